@@ -1,0 +1,111 @@
+import { z } from "@hono/zod-openapi";
+import { defineContract } from "./contract.ts";
+import { optional } from "./common.ts";
+import type { VendorFamily } from "./vendors.ts";
+
+const message = z.looseObject({
+  role: z.enum(["system", "developer", "user", "assistant", "tool", "function"]).describe(
+    "Who speaks.",
+  ),
+  content: z.unknown().describe("Text, or an array of parts; may be null beside tool calls."),
+}).openapi("ChatMessage");
+
+/**
+ * A chat-completions request (protocols/chat-completions.md §1). Only what the service interprets
+ * is checked; every other field reaches a chat-style vendor as it was sent.
+ */
+export const chatRequest = z.looseObject({
+  model: z.string().min(1).describe(
+    "`<provider>/<model_name>` on the unified endpoint; the vendor's own name, with or without the provider, on a vendor's family.",
+  ).openapi({ example: "vendor-b/gpt-5-mini" }),
+  messages: z.array(message).min(1).describe("The conversation so far, oldest first."),
+  stream: optional(z.boolean()).describe("Answer as server-sent events. Default false."),
+  stream_options: optional(z.looseObject({
+    include_usage: optional(z.boolean()).describe("Send a last chunk with the usage."),
+  })),
+  max_completion_tokens: optional(z.number().int().min(1)).describe(
+    "Upper bound of the answer in tokens, reasoning included. Default: the model's limit.",
+  ),
+  max_tokens: optional(z.number().int().min(1)).describe("Older name of the same bound."),
+  n: optional(z.number().int().min(1).max(128)).describe("How many answers. Default 1."),
+  user: optional(z.string()).describe("The end user, recorded as `user_id`."),
+  safety_identifier: optional(z.string()).describe("Newer name of `user`."),
+}).openapi("ChatRequest");
+
+const usage = z.looseObject({
+  prompt_tokens: z.number().int().describe("Whole prompt in tokens, cached parts included."),
+  completion_tokens: z.number().int().describe("Whole answer in tokens, reasoning included."),
+  total_tokens: z.number().int(),
+}).openapi("ChatUsage");
+
+/** The whole answer (spec.md, Chat completion response). */
+export const chatCompletion = z.looseObject({
+  id: z.string(),
+  object: z.literal("chat.completion"),
+  created: z.number().int().describe("Unix time in seconds."),
+  model: z.string().describe("The model that the vendor says it used."),
+  choices: z.array(z.looseObject({
+    index: z.number().int(),
+    message: z.looseObject({ role: z.string(), content: z.string().nullable() }),
+    finish_reason: z.string().nullable(),
+  })),
+  usage: usage.optional(),
+}).openapi("ChatCompletion");
+
+const chatChunk = z.looseObject({
+  id: z.string(),
+  object: z.literal("chat.completion.chunk"),
+  choices: z.array(z.looseObject({ index: z.number().int(), delta: z.looseObject({}) })),
+}).openapi("ChatCompletionChunk");
+
+/** `POST …/chat/completions` of one vendor's family, under its label and aliases. */
+export function familyChat(family: VendorFamily) {
+  return chatContract({
+    prefix: family.label,
+    aliases: family.aliases,
+    scope: family.label,
+    summary: `Chat completion (${family.label}, ${family.kind})`,
+  });
+}
+
+/** `POST /chat/v1/chat/completions`: every vendor, chosen by the model's name. */
+export const unifiedChat = chatContract({
+  prefix: "chat",
+  aliases: [],
+  scope: "chat",
+  summary: "Chat completion, any vendor",
+});
+
+function chatContract(
+  at: { prefix: string; aliases: readonly string[]; scope: string; summary: string },
+) {
+  return defineContract({
+    method: "post",
+    path: `/${at.prefix}/v1/chat/completions`,
+    aliases: at.aliases.map((alias) => `/${alias}/v1/chat/completions`),
+    operationId: `createChatCompletion_${at.prefix.replace("-", "_")}`,
+    summary: at.summary,
+    tag: at.prefix,
+    scope: at.scope,
+    dialect: "chat",
+    body: chatRequest,
+    answer: chatCompletion,
+    media: { "text/event-stream": chatChunk },
+    errors: [
+      "insufficient_credits",
+      "spend_cap_exceeded",
+      "model_not_found",
+      "vendor_not_configured",
+      "unsupported_parameter",
+      "context_length_exceeded",
+      "content_policy_violation",
+      "invalid_vendor_api_key",
+      "upstream_rate_limited",
+      "upstream_error",
+      "upstream_unreachable",
+      "upstream_timeout",
+      "upstream_overloaded",
+      "not_implemented",
+    ],
+  });
+}

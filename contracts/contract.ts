@@ -1,0 +1,128 @@
+import { createRoute, type RouteConfig, z } from "@hono/zod-openapi";
+import { type ErrorCode, errors } from "./errors.ts";
+import { errorSchema } from "./common.ts";
+
+/** The dialect whose error body an endpoint answers with (protocols/translation.md §14.3). */
+export type ErrorDialect = "chat" | "responses" | "messages" | "generate" | "service";
+
+/** Permission scopes of a key (interface.md §5); vendor families are named by their label. */
+export type Scope = string;
+
+type ObjectSchema = z.ZodObject<z.ZodRawShape>;
+
+/** What an endpoint is, before it becomes a route: written once, read by routing and document. */
+export interface ContractSpec<
+  Params extends ObjectSchema | undefined,
+  Query extends ObjectSchema | undefined,
+  Body extends z.ZodType | undefined,
+  Answer extends z.ZodType | undefined,
+> {
+  method: "get" | "post" | "delete";
+  /** Path under its label, `{name}` for parameters. */
+  path: string;
+  /** Further paths that answer the same, with the same parameters. */
+  aliases?: readonly string[];
+  operationId: string;
+  summary: string;
+  description?: string;
+  tag: string;
+  /** Scope that a key needs; null: no key is asked for; undefined: any valid key. */
+  scope: Scope | null | undefined;
+  dialect: ErrorDialect;
+  params?: Params;
+  query?: Query;
+  body?: Body;
+  /** Status of the good answer, 200 when absent. */
+  status?: 200 | 202;
+  /** JSON answer; absent for endpoints that answer with bytes of `media`. */
+  answer?: Answer;
+  /** Further media types of the good answer, such as `text/event-stream`. */
+  media?: Readonly<Record<string, z.ZodType>>;
+  /** Codes that the endpoint can answer with beside those that every endpoint can. */
+  errors?: readonly ErrorCode[];
+}
+
+/** A contract as a value: the spec, its paths and the route that the document is made from. */
+export interface Contract<
+  Params extends ObjectSchema | undefined = ObjectSchema | undefined,
+  Query extends ObjectSchema | undefined = ObjectSchema | undefined,
+  Body extends z.ZodType | undefined = z.ZodType | undefined,
+  Answer extends z.ZodType | undefined = z.ZodType | undefined,
+> extends ContractSpec<Params, Query, Body, Answer> {
+  readonly paths: readonly string[];
+  readonly route: RouteConfig;
+}
+
+/** Makes a contract of its spec. */
+export function defineContract<
+  Params extends ObjectSchema | undefined = undefined,
+  Query extends ObjectSchema | undefined = undefined,
+  Body extends z.ZodType | undefined = undefined,
+  Answer extends z.ZodType | undefined = undefined,
+>(
+  spec: ContractSpec<Params, Query, Body, Answer>,
+): Contract<Params, Query, Body, Answer> {
+  return {
+    ...spec,
+    paths: [spec.path, ...(spec.aliases ?? [])],
+    route: createRoute(
+      routeConfig(spec as ContractSpec<undefined, undefined, undefined, undefined>),
+    ),
+  };
+}
+
+/** Codes that any authenticated endpoint can answer with. */
+const everywhere: readonly ErrorCode[] = [
+  "missing_api_key",
+  "invalid_api_key",
+  "permission_denied",
+  "rate_limit_exceeded",
+  "internal_error",
+  "overloaded",
+  "store_unavailable",
+];
+
+function routeConfig(
+  spec: ContractSpec<
+    ObjectSchema | undefined,
+    ObjectSchema | undefined,
+    z.ZodType | undefined,
+    z.ZodType | undefined
+  >,
+): RouteConfig {
+  const content: Record<string, { schema: z.ZodType }> = {};
+  if (spec.answer) content["application/json"] = { schema: spec.answer };
+  for (const [type, schema] of Object.entries(spec.media ?? {})) content[type] = { schema };
+  const responses: RouteConfig["responses"] = {
+    [spec.status ?? 200]: { description: spec.summary, content },
+  };
+  const codes = new Set<ErrorCode>([
+    ...(spec.scope === null ? [] : everywhere),
+    ...(spec.body || spec.query ? ["invalid_value", "missing_required_field"] as const : []),
+    ...(spec.body ? ["invalid_json", "request_too_large"] as const : []),
+    ...(spec.errors ?? []),
+  ]);
+  for (const [status, named] of Map.groupBy(codes, (code) => errors[code].status)) {
+    responses[status] = {
+      description: named.map((code) => `\`${code}\`: ${errors[code].message}`).join("\n"),
+      content: { "application/json": { schema: errorSchema } },
+    };
+  }
+  return {
+    method: spec.method,
+    path: spec.path,
+    operationId: spec.operationId,
+    summary: spec.summary,
+    ...(spec.description === undefined ? {} : { description: spec.description }),
+    tags: [spec.tag],
+    security: spec.scope === null ? [] : [{ bearer: [] }, { apiKeyHeader: [] }],
+    request: {
+      ...(spec.params ? { params: spec.params } : {}),
+      ...(spec.query ? { query: spec.query } : {}),
+      ...(spec.body
+        ? { body: { required: true, content: { "application/json": { schema: spec.body } } } }
+        : {}),
+    },
+    responses,
+  };
+}

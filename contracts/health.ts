@@ -1,0 +1,51 @@
+import { z } from "@hono/zod-openapi";
+import { defineContract } from "./contract.ts";
+import { timestampSchema } from "./common.ts";
+import type { VendorFamily } from "./vendors.ts";
+
+const healthStatus = z.enum(["ok", "degraded", "down"]);
+
+export const vendorHealth = z.object({
+  status: healthStatus,
+  vendor: z.string().describe("Label of the vendor."),
+  checked_at: timestampSchema,
+  latency_ms: z.number().int().optional().describe("How long the vendor took to answer."),
+  reason: z.string().optional().describe("Why the status is not `ok`."),
+}).openapi("VendorHealth");
+
+export const unifiedHealthBody = z.object({
+  status: healthStatus.describe("`ok` when every configured vendor is, `down` when none is."),
+  checked_at: timestampSchema,
+  vendors: z.array(vendorHealth),
+}).openapi("Health");
+
+/** `GET /vendor-x/health`, which also answers with the prefix repeated (spec.md). */
+export function familyHealth(family: VendorFamily) {
+  return defineContract({
+    method: "get",
+    path: `/${family.label}/health`,
+    aliases: [
+      `/${family.label}/${family.label}/health`,
+      ...family.aliases.flatMap((alias) => [`/${alias}/health`, `/${alias}/${alias}/health`]),
+    ],
+    operationId: `getHealth_${family.label.replace("-", "_")}`,
+    summary: `Health of ${family.label}`,
+    description:
+      "Always 200. Asks the vendor for its model list at most every ten seconds; never spends tokens.",
+    tag: family.label,
+    scope: family.label,
+    dialect: family.dialects[0] ?? "service",
+    answer: vendorHealth,
+  });
+}
+
+export const unifiedHealth = defineContract({
+  method: "get",
+  path: "/chat/v1/health",
+  operationId: "getHealth",
+  summary: "Health of every vendor",
+  tag: "chat",
+  scope: "chat",
+  dialect: "chat",
+  answer: unifiedHealthBody,
+});

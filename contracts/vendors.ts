@@ -1,0 +1,62 @@
+/**
+ * The seven vendor families as callers see them: labels, aliases and which endpoints each has
+ * (spec.md, Per-vendor families; interface.md §4). How a vendor is called is in `src/vendors/`.
+ */
+export type DialectName = "chat" | "responses" | "messages" | "generate";
+
+/** One family: the paths below `/{label}` and below `/{alias}`. */
+export interface VendorFamily {
+  /** Neutral label of the specification; also the scope's name. */
+  readonly label: string;
+  /** Further path prefixes and provider names. */
+  readonly aliases: readonly string[];
+  /** What kind of vendor it is, for the document. */
+  readonly kind: string;
+  /** Dialects that callers may speak on this family, in the order of the specification. */
+  readonly dialects: readonly DialectName[];
+}
+
+export const vendorFamilies: readonly VendorFamily[] = [
+  {
+    label: "vendor-a",
+    aliases: ["huggingface"],
+    kind: "hosted open-model provider",
+    dialects: ["chat", "responses"],
+  },
+  {
+    label: "vendor-b",
+    aliases: ["openai"],
+    kind: "chat-model provider",
+    dialects: ["chat", "responses"],
+  },
+  {
+    label: "vendor-c",
+    aliases: ["anthropic"],
+    kind: "messages-API provider",
+    dialects: ["messages"],
+  },
+  {
+    label: "vendor-d",
+    aliases: ["google"],
+    kind: "native content-generation provider",
+    dialects: ["generate"],
+  },
+  {
+    label: "vendor-e",
+    aliases: ["gemini"],
+    kind: "chat-completions-style front for the models of vendor-d",
+    dialects: ["chat", "responses"],
+  },
+  {
+    label: "vendor-f",
+    aliases: ["openrouter"],
+    kind: "aggregator of models from many providers",
+    dialects: ["chat"],
+  },
+  {
+    label: "vendor-g",
+    aliases: ["xai"],
+    kind: "further chat-model provider",
+    dialects: ["chat"],
+  },
+];

@@ -1,0 +1,121 @@
+import { type Behaviours } from "./behaviours.ts";
+import { type Exchange } from "./exchange.ts";
+import { untilAborted, wait } from "./timing.ts";
+
+/** A stream as its dialect wrote it, before the behaviours are applied to it. */
+export interface StreamScript {
+  contentType: string;
+  headers?: Record<string, string>;
+  /** Every event in order, encoded. */
+  frames: string[];
+  /** How many frames at the end make up the ending, from the finish event on. */
+  closing: number;
+  /** The vendor's in-band error, after which the stream closes. */
+  errorFrame: string;
+}
+
+const FLUSH_MS = 5;
+
+/** A whole JSON answer, with `[cut]`, `[cut:clean]` and `[hang]` applied to its bytes. */
+export function answerWhole(
+  exchange: Exchange,
+  behaviours: Behaviours,
+  body: unknown,
+  headers: Record<string, string> = {},
+): Response {
+  const text = JSON.stringify(body);
+  const { ending } = behaviours;
+  if (ending === "normal" || ending === "error") {
+    return new Response(text, { headers: { ...headers, "content-type": "application/json" } });
+  }
+  const half = Math.floor(text.length / 2);
+  return answerStream(exchange, { ...behaviours, dripMs: 0 }, {
+    contentType: "application/json",
+    headers,
+    frames: ending === "hang" ? [text.slice(0, 1)] : [text.slice(0, half), text.slice(half)],
+    closing: 1,
+    errorFrame: "",
+  });
+}
+
+/** A streamed answer with its behaviours: waits between frames, breaks, silence. */
+export function answerStream(
+  exchange: Exchange,
+  behaviours: Behaviours,
+  script: StreamScript,
+): Response {
+  const { call, signal } = exchange;
+  call.isStreaming = true;
+  const steps = play(script, behaviours, signal);
+  const body = new ReadableStream<Uint8Array<ArrayBuffer>>({
+    async pull(controller) {
+      const step = await steps.next();
+      if (step.done) {
+        call.finish();
+        controller.close();
+      } else if (step.value === BREAK) {
+        call.finish();
+        controller.error(brokenConnection());
+      } else {
+        controller.enqueue(step.value);
+      }
+    },
+    cancel() {
+      call.leave();
+    },
+  }, { highWaterMark: 0 });
+  return new Response(body, {
+    headers: {
+      "content-type": script.contentType,
+      "cache-control": "no-cache",
+      ...script.headers,
+    },
+  });
+}
+
+const BREAK = Symbol("break the connection");
+
+async function* play(
+  script: StreamScript,
+  behaviours: Behaviours,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array<ArrayBuffer> | typeof BREAK> {
+  const encoder = new TextEncoder();
+  const { ending } = behaviours;
+  const frames = framesBeforeEnding(script, behaviours);
+  for (const [index, frame] of frames.entries()) {
+    if (index > 0) await wait(behaviours.dripMs, signal);
+    if (signal.aborted) return;
+    yield encoder.encode(frame);
+  }
+  if (ending === "error") yield encoder.encode(script.errorFrame);
+  if (ending === "hang") await untilAborted(signal);
+  if (ending === "cut") {
+    const next = encoder.encode(script.frames[frames.length] ?? "");
+    yield next.slice(0, Math.ceil(next.length / 2));
+    await wait(FLUSH_MS, signal);
+    yield BREAK;
+  }
+}
+
+function framesBeforeEnding(script: StreamScript, behaviours: Behaviours): string[] {
+  const body = script.frames.length - script.closing;
+  switch (behaviours.ending) {
+    case "normal":
+      return script.frames;
+    case "hang":
+      return script.frames.slice(0, 1);
+    case "cut-clean":
+      return script.frames.slice(0, body);
+    case "cut":
+    case "error":
+      return script.frames.slice(0, Math.ceil(body / 2));
+  }
+}
+
+/** The runtime prints an error that breaks a body; this one is a single line that says so. */
+function brokenConnection(): Error {
+  const error = new Error("The simulated vendor breaks the connection, as asked.");
+  error.stack = error.message;
+  return error;
+}

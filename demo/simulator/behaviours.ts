@@ -1,0 +1,73 @@
+/**
+ * Magic words in the last user text that make a simulated vendor misbehave, the same on each.
+ *
+ * `[error:429]` the vendor's own error · `[error:503x2]` twice, then success · `[slow:MS]` wait
+ * before the first byte · `[drip:MS]` wait between chunks · `[cut]` break the connection in the
+ * middle · `[cut:clean]` end without the terminal event · `[midstream-error]` in-band error ·
+ * `[hang]` one chunk, then silence · `[long:N]` N chunks of text · `[say:TEXT]` answer exactly TEXT ·
+ * `[echo-headers]` list the received header names · `[refuse]`, `[refuse:prompt]` a safety block ·
+ * `[steps:N]` N rounds of tool calls before the text.
+ */
+export interface Behaviours {
+  error: { status: number; times: number | null } | null;
+  slowMs: number;
+  dripMs: number;
+  ending: Ending;
+  longChunks: number | null;
+  say: string | null;
+  echoHeaders: boolean;
+  refusal: "answer" | "prompt" | null;
+  toolSteps: number;
+}
+
+export type Ending = "normal" | "cut" | "cut-clean" | "error" | "hang";
+
+const MOST_CHUNKS = 100_000;
+
+/** What the text asks for; everything normal when it has no magic word. */
+export function readBehaviours(text: string): Behaviours {
+  const error = text.match(/\[error:(\d{3})(?:x(\d+))?\]/);
+  return {
+    error: error
+      ? { status: Number(error[1]), times: error[2] === undefined ? null : Number(error[2]) }
+      : null,
+    slowMs: numberOf(text, "slow") ?? 0,
+    dripMs: numberOf(text, "drip") ?? 0,
+    ending: readEnding(text),
+    longChunks: limited(numberOf(text, "long")),
+    say: text.match(/\[say:([^\]]*)\]/)?.[1] ?? null,
+    echoHeaders: text.includes("[echo-headers]"),
+    refusal: text.includes("[refuse:prompt]")
+      ? "prompt"
+      : text.includes("[refuse]")
+      ? "answer"
+      : null,
+    toolSteps: numberOf(text, "steps") ?? 1,
+  };
+}
+
+/** The text without its magic words, as the answers quote it. */
+export function withoutMagicWords(text: string): string {
+  return text
+    .replace(/\[(?:(?:error|slow|drip|cut|long|say|refuse|steps):[^\]]*|cut|hang|refuse)\]/g, " ")
+    .replace(/\[(?:midstream-error|echo-headers)\]/g, " ")
+    .replace(/\s+/g, " ")
+    .trim();
+}
+
+function readEnding(text: string): Ending {
+  if (text.includes("[cut:clean]")) return "cut-clean";
+  if (text.includes("[cut]")) return "cut";
+  if (text.includes("[midstream-error]")) return "error";
+  if (text.includes("[hang]")) return "hang";
+  return "normal";
+}
+
+function numberOf(text: string, word: string): number | null {
+  const found = text.match(new RegExp(`\\[${word}:(\\d+)\\]`));
+  return found ? Number(found[1]) : null;
+}
+
+function limited(count: number | null): number | null {
+  return count === null ? null : Math.min(count, MOST_CHUNKS);
+}

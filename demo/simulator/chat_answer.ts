@@ -1,0 +1,45 @@
+import type { ChatCompletion } from "openai/resources/chat/completions/completions";
+import { type ChatVendor } from "./chat_vendor.ts";
+import { type JsonObject } from "./json.ts";
+import { type Output } from "./model.ts";
+
+/** All that is needed to write one answer, whole or streamed. */
+export interface ChatAnswer {
+  vendor: ChatVendor;
+  id: string;
+  created: number;
+  model: string;
+  outputs: Output[];
+  usage: JsonObject;
+  isReasoningVisible: boolean;
+  /** How many alternatives a token's logprob has; null without logprobs. */
+  topLogprobs: number | null;
+  /** The request used `functions`, so the answer has `function_call`. */
+  isLegacy: boolean;
+  callId(): string;
+}
+
+/** The finish reason in the vendor's words. */
+export function finishReason(
+  answer: ChatAnswer,
+  output: Output,
+): ChatCompletion.Choice["finish_reason"] {
+  switch (output.finish) {
+    case "tools":
+      return answer.isLegacy ? "function_call" : "tool_calls";
+    case "refusal":
+      return answer.vendor.hasRefusalField ? "stop" : "content_filter";
+    default:
+      return output.finish;
+  }
+}
+
+/** The vendor's members for a piece of reasoning text; none for an empty one. */
+export function reasoningMembers(vendor: ChatVendor, text: string): JsonObject {
+  if (text === "") return {};
+  if (vendor.reasoning === "content") return { reasoning_content: text };
+  return {
+    reasoning: text,
+    reasoning_details: [{ type: "reasoning.text", text, format: "unknown", index: 0 }],
+  };
+}

@@ -1,0 +1,146 @@
+import { type Exchange } from "./exchange.ts";
+import { asNumber, asObject, asText, compact, type JsonObject } from "./json.ts";
+import { type Output } from "./model.ts";
+import { type ChatModel } from "./openai_models.ts";
+import { invalid } from "./openai_problems.ts";
+import { Problem } from "./problem.ts";
+import { countPromptTokens } from "./tokens.ts";
+
+/** Token counts of one answer, before a vendor puts them into its own shape. */
+export interface Counts {
+  /** Whole prompt, cached part included. */
+  input: number;
+  cached: number;
+  /** Without reasoning. */
+  output: number;
+  reasoning: number;
+}
+
+/** How one vendor of the chat family differs from the others. */
+export interface ChatVendor {
+  label: string;
+  basePath: string;
+  models: readonly ChatModel[];
+  /** Listed beside them, but not for chat. */
+  otherModels: readonly ChatModel[];
+  /** Unknown fields are refused, and schemas and reasoning models' parameters checked. */
+  isStrict: boolean;
+  /** Where reasoning text shows: nowhere, `reasoning_content`, or `reasoning` with its details. */
+  reasoning: "hidden" | "content" | "details";
+  /** The stream's usage chunk: only when asked for, or always. */
+  usageChunk: "asked" | "always";
+  /** A repeated prompt of at least this many tokens is reported as cached. */
+  cachesFromTokens: number;
+  idPrefix: string;
+  /** Members beside the standard ones on every answer and chunk. */
+  extras: Readonly<Record<string, unknown>>;
+  /** Safety blocks come as `message.refusal` instead of finish `content_filter`. */
+  hasRefusalField: boolean;
+  hasObfuscation: boolean;
+  /** A streamed function call comes in one chunk instead of fragments. */
+  streamsWholeCalls: boolean;
+  /** Comment lines between the events of a stream. */
+  comment: string | null;
+  /** `[midstream-error]` on a whole answer is HTTP 200 with an error in the body. */
+  hidesErrors: boolean;
+  /** Fields that this vendor's reasoning models refuse; a listed default is let through. */
+  refusedWhenReasoning: Readonly<Record<string, number | null>>;
+  usage(counts: Counts, model: ChatModel): JsonObject;
+  errorBody(problem: Problem): JsonObject;
+  modelRow(model: ChatModel): JsonObject;
+}
+
+/** The usage members that all vendors of the family share. Reasoning is inside `output`. */
+export function usageOf(counts: Counts): JsonObject {
+  const completion = counts.output + counts.reasoning;
+  return {
+    prompt_tokens: counts.input,
+    completion_tokens: completion,
+    total_tokens: counts.input + completion,
+    prompt_tokens_details: { cached_tokens: counts.cached, audio_tokens: 0 },
+    completion_tokens_details: {
+      reasoning_tokens: counts.reasoning,
+      audio_tokens: 0,
+      accepted_prediction_tokens: 0,
+      rejected_prediction_tokens: 0,
+    },
+  };
+}
+
+const SENTENCES: Readonly<Record<string, number>> = {
+  none: 0,
+  minimal: 1,
+  low: 1,
+  medium: 2,
+  high: 4,
+  xhigh: 6,
+  max: 8,
+};
+
+/** How much reasoning a request asks for, and whether its text may be shown. */
+export function reasoningWish(
+  body: JsonObject,
+  model: ChatModel,
+): { sentences: number; isVisible: boolean } {
+  const wish = asObject(body.reasoning);
+  const budget = asNumber(wish?.max_tokens);
+  const effort = asText(body.reasoning_effort) || asText(wish?.effort) ||
+    (budget === null ? "medium" : budget < 2048 ? "low" : "high");
+  const isOff = !model.isReasoning || wish?.enabled === false;
+  return {
+    sentences: isOff ? 0 : SENTENCES[effort] ?? 2,
+    isVisible: wish?.exclude !== true && body.include_reasoning !== false,
+  };
+}
+
+/** The vendor's model of that name. Throws the vendor's 404 Problem. */
+export function findModel(vendor: ChatVendor, name: unknown): ChatModel {
+  const model = vendor.models.find((row) => row.id === name);
+  if (model) return model;
+  throw new Problem(404, `The model '${name}' does not exist or you do not have access to it.`, {
+    code: "model_not_found",
+  });
+}
+
+/** Token counts with the vendor's own prompt cache. */
+export function countAll(
+  exchange: Exchange,
+  vendor: ChatVendor,
+  prompt: JsonObject,
+  outputs: readonly Output[],
+): Counts {
+  const { messages, tools, functions, response_format, input, instructions } = prompt;
+  const parts = compact({ messages, tools, functions, response_format, input, instructions });
+  const tokens = countPromptTokens(parts);
+  const isRepeated = exchange.state.isCached(JSON.stringify(parts));
+  const isCached = isRepeated && tokens >= vendor.cachesFromTokens;
+  const step = vendor.cachesFromTokens > 1 ? 128 : 1;
+  return {
+    input: tokens,
+    cached: isCached ? Math.floor((tokens - 1) / step) * step : 0,
+    output: outputs.reduce((sum, output) => sum + output.tokens, 0),
+    reasoning: outputs.reduce((sum, output) => sum + output.reasoning.tokens, 0),
+  };
+}
+
+/** Throws a 400 Problem for a parameter that the vendor's reasoning models don't take. */
+export function refuseForReasoning(body: JsonObject, vendor: ChatVendor): void {
+  if (body.reasoning_effort === "none") return;
+  for (const [field, accepted] of Object.entries(vendor.refusedWhenReasoning)) {
+    const value = body[field];
+    if (value == null || value === false || value === accepted) continue;
+    if (accepted === null) {
+      throw invalid(
+        field,
+        "unsupported_parameter",
+        `Unsupported parameter: '${field}' is not supported with this model.`,
+      );
+    }
+    throw invalid(
+      field,
+      "unsupported_value",
+      `Unsupported value: '${field}' does not support ${value} with this model. Only the default ` +
+        `(${accepted}) value is supported.`,
+    );
+  }
+}

@@ -1,0 +1,65 @@
+/** `POST /embeddings`: unit vectors that depend on the text, as numbers or base64. */
+import type { EmbeddingCreateParams } from "openai/resources/embeddings";
+import { bodyOf, type Exchange } from "./exchange.ts";
+import { asNumber } from "./json.ts";
+import { EMBEDDING_MODELS } from "./openai_models.ts";
+import { invalid, require } from "./openai_problems.ts";
+import { Problem } from "./problem.ts";
+import { type Rule } from "./rules.ts";
+import { countPromptTokens, hash } from "./tokens.ts";
+
+const FIELDS = {
+  model: { is: "string", required: true },
+  input: { is: ["string", "array"], required: true },
+  dimensions: { is: "integer", min: 1, max: 3072 },
+  encoding_format: { is: "string", oneOf: ["float", "base64"] },
+  user: { is: "string" },
+} satisfies Record<keyof EmbeddingCreateParams, Rule>;
+
+const DIMENSIONS = 1536;
+
+export function embeddings(exchange: Exchange): Response {
+  const body = require(bodyOf(exchange), FIELDS, "", true);
+  if (!EMBEDDING_MODELS.some((model) => model.id === body.model)) {
+    throw new Problem(404, `The model '${body.model}' does not exist.`, {
+      code: "model_not_found",
+      param: "model",
+    });
+  }
+  const inputs = inputsOf(body.input);
+  const dimensions = asNumber(body.dimensions) ?? DIMENSIONS;
+  const tokens = countPromptTokens(body.input);
+  return Response.json({
+    object: "list",
+    model: body.model,
+    data: inputs.map((input, index) => {
+      const vector = vectorOf(JSON.stringify(input), dimensions);
+      const embedding = body.encoding_format === "base64" ? inBase64(vector) : [...vector];
+      return { object: "embedding", index, embedding };
+    }),
+    usage: { prompt_tokens: tokens, total_tokens: tokens },
+  });
+}
+
+function inputsOf(input: unknown): unknown[] {
+  if (!Array.isArray(input)) return [input];
+  if (input.length === 0 || input.some((item) => item === "")) {
+    throw invalid("input", "invalid_value", "Invalid 'input': input cannot be an empty string.");
+  }
+  return typeof input[0] === "number" ? [input] : input;
+}
+
+function vectorOf(text: string, dimensions: number): Float32Array {
+  const raw = Array.from(
+    { length: dimensions },
+    (_, index) => hash(`${index}:${text}`) / 2 ** 31 - 1,
+  );
+  const length = Math.hypot(...raw) || 1;
+  return Float32Array.from(raw, (value) => value / length);
+}
+
+function inBase64(vector: Float32Array): string {
+  const view = new DataView(new ArrayBuffer(vector.length * 4));
+  vector.forEach((value, index) => view.setFloat32(index * 4, value, true));
+  return btoa(String.fromCharCode(...new Uint8Array(view.buffer)));
+}

@@ -1,0 +1,163 @@
+/** The messages vendor: create (whole and streamed), token count, model list. */
+import type { ContentBlock, Message, Usage } from "@anthropic-ai/sdk/resources/messages/messages";
+import { answerStream, answerWhole } from "./answers.ts";
+import { readBehaviours } from "./behaviours.ts";
+import { admit, bodyOf, type Exchange, headerNames } from "./exchange.ts";
+import { asNumber, asObject, asText, type JsonObject, parseJson } from "./json.ts";
+import { countCached, countUncached, type PromptTokens } from "./messages_cache.ts";
+import { checkMessages, checkParameters, thinkingSeal } from "./messages_checks.ts";
+import { MESSAGES_MODELS, type MessagesModel } from "./messages_models.ts";
+import { invalid, require } from "./messages_problems.ts";
+import { readMessagesPrompt } from "./messages_prompt.ts";
+import { BODY, COUNT_BODY, SAMPLING } from "./messages_rules.ts";
+import { messagesScript } from "./messages_stream.ts";
+import { type Output, think } from "./model.ts";
+import { Problem } from "./problem.ts";
+import { seal } from "./seals.ts";
+
+const OLDER_VERSION = "2023-06-01";
+const VERSIONS = [OLDER_VERSION, "2026-10-21"];
+
+export async function createMessage(exchange: Exchange): Promise<Response> {
+  const version = versionOf(exchange);
+  const rules = version === OLDER_VERSION ? { ...BODY, ...SAMPLING } : BODY;
+  const body = require(bodyOf(exchange), rules, "");
+  const model = findMessagesModel(body.model);
+  checkParameters(body, model);
+  checkMessages(body, model);
+  const wish = thinkingWish(body, model);
+  const prompt = {
+    ...readMessagesPrompt(body, headerNames(exchange)),
+    reasoningSentences: wish.sentences,
+  };
+  const behaviours = readBehaviours(prompt.question);
+  await admit(exchange, behaviours, prompt.question);
+  const output = think(prompt, behaviours);
+  const tokens = countCached(body, exchange.state);
+  const message = messageOf(exchange, model, output, tokens, wish.isShown);
+  const headers = { "request-id": exchange.state.nextId("req_") };
+  if (body.stream === true) {
+    const script = messagesScript(message, output);
+    return answerStream(exchange, behaviours, { ...script, headers });
+  }
+  if (behaviours.ending === "error") throw new Problem(529, "Overloaded");
+  return answerWhole(exchange, behaviours, message, headers);
+}
+
+export function countTokens(exchange: Exchange): Response {
+  versionOf(exchange);
+  const body = require(bodyOf(exchange), COUNT_BODY, "");
+  const model = findMessagesModel(body.model);
+  checkMessages(body, model);
+  return Response.json({ input_tokens: countUncached(body) });
+}
+
+/** The model of that name. Throws the vendor's 404 Problem. */
+export function findMessagesModel(name: unknown): MessagesModel {
+  const model = MESSAGES_MODELS.find((row) => row.id === name);
+  if (model) return model;
+  throw new Problem(404, `model: ${name}`);
+}
+
+function versionOf(exchange: Exchange): string {
+  const version = exchange.headers.get("anthropic-version");
+  if (version === null) throw invalid("anthropic-version", "header is required");
+  if (VERSIONS.includes(version)) return version;
+  throw invalid("anthropic-version", `"${version}" is not a valid version`);
+}
+
+const EFFORT_SENTENCES: Readonly<Record<string, number>> = {
+  low: 1,
+  medium: 2,
+  high: 4,
+  xhigh: 6,
+  max: 8,
+};
+
+function thinkingWish(
+  body: JsonObject,
+  model: MessagesModel,
+): { sentences: number; isShown: boolean } {
+  const thinking = asObject(body.thinking);
+  const type = asText(thinking?.type, model.thinksByDefault ? "adaptive" : "disabled");
+  const display = asText(thinking?.display, model.showsThinking ? "summarized" : "omitted");
+  const budget = asNumber(thinking?.budget_tokens) ?? 0;
+  const effort = asText(asObject(body.output_config)?.effort, "medium");
+  const sentences = type === "enabled"
+    ? (budget < 4096 ? 1 : 4)
+    : type === "adaptive"
+    ? EFFORT_SENTENCES[effort] ?? 2
+    : 0;
+  return { sentences, isShown: display === "summarized" };
+}
+
+function messageOf(
+  exchange: Exchange,
+  model: MessagesModel,
+  output: Output,
+  tokens: PromptTokens,
+  isThinkingShown: boolean,
+): Message {
+  const content: ContentBlock[] = [];
+  if (output.reasoning.tokens > 0) {
+    const thinking = isThinkingShown ? output.reasoning.chunks.join("") : "";
+    content.push({ type: "thinking", thinking, signature: seal(thinkingSeal(model), thinking) });
+  }
+  // The vendor leaves `citations` out where there are none, although the published type has it.
+  if (output.text !== "") content.push({ type: "text", text: output.text } as ContentBlock);
+  for (const call of output.calls) {
+    content.push({
+      type: "tool_use",
+      id: exchange.state.nextId("toolu_"),
+      name: call.name,
+      input: parseJson(call.input) ?? {},
+      caller: { type: "direct" },
+    });
+  }
+  return {
+    id: exchange.state.nextId("msg_"),
+    type: "message",
+    role: "assistant",
+    model: model.id,
+    content,
+    stop_reason: stopReason(output),
+    stop_sequence: output.stopSequence,
+    stop_details: output.refusal === null
+      ? null
+      : { type: "refusal", category: "general_harms", explanation: output.refusal },
+    container: null,
+    diagnostics: null,
+    usage: usageOf(output, tokens),
+  };
+}
+
+function stopReason(output: Output): Message["stop_reason"] {
+  switch (output.finish) {
+    case "length":
+      return "max_tokens";
+    case "tools":
+      return "tool_use";
+    case "refusal":
+      return "refusal";
+    case "stop":
+      return output.stopSequence === null ? "end_turn" : "stop_sequence";
+  }
+}
+
+function usageOf(output: Output, tokens: PromptTokens): Usage {
+  return {
+    input_tokens: tokens.uncached,
+    cache_creation_input_tokens: tokens.written5m + tokens.written1h,
+    cache_read_input_tokens: tokens.read,
+    cache_creation: {
+      ephemeral_5m_input_tokens: tokens.written5m,
+      ephemeral_1h_input_tokens: tokens.written1h,
+    },
+    output_tokens: output.tokens + output.reasoning.tokens,
+    output_tokens_details: { thinking_tokens: output.reasoning.tokens },
+    server_tool_use: null,
+    service_tier: "standard",
+    speed: "standard",
+    inference_geo: "not_available",
+  };
+}

@@ -1,0 +1,326 @@
+/** Checks of a messages request that go beyond single fields. */
+import { asArray, asNumber, asObject, asText, type JsonObject, objectsIn } from "./json.ts";
+import { type Medium, mediumFromBase64 } from "./media.ts";
+import { type MessagesModel } from "./messages_models.ts";
+import { invalid, require } from "./messages_problems.ts";
+import {
+  BLOCKS,
+  BLOCKS_OF_ROLE,
+  MESSAGE,
+  OUTPUT_CONFIG,
+  RESULT_BLOCKS,
+  SAMPLING,
+  THINKING,
+  TOOL,
+  TOOL_CHOICE,
+} from "./messages_rules.ts";
+import { isSealOf } from "./seals.ts";
+
+/** The kind of seal on a model's thinking: some bind it to the model. */
+export function thinkingSeal(model: MessagesModel): string {
+  return model.bindsThinking ? `thinking ${model.id}` : "thinking";
+}
+
+/** Throws a 400 Problem for a message or block that the vendor would refuse. */
+export function checkMessages(body: JsonObject, model: MessagesModel): void {
+  const messages = asArray(body.messages).map((message, index) =>
+    require(message, MESSAGE, `messages.${index}`)
+  );
+  if (messages.length === 0) throw invalid("messages", "at least one message is required");
+  if (messages[0]?.role !== "user") {
+    throw invalid("messages", 'first message must use the "user" role');
+  }
+  messages.forEach((message, index) => checkMessage(message, index, messages, model));
+  checkPairs(messages);
+  checkPrefill(messages, model);
+  checkThinkingFirst(body, messages);
+}
+
+function checkMessage(
+  message: JsonObject,
+  index: number,
+  messages: JsonObject[],
+  model: MessagesModel,
+): void {
+  const role = asText(message.role);
+  const path = `messages.${index}`;
+  if (role === "system" && !model.hasMidSystem) {
+    throw invalid(path, `role 'system' is not supported on this model`);
+  }
+  if (asArray(message.content).length === 0 && asText(message.content) === "") {
+    if (index < messages.length - 1 || role !== "assistant") {
+      throw invalid(path, "all messages must have non-empty content");
+    }
+  }
+  asArray(message.content).forEach((block, place) =>
+    checkBlock(block, BLOCKS_OF_ROLE[role] ?? [], `${path}.content.${place}`, model)
+  );
+}
+
+function checkBlock(
+  value: unknown,
+  allowed: readonly string[],
+  path: string,
+  model: MessagesModel,
+): void {
+  const type = asText(asObject(value)?.type);
+  if (/^(server_tool_use|container_upload|compaction)$|.+_tool_result$/.test(type)) return;
+  if (!allowed.includes(type)) {
+    throw invalid(
+      path,
+      `Input tag '${type}' found using 'type' does not match any of the expected`,
+    );
+  }
+  const block = require(value, BLOCKS[type] ?? {}, `${path}.${type}`);
+  if (type === "text" && asText(block.text) === "") {
+    throw invalid("messages", "text content blocks must be non-empty");
+  }
+  if (type === "tool_use" && !/^[a-zA-Z0-9_-]+$/.test(asText(block.id))) {
+    throw invalid(`${path}.tool_use.id`, "String should match pattern '^[a-zA-Z0-9_-]+$'");
+  }
+  if (type === "thinking") {
+    if (!isSealOf(block.signature, thinkingSeal(model), asText(block.thinking))) {
+      throw invalid(path, "Invalid `signature` in `thinking` block");
+    }
+  }
+  if (type === "tool_result") {
+    asArray(block.content).forEach((inner, place) =>
+      checkBlock(inner, RESULT_BLOCKS, `${path}.tool_result.content.${place}`, model)
+    );
+  }
+  mediaOf([block], path);
+}
+
+function checkPairs(messages: readonly JsonObject[]): void {
+  const seen = new Set<string>();
+  messages.forEach((message, index) => {
+    const uses = objectsIn(message.content).filter((block) => block.type === "tool_use")
+      .map((block) => asText(block.id));
+    const next = leadingResults(messages[index + 1]);
+    const open = uses.filter((id) => !next.includes(id));
+    if (open.length > 0) {
+      throw invalid(
+        `messages.${index}`,
+        "`tool_use` ids were found without `tool_result` blocks immediately after: " +
+          `${open.join(", ")}. Each \`tool_use\` block must have a corresponding \`tool_result\` ` +
+          "block in the next message.",
+      );
+    }
+    for (const id of uses) {
+      if (seen.has(id)) throw invalid(`messages.${index}`, "`tool_use` ids must be unique");
+      seen.add(id);
+    }
+    const before = objectsIn(messages[index - 1]?.content).map((block) => block.id);
+    const stray = objectsIn(message.content).find((block) =>
+      block.type === "tool_result" && !before.includes(block.tool_use_id)
+    );
+    if (stray) {
+      throw invalid(
+        `messages.${index}`,
+        "unexpected `tool_use_id` found in `tool_result` blocks: " +
+          `${stray.tool_use_id}. Each \`tool_result\` block must have a corresponding \`tool_use\` ` +
+          "block in the previous message.",
+      );
+    }
+  });
+}
+
+/** Ids of the results at the start of a user message; those after other content don't count. */
+function leadingResults(message: JsonObject | undefined): string[] {
+  if (message?.role !== "user") return [];
+  const blocks = objectsIn(message.content);
+  const other = blocks.findIndex((block) => block.type !== "tool_result");
+  return blocks.slice(0, other === -1 ? blocks.length : other)
+    .map((block) => asText(block.tool_use_id));
+}
+
+function checkPrefill(messages: readonly JsonObject[], model: MessagesModel): void {
+  const last = messages.at(-1);
+  if (last?.role !== "assistant") return;
+  if (!model.hasSampling) {
+    throw invalid(
+      "",
+      "This model does not support assistant message prefill. The conversation must end with a " +
+        "user message.",
+    );
+  }
+  const text = asText(last.content) || asText(objectsIn(last.content).at(-1)?.text);
+  if (/\s$/.test(text)) {
+    throw invalid("messages", "final assistant content cannot end with trailing whitespace");
+  }
+}
+
+function checkThinkingFirst(body: JsonObject, messages: readonly JsonObject[]): void {
+  if (asObject(body.thinking)?.type !== "enabled") return;
+  const index = messages.findLastIndex((message) => message.role === "assistant");
+  const blocks = objectsIn(messages[index]?.content);
+  const first = asText(blocks[0]?.type);
+  if (!blocks.some((block) => block.type === "tool_use") || first.endsWith("thinking")) return;
+  throw invalid(
+    `messages.${index}.content.0.type`,
+    `Expected \`thinking\` or \`redacted_thinking\`, but found \`${first}\`. When \`thinking\` is ` +
+      "enabled, a final `assistant` message must start with a thinking block.",
+  );
+}
+
+/** Throws a 400 Problem for parameters that this model or version doesn't take. */
+export function checkParameters(body: JsonObject, model: MessagesModel): void {
+  const most = model.maxOutputTokens;
+  const maxTokens = asNumber(body.max_tokens) ?? 0;
+  if (maxTokens > most) {
+    throw invalid(
+      "max_tokens",
+      `${maxTokens} > ${most}, which is the maximum allowed number of output tokens for ${model.id}`,
+    );
+  }
+  if (asArray(body.stop_sequences).some((stop) => asText(stop).trim() === "")) {
+    throw invalid("stop_sequences", "each stop sequence must contain non-whitespace");
+  }
+  if (body.metadata) require(body.metadata, { user_id: { is: "string" } }, "metadata");
+  checkSampling(body, model);
+  checkThinking(body, model, maxTokens);
+  checkTools(body, model);
+  const config = body.output_config
+    ? require(body.output_config, OUTPUT_CONFIG, "output_config")
+    : {};
+  const format = asObject(config.format);
+  if (format) checkClosedSchema(format.schema, "output_config.format.schema");
+}
+
+function checkSampling(body: JsonObject, model: MessagesModel): void {
+  const given = Object.keys(SAMPLING).filter((field) => body[field] !== undefined);
+  for (const field of given) {
+    const isDefault = field === "temperature" && body.temperature === 1;
+    if (!model.hasSampling && !isDefault) {
+      throw invalid(field, `\`${field}\` is not supported on this model`);
+    }
+  }
+  if (given.includes("temperature") && given.includes("top_p")) {
+    throw invalid("", "`temperature` and `top_p` cannot both be specified for this model");
+  }
+  const thinks = asObject(body.thinking)?.type === "enabled";
+  if (thinks && body.temperature !== undefined && body.temperature !== 1) {
+    throw invalid("", "`temperature` may only be set to 1 when thinking is enabled");
+  }
+}
+
+function checkThinking(body: JsonObject, model: MessagesModel, maxTokens: number): void {
+  if (body.thinking === undefined) return;
+  const type = asText(asObject(body.thinking)?.type);
+  const thinking = require(body.thinking, THINKING[type] ?? {}, "thinking");
+  if (!model.thinking.some((known) => known === type)) {
+    throw invalid("thinking.type", `"thinking.type.${type}" is not supported for this model`);
+  }
+  if ((asNumber(thinking.budget_tokens) ?? 0) >= maxTokens && type === "enabled") {
+    throw invalid("", "`max_tokens` must be greater than `thinking.budget_tokens`");
+  }
+}
+
+function checkTools(body: JsonObject, model: MessagesModel): void {
+  asArray(body.tools).forEach((value, index) => {
+    const type = asObject(value)?.type;
+    if (typeof type === "string" && type !== "custom") return;
+    const path = `tools.${index}.custom`;
+    const tool = require(value, TOOL, path);
+    if (!/^[a-zA-Z0-9_-]{1,128}$/.test(asText(tool.name))) {
+      throw invalid(`${path}.name`, "String should match pattern '^[a-zA-Z0-9_-]{1,128}$'");
+    }
+    const schema = asObject(tool.input_schema) ?? {};
+    if (schema.oneOf || schema.anyOf || schema.allOf) {
+      throw invalid(
+        `${path}.input_schema`,
+        "input_schema does not support oneOf, allOf, or anyOf at the top level",
+      );
+    }
+    if (schema.type !== "object") {
+      throw invalid(`${path}.input_schema.type`, "Input should be 'object'");
+    }
+    if (tool.strict === true) checkClosedSchema(schema, `${path}.input_schema`);
+  });
+  if (body.tool_choice === undefined) return;
+  const kind = asText(asObject(body.tool_choice)?.type);
+  const choice = require(body.tool_choice, TOOL_CHOICE[kind] ?? {}, "tool_choice");
+  const tools = objectsIn(body.tools);
+  if (tools.length === 0) {
+    throw invalid("tool_choice", "tool_choice may only be specified while providing tools");
+  }
+  if (kind === "tool" && !tools.some((tool) => tool.name === choice.name)) {
+    throw invalid("", `Tool '${choice.name}' not found in provided tools`);
+  }
+  if (kind !== "any" && kind !== "tool") return;
+  if (asObject(body.thinking)?.type === "enabled") {
+    throw invalid("", "Thinking may not be enabled when tool_choice forces tool use.");
+  }
+  if (!model.hasForcedTools) {
+    throw invalid("tool_choice", `tool_choice "${kind}" is not supported on this model`);
+  }
+}
+
+const REFUSED_KEYWORDS = [
+  "minimum",
+  "maximum",
+  "exclusiveMinimum",
+  "exclusiveMaximum",
+  "multipleOf",
+  "minLength",
+  "maxLength",
+  "maxItems",
+  "uniqueItems",
+  "minProperties",
+  "maxProperties",
+  "not",
+  "oneOf",
+];
+
+function checkClosedSchema(value: unknown, path: string): void {
+  const node = asObject(value);
+  if (node === null) return;
+  const refused = REFUSED_KEYWORDS.find((keyword) => node[keyword] !== undefined);
+  if (refused) {
+    throw invalid(path, `For '${node.type}' type, property '${refused}' is not supported`);
+  }
+  if (node.type === "object" && node.additionalProperties !== false) {
+    throw invalid(
+      path,
+      "For 'object' type, 'additionalProperties' must be explicitly set to false",
+    );
+  }
+  for (const group of ["properties", "$defs", "definitions"]) {
+    for (const [name, child] of Object.entries(asObject(node[group]) ?? {})) {
+      checkClosedSchema(child, `${path}.${group}.${name}`);
+    }
+  }
+  checkClosedSchema(node.items, `${path}.items`);
+  [...asArray(node.anyOf), ...asArray(node.allOf)].forEach((child) =>
+    checkClosedSchema(child, path)
+  );
+}
+
+const IMAGE_TYPES = ["image/jpeg", "image/png", "image/gif", "image/webp"];
+
+/** The media of some blocks. Throws a 400 Problem for data that isn't what it says. */
+export function mediaOf(blocks: readonly JsonObject[], path: string): Medium[] {
+  return blocks.flatMap((block): Medium[] => {
+    const source = asObject(block.source);
+    if (source === null) return [];
+    const declared = asText(source.media_type);
+    if (source.type === "url") {
+      return [{ declared, actual: null, bytes: 0, url: asText(source.url) }];
+    }
+    if (source.type !== "base64") return [];
+    if (block.type === "image" && !IMAGE_TYPES.includes(declared)) {
+      throw invalid(
+        `${path}.image.source.base64.media_type`,
+        `Input should be '${IMAGE_TYPES.join("', '")}'`,
+      );
+    }
+    try {
+      const medium = mediumFromBase64(asText(source.data), declared);
+      if (medium.actual === declared) return [medium];
+      throw new RangeError(`The data appears to be ${medium.actual}, not ${declared}`);
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+      throw invalid(`${path}.${asText(block.type)}.source.base64.data`, error.message);
+    }
+  });
+}

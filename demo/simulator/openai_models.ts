@@ -1,0 +1,70 @@
+/** The models of the vendors that speak chat, with the facts that the simulators need. */
+
+export interface ChatModel {
+  id: string;
+  /** Produces reasoning tokens, and refuses what reasoning models refuse. */
+  isReasoning: boolean;
+  contextTokens: number;
+  maxOutputTokens: number;
+  /** USD per million tokens: input, cached input, output. Only where the vendor lists prices. */
+  prices?: { input: number; cacheRead: number; output: number };
+}
+
+function row(
+  id: string,
+  isReasoning: boolean,
+  prices?: [input: number, cacheRead: number, output: number],
+): ChatModel {
+  const model = { id, isReasoning, contextTokens: 262_144, maxOutputTokens: 65_536 };
+  if (prices === undefined) return model;
+  const [input, cacheRead, output] = prices;
+  return { ...model, prices: { input, cacheRead, output } };
+}
+
+export const VENDOR_A_MODELS: readonly ChatModel[] = [
+  row("deepseek-ai/DeepSeek-V4-Flash", true, [0.14, 0.0028, 0.28]),
+  row("deepseek-ai/DeepSeek-V4-Pro", true, [0.435, 0.003625, 0.87]),
+  row("moonshotai/Kimi-K2.6", true, [0.95, 0.16, 4]),
+  row("meta-llama/Llama-3.3-70B-Instruct", false, [0.59, 0.59, 0.79]),
+  row("deepseek-v4-flash", true, [0.14, 0.0028, 0.28]),
+  row("deepseek-v4-pro", true, [0.435, 0.003625, 0.87]),
+  row("kimi-k2.6", true, [0.95, 0.16, 4]),
+];
+
+export const VENDOR_B_MODELS: readonly ChatModel[] = [
+  row("gpt-6-astra", true),
+  row("gpt-6-sol", true),
+  row("gpt-6.1-sol", true),
+  row("gpt-6.1-terra", true),
+  row("gpt-6-luna", true),
+  row("gpt-5.6-sol", true),
+  row("gpt-5.5", true),
+  row("gpt-5.4", true),
+  row("gpt-5.4-mini", true),
+  row("gpt-5.4-nano", true),
+  row("gpt-5-mini", true),
+  row("gpt-4.1", false),
+  row("gpt-4o-mini", false),
+];
+
+export const EMBEDDING_MODELS: readonly ChatModel[] = [
+  row("text-embedding-3-small", false),
+  row("text-embedding-3-large", false),
+];
+
+export const VENDOR_F_MODELS: readonly ChatModel[] = [
+  row("meta-llama/llama-3", false, [0.1, 0.1, 0.3]),
+  row("meta-llama/llama-3:free", false, [0, 0, 0]),
+  row("openai/gpt-5-mini", true, [0.25, 0.025, 2]),
+  row("anthropic/claude-sonnet-5-5", true, [2, 0.1, 10]),
+  row("google/gemini-3.8-flash", true, [0.75, 0.075, 3.75]),
+  row("deepseek/deepseek-v4-flash", true, [0.14, 0.0028, 0.28]),
+  row("deepseek/deepseek-v4-flash:free", true, [0, 0, 0]),
+];
+
+export const VENDOR_G_MODELS: readonly ChatModel[] = [
+  row("grok-4.7", true),
+  row("grok-4.6", true),
+  row("grok-4.3", true),
+  row("grok-4-1-fast-non-reasoning", false),
+];

@@ -1,0 +1,245 @@
+/** The responses dialect: create (whole and streamed), retrieve, delete, list input. */
+import type { Response as ApiResponse } from "openai/resources/responses/responses";
+import { answerStream, answerWhole } from "./answers.ts";
+import { readBehaviours } from "./behaviours.ts";
+import {
+  type ChatVendor,
+  countAll,
+  type Counts,
+  findModel,
+  reasoningWish,
+  refuseForReasoning,
+} from "./chat_vendor.ts";
+import { admit, bodyOf, type Exchange, headerNames } from "./exchange.ts";
+import { asArray, asNumber, asObject, asText, type JsonObject } from "./json.ts";
+import { type Output, think } from "./model.ts";
+import { Problem } from "./problem.ts";
+import { outputItems, type OutputOptions } from "./responses_output.ts";
+import {
+  checkChain,
+  checkResponsesRequest,
+  itemsOf,
+  readResponsesPrompt,
+} from "./responses_request.ts";
+import { responsesScript } from "./responses_stream.ts";
+import { type Route } from "./server.ts";
+import { unixSeconds } from "./timing.ts";
+import { countPromptTokens } from "./tokens.ts";
+
+export type ResponseBody = Omit<ApiResponse, "output_text" | "usage"> & {
+  usage: ApiResponse["usage"] | null;
+};
+
+interface StoredResponse {
+  body: ResponseBody;
+  input: JsonObject[];
+  /** The whole conversation up to and with this response. */
+  chain: JsonObject[];
+}
+
+type Shelf = Map<string, StoredResponse>;
+
+const KEPT_RESPONSES = 500;
+
+/** The routes of a vendor that has the responses dialect; what it stores lives as long as they. */
+export function responsesRoutes(vendor: ChatVendor): Route[] {
+  const shelf: Shelf = new Map();
+  return [
+    {
+      method: "POST",
+      path: /^\/responses$/,
+      handle: (exchange) => create(exchange, vendor, shelf),
+    },
+    {
+      method: "POST",
+      path: /^\/responses\/input_tokens$/,
+      handle: (exchange) =>
+        Response.json({
+          object: "response.input_tokens",
+          input_tokens: countPromptTokens(bodyOf(exchange).input),
+        }),
+    },
+    {
+      method: "GET",
+      path: /^\/responses\/([^/]+)$/,
+      handle: (_exchange, match) => Response.json(stored(shelf, match[1]).body),
+    },
+    {
+      method: "DELETE",
+      path: /^\/responses\/([^/]+)$/,
+      handle: (_exchange, match) => {
+        const { id } = stored(shelf, match[1]).body;
+        shelf.delete(id);
+        return Response.json({ id, object: "response", deleted: true });
+      },
+    },
+    {
+      method: "GET",
+      path: /^\/responses\/([^/]+)\/input_items$/,
+      handle: (_exchange, match) => inputItems(stored(shelf, match[1])),
+    },
+  ];
+}
+
+async function create(exchange: Exchange, vendor: ChatVendor, shelf: Shelf): Promise<Response> {
+  const body = bodyOf(exchange);
+  checkResponsesRequest(body, vendor.isStrict);
+  const model = findModel(vendor, body.model);
+  if (model.isReasoning) refuseForReasoning(body, vendor);
+  const input = itemsOf(body, vendor.isStrict);
+  const chain = [...previousItems(shelf, body), ...resolve(input, shelf, vendor.isStrict)];
+  checkChain(chain, vendor.isStrict);
+  const prompt = readResponsesPrompt(body, chain, headerNames(exchange));
+  const behaviours = readBehaviours(prompt.question);
+  await admit(exchange, behaviours, prompt.question);
+  const effort = asObject(body.reasoning)?.effort;
+  const wish = reasoningWish({ reasoning_effort: effort }, model);
+  const output = think({ ...prompt, reasoningSentences: wish.sentences }, behaviours);
+  const counts = countAll(exchange, vendor, { ...body, input: chain }, [output]);
+  const nextId = (prefix: string) => exchange.state.nextId(prefix, 32);
+  const options = outputOptions(body, vendor, nextId);
+  const finished = finishedBody(body, model.id, output, counts, options, nextId("resp_"));
+  if (body.store !== false) {
+    keep(shelf, {
+      body: finished,
+      input,
+      chain: [...chain, ...finished.output as unknown as JsonObject[]],
+    });
+  }
+  if (body.stream === true) {
+    const isObfuscated = vendor.hasObfuscation &&
+      asObject(body.stream_options)?.include_obfuscation !== false;
+    return answerStream(exchange, behaviours, responsesScript(finished, output, isObfuscated));
+  }
+  if (behaviours.ending === "error") {
+    throw new Problem(500, "The simulated vendor fails in the middle, as asked.");
+  }
+  return answerWhole(exchange, behaviours, finished);
+}
+
+function outputOptions(
+  body: JsonObject,
+  vendor: ChatVendor,
+  nextId: (prefix: string) => string,
+): OutputOptions {
+  const include = asArray(body.include);
+  return {
+    hasEncrypted: include.includes("reasoning.encrypted_content"),
+    hasSummary: asObject(body.reasoning)?.summary != null ||
+      asObject(body.reasoning)?.generate_summary != null,
+    hasRawReasoning: vendor.reasoning === "content",
+    topLogprobs: include.includes("message.output_text.logprobs") || body.top_logprobs != null
+      ? asNumber(body.top_logprobs) ?? 0
+      : null,
+    nextId,
+  };
+}
+
+function finishedBody(
+  body: JsonObject,
+  model: string,
+  output: Output,
+  counts: Counts,
+  options: OutputOptions,
+  id: string,
+): ResponseBody {
+  const isCut = output.finish === "length";
+  const outputTokens = counts.output + counts.reasoning;
+  const now = unixSeconds();
+  const finished = {
+    id,
+    object: "response",
+    created_at: now,
+    completed_at: isCut ? null : now,
+    status: isCut ? "incomplete" : "completed",
+    background: false,
+    error: null,
+    incomplete_details: isCut ? { reason: "max_output_tokens" } : null,
+    instructions: body.instructions ?? null,
+    max_output_tokens: body.max_output_tokens ?? null,
+    max_tool_calls: body.max_tool_calls ?? null,
+    model,
+    output: outputItems(output, options),
+    parallel_tool_calls: body.parallel_tool_calls ?? true,
+    previous_response_id: body.previous_response_id ?? null,
+    prompt_cache_key: body.prompt_cache_key ?? null,
+    reasoning: { effort: null, summary: null, ...asObject(body.reasoning) },
+    safety_identifier: body.safety_identifier ?? null,
+    service_tier: "default",
+    store: body.store ?? true,
+    temperature: body.temperature ?? 1,
+    text: { format: { type: "text" }, verbosity: "medium", ...asObject(body.text) },
+    tool_choice: body.tool_choice ?? "auto",
+    tools: body.tools ?? [],
+    top_logprobs: body.top_logprobs ?? 0,
+    top_p: body.top_p ?? 1,
+    truncation: body.truncation ?? "disabled",
+    usage: {
+      input_tokens: counts.input,
+      input_tokens_details: { cached_tokens: counts.cached, cache_write_tokens: 0 },
+      output_tokens: outputTokens,
+      output_tokens_details: { reasoning_tokens: counts.reasoning },
+      total_tokens: counts.input + outputTokens,
+    },
+    user: body.user ?? null,
+    metadata: body.metadata ?? {},
+    access_programs: null,
+  };
+  // The echoed members are the caller's own, checked above but not typed.
+  return finished as unknown as ResponseBody;
+}
+
+function keep(shelf: Shelf, response: StoredResponse): void {
+  shelf.set(response.body.id, response);
+  const oldest = shelf.size > KEPT_RESPONSES ? shelf.keys().next().value : undefined;
+  if (oldest !== undefined) shelf.delete(oldest);
+}
+
+function stored(shelf: Shelf, id = ""): StoredResponse {
+  const found = shelf.get(id);
+  if (found) return found;
+  throw new Problem(404, `Response with id '${id}' not found.`, { param: "id" });
+}
+
+function previousItems(shelf: Shelf, body: JsonObject): JsonObject[] {
+  const id = asText(body.previous_response_id);
+  if (id === "") return [];
+  const found = shelf.get(id);
+  if (found) return found.chain;
+  throw new Problem(400, `Previous response with id '${id}' not found.`, {
+    code: "previous_response_not_found",
+    param: "previous_response_id",
+  });
+}
+
+/** References replaced by the stored items that they name. */
+function resolve(items: readonly JsonObject[], shelf: Shelf, isStrict: boolean): JsonObject[] {
+  return items.map((item) => {
+    const isBareReasoning = isStrict && item.type === "reasoning" && item.id &&
+      typeof item.encrypted_content !== "string";
+    if (item.type !== "item_reference" && !isBareReasoning) return item;
+    for (const { chain } of shelf.values()) {
+      const known = chain.find((other) => other.id === item.id);
+      if (known) return known;
+    }
+    throw new Problem(
+      404,
+      `Item with id '${item.id}' not found. Items are not persisted when \`store\` is set to false.`,
+      { param: "input" },
+    );
+  });
+}
+
+function inputItems(response: StoredResponse): Response {
+  const data = response.input.map((item, index) => ({
+    id: asText(item.id) || `msg_${response.body.id}_${index}`,
+    ...item,
+  })).reverse();
+  return Response.json({
+    object: "list",
+    data,
+    first_id: data[0]?.id ?? null,
+    last_id: data.at(-1)?.id ?? null,
+    has_more: false,
+  });
+}

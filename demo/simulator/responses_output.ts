@@ -1,0 +1,75 @@
+import type {
+  ResponseOutputItem,
+  ResponseOutputMessage,
+  ResponseReasoningItem,
+} from "openai/resources/responses/responses";
+import { logprobOf } from "./logprobs.ts";
+import { type Output } from "./model.ts";
+import { seal } from "./seals.ts";
+import { tokenize } from "./tokens.ts";
+
+export interface OutputOptions {
+  hasEncrypted: boolean;
+  hasSummary: boolean;
+  /** Reasoning as plain `reasoning_text`, as the servers of open models give it. */
+  hasRawReasoning: boolean;
+  topLogprobs: number | null;
+  nextId(prefix: string): string;
+}
+
+/** The finished items: reasoning, message, calls. */
+export function outputItems(output: Output, options: OutputOptions): ResponseOutputItem[] {
+  const items: ResponseOutputItem[] = [];
+  if (output.reasoning.tokens > 0) items.push(reasoningItem(output, options));
+  if (output.text !== "" || output.calls.length === 0) items.push(messageItem(output, options));
+  const status = output.finish === "length" ? "incomplete" : "completed";
+  for (const call of output.calls) {
+    const call_id = options.nextId("call_");
+    const { name, input } = call;
+    items.push(
+      call.isFreeText
+        ? { type: "custom_tool_call", id: options.nextId("ctc_"), call_id, name, input }
+        : {
+          type: "function_call",
+          id: options.nextId("fc_"),
+          call_id,
+          name,
+          arguments: input,
+          status,
+        },
+    );
+  }
+  return items;
+}
+
+function reasoningItem(output: Output, options: OutputOptions): ResponseReasoningItem {
+  const id = options.nextId("rs_");
+  const text = output.reasoning.chunks.join("");
+  return {
+    type: "reasoning",
+    id,
+    summary: options.hasSummary && !options.hasRawReasoning ? [{ type: "summary_text", text }] : [],
+    ...(options.hasRawReasoning ? { content: [{ type: "reasoning_text", text }] } : {}),
+    ...(options.hasEncrypted ? { encrypted_content: seal("reasoning", id) } : {}),
+  };
+}
+
+function messageItem(output: Output, options: OutputOptions): ResponseOutputMessage {
+  const { topLogprobs } = options;
+  const logprobs = topLogprobs === null ? [] : tokenize(output.text).map((token) => {
+    const { bytes, ...rest } = logprobOf(token, topLogprobs);
+    const top_logprobs = rest.top_logprobs.map((top) => ({ ...top, bytes: top.bytes ?? [] }));
+    return { ...rest, bytes: bytes ?? [], top_logprobs };
+  });
+  return {
+    type: "message",
+    id: options.nextId("msg_"),
+    role: "assistant",
+    status: output.finish === "length" ? "incomplete" : "completed",
+    content: [
+      output.refusal === null
+        ? { type: "output_text", text: output.text, annotations: [], logprobs }
+        : { type: "refusal", refusal: output.refusal },
+    ],
+  };
+}

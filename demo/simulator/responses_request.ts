@@ -1,0 +1,226 @@
+/** Reads and checks a responses request. */
+import { asArray, asNumber, asObject, asText, type JsonObject, objectsIn } from "./json.ts";
+import { type Medium, mediumFromBase64, mediumFromUrl } from "./media.ts";
+import { type OfferedTool, type Prompt } from "./model.ts";
+import { invalid, require, requireFunction, requireSchema } from "./openai_problems.ts";
+import { Problem } from "./problem.ts";
+import {
+  BODY,
+  FUNCTION_TOOL,
+  ID_PREFIXES,
+  INPUT_PARTS,
+  ITEMS,
+  OUTPUT_PARTS,
+  PARTS,
+} from "./responses_rules.ts";
+import { isSealOf } from "./seals.ts";
+
+/** Checks all but the items. Throws a 400 Problem. */
+export function checkResponsesRequest(body: JsonObject, isStrict: boolean): void {
+  require(body, BODY, "", isStrict);
+  if (body.input === undefined && !body.previous_response_id && !body.prompt) {
+    throw invalid("input", "missing_required_parameter", "Missing required parameter: 'input'.");
+  }
+  objectsIn(body.tools).forEach((tool, index) => {
+    const path = `tools[${index}]`;
+    if (tool.type !== "function") return;
+    const definition = require(tool, FUNCTION_TOOL, path, isStrict);
+    if (isStrict) requireFunction(definition, path);
+  });
+  const format = asObject(asObject(body.text)?.format);
+  const schema = asObject(format?.schema);
+  if (format?.type === "json_schema" && (!schema || typeof format.name !== "string")) {
+    throw invalid(
+      "text.format.name",
+      "missing_required_parameter",
+      "Missing required parameter: 'text.format.name'.",
+    );
+  }
+  if (isStrict && schema) {
+    const subject = `response_format '${asText(format?.name)}'`;
+    requireSchema(schema, format?.strict === true, "text.format.schema", subject, []);
+  }
+  if (isStrict && format?.type === "json_object" && !/json/i.test(JSON.stringify(body.input))) {
+    throw invalid(
+      "input",
+      "invalid_value",
+      "Response input messages must contain the word 'json' in some form to use 'text.format' of " +
+        "type 'json_object'.",
+    );
+  }
+}
+
+/** The request's own items: a string is one user message. Each is checked. */
+export function itemsOf(body: JsonObject, isStrict: boolean): JsonObject[] {
+  if (typeof body.input === "string") {
+    return [{ type: "message", role: "user", content: body.input }];
+  }
+  return asArray(body.input).map((item, index) => checkItem(item, `input[${index}]`, isStrict));
+}
+
+function checkItem(value: unknown, path: string, isStrict: boolean): JsonObject {
+  const item = asObject(value);
+  const type = asText(item?.type) || (item?.role === undefined ? "item_reference" : "message");
+  const rules = ITEMS[type];
+  if (rules === undefined) {
+    if (/_(call|call_output)$|^mcp_|^compaction/.test(type)) return item ?? {};
+    throw invalid(`${path}.type`, "invalid_value", `Invalid value: '${type}'.`);
+  }
+  const checked = require(value, rules, path, isStrict);
+  const prefix = ID_PREFIXES[type];
+  const id = asText(checked.id);
+  if (isStrict && prefix && id !== "" && !id.startsWith(prefix)) {
+    throw invalid(
+      `${path}.id`,
+      "invalid_value",
+      `Invalid '${path}.id': '${id}'. Expected an ID that begins with '${prefix}'.`,
+    );
+  }
+  const sealed = checked.encrypted_content;
+  if (typeof sealed === "string" && isStrict && !isSealOf(sealed, "reasoning", id)) {
+    throw invalid(
+      path,
+      "invalid_encrypted_content",
+      `The encrypted content for item ${id} could not be verified.`,
+    );
+  }
+  const parts = [...asArray(checked.content), ...asArray(checked.output)];
+  if (type !== "reasoning") {
+    const allowed = checked.role === "assistant" ? OUTPUT_PARTS : INPUT_PARTS;
+    parts.forEach((part, index) => checkPart(part, allowed, `${path}.content[${index}]`, isStrict));
+  }
+  return { ...checked, type };
+}
+
+function checkPart(value: unknown, allowed: string[], path: string, isStrict: boolean): void {
+  const type = asText(asObject(value)?.type);
+  if (isStrict ? !allowed.includes(type) : PARTS[type] === undefined) {
+    const names = allowed.map((name) => `'${name}'`).join(" and ");
+    throw invalid(
+      path,
+      "invalid_value",
+      `Invalid value: '${type}'. Supported values are: ${names}.`,
+    );
+  }
+  require(value, PARTS[type] ?? {}, path, isStrict);
+  mediaOf([value], path);
+}
+
+/** Checks that calls and outputs of the whole chain belong together. Throws a 400 Problem. */
+export function checkChain(items: readonly JsonObject[], isStrict: boolean): void {
+  const calls = new Set<string>();
+  const outputs = new Set<string>();
+  items.forEach((item, index) => {
+    const id = asText(item.call_id);
+    if (item.type === "function_call" || item.type === "custom_tool_call") calls.add(id);
+    if (item.type === "function_call_output" || item.type === "custom_tool_call_output") {
+      if (!calls.has(id)) {
+        throw new Problem(400, `No tool call found for function call output with call_id ${id}.`, {
+          param: "input",
+        });
+      }
+      outputs.add(id);
+    }
+    const next = asText(items[index + 1]?.role) || asText(items[index + 1]?.type);
+    if (isStrict && item.type === "reasoning" && !/assistant|_call$|reasoning/.test(next)) {
+      throw new Problem(
+        400,
+        `Item '${item.id}' of type 'reasoning' was provided without its required following item.`,
+        { param: "input" },
+      );
+    }
+  });
+  const open = [...calls].find((id) => !outputs.has(id));
+  if (open !== undefined) {
+    throw new Problem(400, `No tool output found for function call ${open}.`, { param: "input" });
+  }
+}
+
+/** The prompt of a checked request and its whole chain of items. */
+export function readResponsesPrompt(
+  body: JsonObject,
+  items: readonly JsonObject[],
+  names: string[],
+): Prompt {
+  const users = items.filter((item) => item.role === "user");
+  const sinceUser = items.slice(items.findLastIndex((item) => item.role === "user") + 1);
+  const isCall = (item: JsonObject) => /^(function|custom_tool)_call$/.test(asText(item.type));
+  const toolNames = new Map(items.filter(isCall).map((call) => [call.call_id, asText(call.name)]));
+  const rounds = sinceUser.filter((item, index) =>
+    isCall(item) && !isCall(sinceUser[index - 1] ?? {})
+  );
+  const format = asObject(asObject(body.text)?.format);
+  const instructions = items.filter((item) => /^(system|developer)$/.test(asText(item.role)));
+  return {
+    system: [asText(body.instructions), ...instructions.map((item) => textOf(item.content))]
+      .join("\n"),
+    question: textOf(users.at(-1)?.content),
+    earlier: users.slice(0, -1).map((item) => textOf(item.content)),
+    media: mediaOf(users.at(-1)?.content, "input"),
+    outcomes: sinceUser.slice(sinceUser.findLastIndex(isCall) + 1)
+      .filter((item) => asText(item.type).endsWith("_call_output"))
+      .map((item) => ({
+        name: toolNames.get(item.call_id) ?? "",
+        text: textOf(item.output),
+        isError: item.status === "incomplete",
+        media: mediaOf(item.output, "input"),
+      })),
+    toolRounds: rounds.length,
+    tools: objectsIn(body.tools).filter((tool) => /^(function|custom)$/.test(asText(tool.type)))
+      .map(offered),
+    toolMode: toolMode(body.tool_choice),
+    mayCallSeveral: body.parallel_tool_calls !== false,
+    json: format?.type === "json_schema" || format?.type === "json_object"
+      ? { schema: format.schema ?? null }
+      : null,
+    reasoningSentences: 0,
+    maxTokens: asNumber(body.max_output_tokens),
+    stop: [],
+    hasPreamble: false,
+    headerNames: names,
+  };
+}
+
+function offered(tool: JsonObject): OfferedTool {
+  return {
+    name: asText(tool.name),
+    description: asText(tool.description),
+    schema: tool.parameters ?? null,
+    isFreeText: tool.type === "custom",
+  };
+}
+
+function toolMode(choice: unknown): Prompt["toolMode"] {
+  if (choice === "none") return { kind: "none" };
+  if (choice === "required") return { kind: "forced", names: [] };
+  const object = asObject(choice);
+  if (object?.type === "allowed_tools") {
+    const names = objectsIn(object.tools).map((tool) => asText(tool.name));
+    return object.mode === "required" ? { kind: "forced", names } : { kind: "auto" };
+  }
+  return object?.name ? { kind: "forced", names: [asText(object.name)] } : { kind: "auto" };
+}
+
+function textOf(content: unknown): string {
+  if (typeof content === "string") return content;
+  return objectsIn(content).map((part) => asText(part.text)).filter((text) => text !== "")
+    .join("\n");
+}
+
+function mediaOf(content: unknown, path: string): Medium[] {
+  try {
+    return objectsIn(content).flatMap((part): Medium[] => {
+      const address = asText(part.image_url) || asText(part.file_url);
+      if (address !== "") return [mediumFromUrl(address)];
+      const data = asText(part.file_data);
+      if (data !== "") {
+        return [data.startsWith("data:") ? mediumFromUrl(data) : mediumFromBase64(data, "")];
+      }
+      const audio = asObject(part.input_audio);
+      return audio ? [mediumFromBase64(asText(audio.data), `audio/${asText(audio.format)}`)] : [];
+    });
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    throw invalid(path, "invalid_base64_image", `Invalid media at '${path}': ${error.message}.`);
+  }
+}

@@ -1,0 +1,203 @@
+import assert from "@std/assert";
+import Anthropic from "@anthropic-ai/sdk";
+import { startSimulators } from "./simulators.ts";
+
+const WEATHER: Anthropic.Tool = {
+  name: "get_weather",
+  description: "Get the weather for a location",
+  input_schema: {
+    type: "object",
+    properties: { location: { type: "string" } },
+    required: ["location"],
+  },
+};
+const OLDER = { "anthropic-version": "2023-06-01" };
+
+async function withClient(
+  body: (client: Anthropic, address: { baseUrl: string; apiKey: string }) => Promise<void>,
+): Promise<void> {
+  const simulators = await startSimulators();
+  const address = simulators.vendors["vendor-c"];
+  const baseURL = address.baseUrl.replace(/\/v1$/, "");
+  try {
+    await body(new Anthropic({ baseURL, apiKey: address.apiKey, maxRetries: 0 }), address);
+  } finally {
+    await simulators.close();
+  }
+}
+
+function ask(content: Anthropic.MessageParam["content"], more: object = {}) {
+  return {
+    model: "claude-haiku-4-5",
+    max_tokens: 2000,
+    messages: [{ role: "user" as const, content }],
+    ...more,
+  };
+}
+
+Deno.test("a streamed message folds to the whole one", async () => {
+  await withClient(async (client) => {
+    const whole = await client.messages.create(ask("Why is the sky blue?"));
+    const streamed = await client.messages.stream(ask("Why is the sky blue?")).finalMessage();
+    const text = (message: Anthropic.Message) =>
+      message.content.map((block) => block.type === "text" ? block.text : "").join("");
+    assert.equal(text(streamed), text(whole));
+    assert.match(text(whole), /sky blue/);
+    assert.equal(streamed.usage.output_tokens, whole.usage.output_tokens);
+    assert.equal(streamed.stop_reason, "end_turn");
+  });
+});
+
+Deno.test("thinking is signed, and refused when it comes back altered", async () => {
+  await withClient(async (client) => {
+    const thinking = { type: "enabled" as const, budget_tokens: 1024 };
+    const tools = [WEATHER];
+    const question = ask("What is the weather in Paris and Tokyo?", { thinking, tools });
+    const first = await client.messages.stream(question).finalMessage();
+    assert.deepEqual(first.content.map((block) => block.type), [
+      "thinking",
+      "text",
+      "tool_use",
+      "tool_use",
+    ]);
+    assert.equal(first.stop_reason, "tool_use");
+    const uses = first.content.filter((block) => block.type === "tool_use");
+    assert.deepEqual(uses.map((use) => use.input), [{ location: "Paris" }, { location: "Tokyo" }]);
+    const results: Anthropic.ContentBlockParam[] = uses.map((use) => ({
+      type: "tool_result",
+      tool_use_id: use.id,
+      content: "rain",
+    }));
+    const go = (assistant: Anthropic.ContentBlockParam[], user = results) =>
+      client.messages.create({
+        ...question,
+        messages: [
+          ...question.messages,
+          { role: "assistant", content: assistant },
+          { role: "user", content: user },
+        ],
+      });
+    const content = first.content as Anthropic.ContentBlockParam[];
+    const second = await go(content);
+    assert.match(JSON.stringify(second.content), /get_weather: rain/);
+    const altered = content.map((block) =>
+      block.type === "thinking" ? { ...block, thinking: "Something else" } : block
+    );
+    await assert.rejects(go(altered), /Invalid `signature` in `thinking` block/);
+    await assert.rejects(go(content.slice(1)), /Expected `thinking`/);
+    await assert.rejects(go(content, results.slice(1)), /tool_use` ids were found without/);
+    await assert.rejects(
+      go(content, [{ type: "text", text: "First this" }, ...results]),
+      /tool_use` ids were found without/,
+    );
+  });
+});
+
+Deno.test("cache breakpoints are written once and read after, outside input_tokens", async () => {
+  await withClient(async (client) => {
+    const go = (question: string) =>
+      client.messages.create(ask(question, {
+        system: [{
+          type: "text",
+          text: "A long and stable instruction.",
+          cache_control: { type: "ephemeral", ttl: "1h" },
+        }],
+      }));
+    const { usage: plain } = await client.messages.create(
+      ask("One?", { system: "A long and stable instruction." }),
+    );
+    const [first, second] = [(await go("One?")).usage, (await go("Two?")).usage];
+    assert.ok((first.cache_creation_input_tokens ?? 0) > 0);
+    assert.equal(
+      first.cache_creation?.ephemeral_1h_input_tokens,
+      first.cache_creation_input_tokens,
+    );
+    assert.equal(first.cache_read_input_tokens, 0);
+    assert.equal(second.cache_read_input_tokens, first.cache_creation_input_tokens);
+    assert.equal(second.cache_creation_input_tokens, 0);
+    assert.equal(second.input_tokens, first.input_tokens);
+    assert.equal(
+      plain.input_tokens,
+      first.input_tokens + (first.cache_creation_input_tokens ?? 0),
+    );
+  });
+});
+
+Deno.test("models and versions refuse what they don't take", async () => {
+  await withClient(async (client, { baseUrl, apiKey }) => {
+    const cases: [object, RegExp, object?][] = [
+      [ask("x", { temperature: 1 }), /temperature: Extra inputs are not permitted/],
+      [ask("x", { temperature: 1.5 }), /temperature: Input should be less than or equal/, OLDER],
+      [ask("x", { colour: 1 }), /colour: Extra inputs are not permitted/],
+      [ask("x", { max_tokens: undefined }), /max_tokens: Field required/],
+      [ask("x", { max_tokens: 65_000, stream: true }), /maximum allowed number of output tokens/],
+      [ask("x", { metadata: { k: "v" } }), /metadata.k: Extra inputs/],
+      [
+        ask("x", { model: "claude-opus-5-5", thinking: { type: "disabled" } }),
+        /thinking.type.disabled/,
+      ],
+      [
+        ask("x", { model: "claude-opus-5-5", tools: [WEATHER], tool_choice: { type: "any" } }),
+        /tool_choice .*any.* is not supported/,
+      ],
+      [ask([{ type: "text", text: "" }]), /non-empty/],
+    ];
+    for (const [body, message, headers] of cases) {
+      const options = headers ? { headers: headers as Record<string, string> } : {};
+      await assert.rejects(client.messages.create(body as never, options), message);
+    }
+    await client.messages.create(ask("x", { temperature: 0.5 }) as never, { headers: OLDER });
+    await assert.rejects(client.messages.create(ask("x", { model: "claude-1" })), { status: 404 });
+    const bare = await fetch(`${baseUrl}/messages`, {
+      method: "POST",
+      headers: { "x-api-key": apiKey, "content-type": "application/json" },
+      body: JSON.stringify(ask("x")),
+    });
+    assert.equal(bare.status, 400);
+    assert.match(await bare.text(), /anthropic-version: header is required/);
+  });
+});
+
+Deno.test("structured output, stop sequences, refusals and token counts", async () => {
+  await withClient(async (client) => {
+    const schema = {
+      type: "object",
+      properties: { city: { type: "string" } },
+      required: ["city"],
+      additionalProperties: false,
+    };
+    const format = { type: "json_schema" as const, schema };
+    const shaped = await client.messages.create(
+      ask("A place in Rome", { output_config: { format } }),
+    );
+    assert.deepEqual(shaped.content.map((block) => block.type === "text" ? block.text : ""), [
+      '{"city":"Rome"}',
+    ]);
+    const stopped = await client.messages.create(
+      ask("[say:one two END three]", { stop_sequences: ["END"] }),
+    );
+    assert.equal(stopped.stop_reason, "stop_sequence");
+    assert.equal(stopped.stop_sequence, "END");
+    const refused = await client.messages.stream(ask("[refuse]")).finalMessage();
+    assert.equal(refused.stop_reason, "refusal");
+    assert.equal(refused.content.length, 0);
+    const { max_tokens: _, ...counted } = ask("How many tokens?");
+    const count = await client.messages.countTokens(counted);
+    const { usage } = await client.messages.create(ask("How many tokens?"));
+    assert.equal(count.input_tokens, usage.input_tokens);
+  });
+});
+
+Deno.test("the model list is paged and newest first", async () => {
+  await withClient(async (client) => {
+    const first = await client.models.list({ limit: 3 });
+    assert.equal(first.data.length, 3);
+    assert.equal(first.has_more, true);
+    const all: string[] = [];
+    for await (const model of client.models.list({ limit: 3 })) all.push(model.id);
+    assert.equal(all.length, 10);
+    assert.equal(new Set(all).size, 10);
+    const model = await client.models.retrieve("claude-haiku-4-5");
+    assert.equal(model.max_tokens, 64_000);
+  });
+});

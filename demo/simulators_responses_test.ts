@@ -1,0 +1,159 @@
+import assert from "@std/assert";
+import OpenAI from "openai";
+import { startSimulators } from "./simulators.ts";
+
+const WEATHER: OpenAI.Responses.FunctionTool = {
+  type: "function",
+  name: "get_weather",
+  description: "Get the weather for a location",
+  parameters: {
+    type: "object",
+    properties: { location: { type: "string" } },
+    required: ["location"],
+    additionalProperties: false,
+  },
+  strict: true,
+};
+
+async function withClient(
+  label: "vendor-a" | "vendor-b",
+  body: (client: OpenAI, model: string) => Promise<void>,
+): Promise<void> {
+  const simulators = await startSimulators();
+  const { baseUrl, apiKey } = simulators.vendors[label];
+  try {
+    await body(
+      new OpenAI({ baseURL: baseUrl, apiKey, maxRetries: 0 }),
+      label === "vendor-a" ? "kimi-k2.6" : "gpt-6-luna",
+    );
+  } finally {
+    await simulators.close();
+  }
+}
+
+Deno.test("a responses stream has gapless numbers and ends in the stored response", async () => {
+  for (const label of ["vendor-a", "vendor-b"] as const) {
+    await withClient(label, async (client, model) => {
+      const stream = await client.responses.create({
+        model,
+        input: "How high is Mont Blanc?",
+        reasoning: { effort: "low", summary: "auto" },
+        stream: true,
+      });
+      let text = "";
+      let expected = 0;
+      const types: string[] = [];
+      let final: OpenAI.Responses.Response | undefined;
+      for await (const event of stream) {
+        assert.equal(event.sequence_number, expected++);
+        types.push(event.type);
+        if (event.type === "response.output_text.delta") text += event.delta;
+        if (event.type === "response.completed") final = event.response;
+      }
+      assert.equal(types[0], "response.created");
+      assert.equal(types.at(-1), "response.completed");
+      assert.equal(final?.output[0]?.type, "reasoning");
+      assert.ok(
+        types.includes(
+          label === "vendor-a"
+            ? "response.reasoning_text.delta"
+            : "response.reasoning_summary_text.delta",
+        ),
+      );
+      const stored = await client.responses.retrieve(final?.id ?? "");
+      assert.equal(stored.output_text, text);
+      assert.match(text, /Mont Blanc/);
+      assert.ok((stored.usage?.output_tokens_details.reasoning_tokens ?? 0) > 0);
+      await client.responses.delete(stored.id);
+      await assert.rejects(client.responses.retrieve(stored.id), { status: 404 });
+    });
+  }
+});
+
+Deno.test("calls are answered through previous_response_id and through the full list", async () => {
+  await withClient("vendor-b", async (client, model) => {
+    const input = "What is the weather in Rome and Oslo?";
+    const first = await client.responses.create({ model, input, tools: [WEATHER] });
+    const calls = first.output.filter((item) => item.type === "function_call");
+    assert.equal(calls.length, 2);
+    const outputs = calls.map((call) => ({
+      type: "function_call_output" as const,
+      call_id: call.call_id,
+      output: "sunny",
+    }));
+    const second = await client.responses.create({
+      model,
+      input: outputs,
+      previous_response_id: first.id,
+      tools: [WEATHER],
+    });
+    assert.match(second.output_text, /get_weather: sunny/);
+    const third = await client.responses.create({
+      model,
+      input: [
+        { role: "user", content: input },
+        ...first.output,
+        ...outputs,
+      ] as OpenAI.Responses.ResponseInput,
+      tools: [WEATHER],
+    });
+    assert.equal(third.output_text, second.output_text);
+    await assert.rejects(client.responses.create({ model, input: outputs }), {
+      status: 400,
+      message: /No tool call found/,
+    });
+    await assert.rejects(
+      client.responses.create({ model, input: "more", previous_response_id: first.id }),
+      /No tool output found/,
+    );
+    await assert.rejects(
+      client.responses.create({ model, input: "x", previous_response_id: "resp_none" }),
+      { status: 400, code: "previous_response_not_found" },
+    );
+  });
+});
+
+Deno.test("encrypted reasoning must come back as it was issued", async () => {
+  await withClient("vendor-b", async (client, model) => {
+    const first = await client.responses.create({
+      model,
+      input: "Hello",
+      store: false,
+      include: ["reasoning.encrypted_content"],
+    });
+    const again = (items: unknown[]) =>
+      client.responses.create({
+        model,
+        store: false,
+        input: [{ role: "user", content: "Hello" }, ...items, {
+          role: "user",
+          content: "And now?",
+        }] as OpenAI.Responses.ResponseInput,
+      });
+    const answer = await again(first.output);
+    assert.match(answer.output_text, /And now\?.*Before that you said: “Hello”/);
+    const [reasoning, message] = first.output;
+    await assert.rejects(again([{ ...reasoning, encrypted_content: "AAAA" }, message]), {
+      code: "invalid_encrypted_content",
+    });
+    const { encrypted_content: _, ...bare } = reasoning as OpenAI.Responses.ResponseReasoningItem;
+    await assert.rejects(again([bare, message]), { status: 404 });
+  });
+});
+
+Deno.test("a token limit ends in an incomplete response", async () => {
+  await withClient("vendor-b", async (client) => {
+    const stream = client.responses.stream({
+      model: "gpt-4.1",
+      input: "Tell me much",
+      max_output_tokens: 16,
+    });
+    const types: string[] = [];
+    for await (const event of stream) types.push(event.type);
+    const final = await stream.finalResponse();
+    assert.equal(types.at(-1), "response.incomplete");
+    assert.equal(final.status, "incomplete");
+    assert.equal(final.incomplete_details?.reason, "max_output_tokens");
+    assert.equal(final.usage?.output_tokens, 16);
+  });
+});

@@ -1,0 +1,298 @@
+import { parseArgs, type ParseArgsConfig } from "node:util";
+import type { Account, AccountStore, Tier } from "../domain/account.ts";
+import { tierLimits } from "../domain/account.ts";
+import type { ApiKey, ApiKeyStore, OnDisconnect, TranslationMode } from "../domain/api_key.ts";
+import { mintKey } from "../domain/credential.ts";
+import { messageOf } from "../domain/fault.ts";
+import type { Clock } from "../base/clock.ts";
+import { parseUsd } from "../base/money.ts";
+
+/** What the operator's commands work on; a running server gives its own parts. */
+export interface AdminParts {
+  accounts: AccountStore;
+  apiKeys: ApiKeyStore;
+  /** Scopes that a key may have. */
+  scopes: readonly string[];
+  clock: Clock;
+  /** Told which keys changed, so that a cache forgets them at once. */
+  keysChanged: (ids: readonly string[]) => void;
+}
+
+/** What a command prints: one JSON value with `--json`, else lines for people. */
+export interface CommandResult {
+  exitCode: 0 | 1 | 2;
+  json: unknown;
+  lines: readonly string[];
+}
+
+/** Wrong usage; exit code 2. */
+export class UsageError extends Error {}
+
+type Options = NonNullable<ParseArgsConfig["options"]>;
+type Values = Readonly<Record<string, string | boolean | (string | boolean)[] | undefined>>;
+interface Command {
+  usage: string;
+  options: Options;
+  /** Names of the arguments without a dash, in order. */
+  positionals: readonly string[];
+  run: (parts: AdminParts, values: Values, args: readonly string[]) => Promise<CommandResult>;
+}
+
+const text = { type: "string" } as const;
+const account = { account: text };
+
+/** The commands, by their words. */
+const commands: Readonly<Record<string, Command>> = {
+  "key create": {
+    usage:
+      "key create --name N [--account A] [--scope S]… [--expires T] [--models M…] [--cap-day-usd X] [--cap-month-usd X] [--on-disconnect cancel|drain] [--translation-mode strict|lenient]",
+    options: {
+      ...account,
+      name: text,
+      scope: { type: "string", multiple: true },
+      expires: text,
+      models: { type: "string", multiple: true },
+      "cap-day-usd": text,
+      "cap-month-usd": text,
+      "on-disconnect": text,
+      "translation-mode": text,
+    },
+    positionals: [],
+    run: createKey,
+  },
+  "key list": { usage: "key list [--account A]", options: account, positionals: [], run: listKeys },
+  "key revoke": { usage: "key revoke ID", options: {}, positionals: ["ID"], run: revokeKey },
+  "account create": {
+    usage: "account create --name N",
+    options: { name: text },
+    positionals: [],
+    run: createAccount,
+  },
+  "account list": { usage: "account list", options: {}, positionals: [], run: listAccounts },
+};
+
+/** Runs one command; `argv` is what follows `admin`. Never throws: failures are results. */
+export async function runCommand(
+  parts: AdminParts,
+  argv: readonly string[],
+): Promise<CommandResult> {
+  try {
+    const { command, values, positionals } = parse(argv);
+    return await command.run(parts, values, positionals);
+  } catch (thrown) {
+    const message = messageOf(thrown);
+    const exitCode = thrown instanceof UsageError ? 2 : 1;
+    return { exitCode, json: { error: message }, lines: [message] };
+  }
+}
+
+/** The text that says which commands there are. */
+export function usage(): string {
+  return [
+    "usage: deno task admin COMMAND [--json]",
+    ...Object.values(commands).map((command) => `  ${command.usage}`),
+    "  migrate",
+  ].join("\n");
+}
+
+function parse(argv: readonly string[]) {
+  const words = argv.filter((word) => word !== "--json");
+  const name = words.slice(0, 2).join(" ");
+  const command = commands[name];
+  if (!command) throw new UsageError(`'${name}' is no command.\n${usage()}`);
+  let parsed;
+  try {
+    parsed = parseArgs({
+      args: moreModels(words.slice(2)),
+      options: command.options,
+      allowPositionals: true,
+      strict: true,
+    });
+  } catch (thrown) {
+    throw new UsageError(`${messageOf(thrown)}\nusage: ${command.usage}`);
+  }
+  if (parsed.positionals.length !== command.positionals.length) {
+    throw new UsageError(`usage: ${command.usage}`);
+  }
+  return { command, values: parsed.values as Values, positionals: parsed.positionals };
+}
+
+/** `--models A B` is `--models A --models B`. */
+function moreModels(words: readonly string[]): string[] {
+  const result: string[] = [];
+  let inModels = false;
+  for (const word of words) {
+    if (word.startsWith("-")) inModels = word === "--models";
+    if (inModels && !word.startsWith("-") && result.at(-1) !== "--models") result.push("--models");
+    result.push(word);
+  }
+  return result;
+}
+
+async function createKey(parts: AdminParts, values: Values): Promise<CommandResult> {
+  const name = required(values, "name");
+  const owner = await findAccount(parts, optional(values, "account"));
+  const scopes = many(values, "scope");
+  const wrong = scopes.find((scope) => !parts.scopes.includes(scope));
+  if (wrong !== undefined) {
+    throw new UsageError(`--scope ${wrong}: expected one of ${parts.scopes.join(", ")}`);
+  }
+  const minted = mintKey(parts.clock);
+  const key = await parts.apiKeys.insert({
+    id: minted.id,
+    accountId: owner.id,
+    name,
+    prefix: minted.prefix,
+    hash: minted.hash,
+    scopes,
+    models: many(values, "models"),
+    onDisconnect:
+      choice(values, "on-disconnect", ["cancel", "drain"]) as OnDisconnect | undefined ??
+        "cancel",
+    translationMode: choice(values, "translation-mode", ["strict", "lenient"]) as
+      | TranslationMode
+      | undefined ?? "default",
+    capDayNanos: usd(values, "cap-day-usd"),
+    capMonthNanos: usd(values, "cap-month-usd"),
+    expiresAt: time(values, "expires", parts.clock.now()),
+  });
+  const value = minted.value.reveal();
+  return done(
+    { id: key.id, key: value, prefix: key.prefix, name, account_id: owner.id },
+    [`${value}`, `Key '${name}' (${key.id}) of account '${owner.name}'. It is shown only now.`],
+  );
+}
+
+async function listKeys(parts: AdminParts, values: Values): Promise<CommandResult> {
+  const wanted = optional(values, "account");
+  const owner = wanted === undefined ? undefined : await findAccount(parts, wanted);
+  const keys = await parts.apiKeys.list(owner?.id);
+  return done(
+    keys.map(keyJson),
+    keys.map((key) =>
+      [key.id, key.prefix + "…", key.name, `account ${key.accountId}`, keyState(key)].join("  ")
+    ),
+  );
+}
+
+async function revokeKey(
+  parts: AdminParts,
+  _values: Values,
+  [id]: readonly string[],
+): Promise<CommandResult> {
+  const revoked = await parts.apiKeys.revoke(id!);
+  parts.keysChanged([id!]);
+  if (!revoked) {
+    const exists = (await parts.apiKeys.list()).some((key) => key.id === id);
+    const message = exists ? `Key ${id} was revoked before.` : `No key has the id ${id}.`;
+    return { exitCode: exists ? 0 : 1, json: { id, revoked: exists }, lines: [message] };
+  }
+  return done({ id, revoked: true }, [`Key ${id} is revoked.`]);
+}
+
+async function createAccount(parts: AdminParts, values: Values): Promise<CommandResult> {
+  const name = required(values, "name");
+  if (/^\d+$/.test(name)) {
+    throw new UsageError("--name: a name of digits alone would look like an id");
+  }
+  if (await parts.accounts.find(name)) {
+    throw new Error(`An account named '${name}' exists already.`);
+  }
+  const made = await parts.accounts.create({ name, tier: "free", ...tierLimits.free });
+  return done(accountJson(made), [
+    `Account '${made.name}' has the id ${made.id}, tier ${made.tier}.`,
+  ]);
+}
+
+async function listAccounts(parts: AdminParts): Promise<CommandResult> {
+  const accounts = await parts.accounts.list();
+  return done(
+    accounts.map(accountJson),
+    accounts.map((one) => `${one.id}  ${one.name}  ${one.tier}`),
+  );
+}
+
+/** The account meant: by id or name, the first one when nothing is said. */
+async function findAccount(parts: AdminParts, idOrName: string | undefined): Promise<Account> {
+  const found = idOrName === undefined
+    ? await parts.accounts.first()
+    : await parts.accounts.find(idOrName);
+  if (found) return found;
+  throw new Error(
+    idOrName === undefined
+      ? "There is no account yet: start the service once."
+      : `No account has the id or name '${idOrName}'.`,
+  );
+}
+
+function accountJson(one: Account): { id: number; name: string; tier: Tier } {
+  return { id: one.id, name: one.name, tier: one.tier };
+}
+
+function keyJson(key: ApiKey) {
+  return {
+    id: key.id,
+    prefix: key.prefix,
+    name: key.name,
+    account_id: key.accountId,
+    scopes: key.scopes,
+    models: key.models,
+    on_disconnect: key.onDisconnect,
+    translation_mode: key.translationMode,
+    created_at: key.createdAt.toISOString(),
+    expires_at: key.expiresAt?.toISOString() ?? null,
+    revoked_at: key.revokedAt?.toISOString() ?? null,
+  };
+}
+
+function keyState(key: ApiKey): string {
+  return key.revokedAt ? `revoked ${key.revokedAt.toISOString()}` : "usable";
+}
+
+function done(json: unknown, lines: readonly string[]): CommandResult {
+  return { exitCode: 0, json, lines };
+}
+
+function optional(values: Values, name: string): string | undefined {
+  const value = values[name];
+  return typeof value === "string" ? value : undefined;
+}
+
+function required(values: Values, name: string): string {
+  const value = optional(values, name)?.trim();
+  if (!value) throw new UsageError(`--${name} is missing`);
+  if (value.length > 200) throw new UsageError(`--${name}: at most 200 characters`);
+  return value;
+}
+
+function many(values: Values, name: string): string[] {
+  const value = values[name];
+  return Array.isArray(value) ? value.map(String) : [];
+}
+
+function choice(values: Values, name: string, allowed: readonly string[]): string | undefined {
+  const value = optional(values, name);
+  if (value === undefined || allowed.includes(value)) return value;
+  throw new UsageError(`--${name} ${value}: expected ${allowed.join(" or ")}`);
+}
+
+function usd(values: Values, name: string): bigint | null {
+  const value = optional(values, name);
+  if (value === undefined) return null;
+  try {
+    return parseUsd(value, 9);
+  } catch {
+    throw new UsageError(`--${name} ${value}: expected an amount in US dollars such as 2.50`);
+  }
+}
+
+function time(values: Values, name: string, now: Date): Date | null {
+  const value = optional(values, name);
+  if (value === undefined) return null;
+  const at = new Date(value);
+  if (!/^\d{4}-\d\d-\d\dT/.test(value) || Number.isNaN(at.getTime())) {
+    throw new UsageError(`--${name} ${value}: expected a time such as 2027-01-31T00:00:00Z`);
+  }
+  if (at <= now) throw new UsageError(`--${name} ${value}: expected a time to come`);
+  return at;
+}

@@ -1,0 +1,78 @@
+import { timingSafeEqual } from "node:crypto";
+import { sha256Hex } from "../base/hash.ts";
+import { randomBase62 } from "../base/ids.ts";
+import { type AdminParts, type CommandResult, runCommand } from "./commands.ts";
+
+/**
+ * How the operator's command line reaches a server that owns the embedded database: a listener of
+ * its own on loopback, whose address and token stand in a file that only the owner of the data
+ * directory can read.
+ */
+const controlFile = "control.json";
+
+interface Control {
+  address: string;
+  token: string;
+}
+
+/** Opens the listener and writes the file; the result closes both. */
+export async function serveControl(
+  dataDir: string,
+  parts: AdminParts,
+): Promise<{ close(): Promise<void> }> {
+  const token = randomBase62(43);
+  const server = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, onListen() {} },
+    async (request) => {
+      if (!sameSecret(request.headers.get("authorization") ?? "", `Bearer ${token}`)) {
+        return new Response(null, { status: 404 });
+      }
+      const argv: unknown = await request.json().catch(() => undefined);
+      if (!Array.isArray(argv)) return new Response(null, { status: 400 });
+      return Response.json(await runCommand(parts, argv.map(String)));
+    },
+  );
+  const path = `${dataDir}/${controlFile}`;
+  const control: Control = { address: `http://127.0.0.1:${server.addr.port}`, token };
+  await Deno.remove(path).catch(() => {});
+  await Deno.writeTextFile(path, JSON.stringify(control), { mode: 0o600, createNew: true });
+  return {
+    async close() {
+      await Deno.remove(path).catch(() => {});
+      await server.shutdown();
+    },
+  };
+}
+
+/** Sends a command to the server that owns the directory; undefined when none answers. */
+export async function callControl(
+  dataDir: string,
+  argv: readonly string[],
+): Promise<CommandResult | undefined> {
+  const control = await readControl(dataDir);
+  if (!control) return undefined;
+  try {
+    const answer = await fetch(control.address, {
+      method: "POST",
+      headers: { authorization: `Bearer ${control.token}` },
+      body: JSON.stringify(argv),
+    });
+    return answer.ok ? await answer.json() as CommandResult : undefined;
+  } catch {
+    // The file is left over from a server that is gone.
+    return undefined;
+  }
+}
+
+async function readControl(dataDir: string): Promise<Control | undefined> {
+  try {
+    return JSON.parse(await Deno.readTextFile(`${dataDir}/${controlFile}`)) as Control;
+  } catch {
+    return undefined;
+  }
+}
+
+function sameSecret(given: string, expected: string): boolean {
+  const encode = (text: string) => new TextEncoder().encode(sha256Hex(text));
+  return timingSafeEqual(encode(given), encode(expected));
+}

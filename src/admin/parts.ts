@@ -1,0 +1,37 @@
+import type { Clock } from "../base/clock.ts";
+import type { AccountStore } from "../domain/account.ts";
+import type { ApiKeyStore } from "../domain/api_key.ts";
+import type { KeyRing } from "../domain/key_ring.ts";
+import type { Registry } from "../vendors/registry.ts";
+import type { AdminParts } from "./commands.ts";
+
+/** What the commands work on, out of a server's parts. */
+export function adminPartsOf(
+  services: {
+    accounts: AccountStore;
+    apiKeys: ApiKeyStore;
+    registry: Registry;
+    clock: Clock;
+    keyRing?: KeyRing;
+  },
+): AdminParts {
+  return {
+    accounts: services.accounts,
+    apiKeys: services.apiKeys,
+    scopes: [...serviceScopes, ...services.registry.all.map((vendor) => vendor.label)],
+    clock: services.clock,
+    keysChanged: (ids) => services.keyRing?.evict(ids),
+  };
+}
+
+/** Scopes that are no vendor's (interface.md §5). */
+const serviceScopes = [
+  "chat",
+  "images",
+  "speech",
+  "exports",
+  "data:delete",
+  "cohort",
+  "evals",
+  "status",
+];

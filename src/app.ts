@@ -1,0 +1,91 @@
+import { Hono } from "hono";
+import { Fault } from "./domain/fault.ts";
+import { messageOf } from "./domain/fault.ts";
+import { maskSecrets } from "./base/secret.ts";
+import { errors } from "../contracts/errors.ts";
+import type { BindParts } from "./http/bind.ts";
+import { createErrorDialect } from "./http/error_dialect.ts";
+import { asFault, errorReply } from "./http/errors.ts";
+import { accessLog } from "./http/middleware/access_log.ts";
+import { authenticate } from "./http/middleware/authenticate.ts";
+import { allowOrigins } from "./http/middleware/cors.ts";
+import { upgradePlain } from "./http/middleware/https.ts";
+import { openScene } from "./http/middleware/scene.ts";
+import { secure } from "./http/middleware/secure.ts";
+import { toResponse } from "./http/respond.ts";
+import { exportRoutes } from "./http/routes/exports.ts";
+import { healthRoutes } from "./http/routes/health.ts";
+import { modelRoutes } from "./http/routes/models.ts";
+import { operationRoutes } from "./http/routes/operations.ts";
+import { proxyRoutes } from "./http/routes/proxy.ts";
+import { statusRoutes } from "./http/routes/status.ts";
+import type { Env } from "./http/scene.ts";
+import type { Services } from "./services.ts";
+
+/** The web application: middleware in the order of interface.md §5, then the mounts. */
+export function createApp(services: Services): Hono<Env> {
+  const { config, clock, log, metrics } = services;
+  const app = new Hono<Env>({ strict: true });
+  const errorDialect = createErrorDialect(services.registry.all.map((vendor) => vendor.family));
+  const onFault = faultLog(services);
+  const parts: BindParts = { maxBodyBytes: config.maxBodyBytes, onFault };
+  const answerFault = (fault: Fault, path: string, scene: Env["Variables"]["scene"]) => {
+    onFault(fault, scene.requestId);
+    return toResponse(errorReply(fault, errorDialect(path), scene.requestId), scene);
+  };
+
+  app.use(openScene({ clock, newRequestId: services.newId, trustProxy: config.trustProxy }));
+  app.use(secure());
+  app.use(accessLog({ clock, log, metrics }));
+  if (config.trustProxy) app.use(upgradePlain(config.baseUrl));
+  if (config.corsOrigins.length > 0) app.use(allowOrigins(config.corsOrigins));
+  operationRoutes(app, {
+    ...parts,
+    ready: services.ready,
+    metrics,
+    metricsToken: config.metricsToken,
+  });
+  app.use(authenticate({ keyRing: services.keyRing, errorDialect, onFault }));
+  statusRoutes(app, { ...parts, clock, version: services.version });
+  modelRoutes(app, { ...parts, ...services });
+  healthRoutes(app, { ...parts, ...services });
+  exportRoutes(app, { ...parts, ...services });
+  proxyRoutes(app, { ...parts, ...services });
+
+  app.notFound((context) =>
+    answerFault(
+      new Fault("endpoint_not_found", {
+        message: `No such endpoint: ${context.req.method} ${context.req.path.slice(0, 200)}`,
+      }),
+      context.req.path,
+      context.get("scene"),
+    )
+  );
+  app.onError((thrown, context) =>
+    answerFault(asFault(thrown), context.req.path, context.get("scene"))
+  );
+  return app;
+}
+
+/** Only failures of our own are logged as errors; what callers did wrong is an ordinary answer. */
+function faultLog(services: Pick<Services, "log">): BindParts["onFault"] {
+  return (fault, requestId) => {
+    const { status } = errors[fault.code];
+    if (status < 500) return;
+    const fields = {
+      id: requestId,
+      code: fault.code,
+      note: fault.note === undefined ? undefined : maskSecrets(fault.note),
+      cause: fault.cause === undefined ? undefined : maskSecrets(messageOf(fault.cause)),
+    };
+    if (fault.code === "internal_error") {
+      const stack = fault.cause instanceof Error ? fault.cause.stack?.split("\n").slice(1, 6) : [];
+      services.log.error("a request failed", {
+        ...fields,
+        at: stack?.map((line) => line.trim()).join(" | "),
+      });
+    } else {
+      services.log.warn("a request failed", fields);
+    }
+  };
+}

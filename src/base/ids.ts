@@ -1,0 +1,76 @@
+import type { Clock } from "./clock.ts";
+
+/** One UUID of version 7 (RFC 9562 §5.7) for the clock's present time. */
+export function uuidv7(clock: Pick<Clock, "now">): string {
+  return createUuidv7(clock)();
+}
+
+/**
+ * A source of version 7 UUIDs that only grow, also within a millisecond and when the clock goes
+ * back: the 12 bits behind the time are a counter with a random start (RFC 9562 §6.2, method 1).
+ * Make one per process and pass it on.
+ */
+export function createUuidv7(clock: Pick<Clock, "now">): () => string {
+  let lastMs = -1;
+  let counter = 0;
+  return () => {
+    const bytes = crypto.getRandomValues(new Uint8Array(16));
+    const nowMs = clock.now().getTime();
+    if (nowMs > lastMs) {
+      lastMs = nowMs;
+      // The upper bit starts as 0, which leaves at least 2,048 ids to this millisecond.
+      counter = (byte(bytes, 6) << 8 | byte(bytes, 7)) & 0x7ff;
+    } else if (++counter > 0xfff) {
+      lastMs += 1;
+      counter = 0;
+    }
+    const view = new DataView(bytes.buffer);
+    view.setUint32(0, Math.floor(lastMs / 0x10000));
+    view.setUint16(4, lastMs % 0x10000);
+    view.setUint16(6, 0x7000 | counter);
+    bytes[8] = 0x80 | byte(bytes, 8) & 0x3f;
+    return hyphenated(bytes);
+  };
+}
+
+/** `length` random characters of `0-9A-Za-z`, each equally likely. */
+export function randomBase62(length: number): string {
+  let text = "";
+  while (text.length < length) {
+    for (const value of crypto.getRandomValues(new Uint8Array(length * 2))) {
+      // 248 = 4 × 62: larger values would favour the first digits.
+      if (value < 248 && text.length < length) text += base62Digits.charAt(value % 62);
+    }
+  }
+  return text;
+}
+
+/**
+ * The bytes as one big-endian number in base 62, padded on the left with `0` to `length`
+ * characters. Throws when they don't fit.
+ */
+export function base62(bytes: Uint8Array, length: number): string {
+  let number = 0n;
+  for (const value of bytes) number = number << 8n | BigInt(value);
+  let text = "";
+  while (number > 0n) {
+    text = base62Digits.charAt(Number(number % 62n)) + text;
+    number /= 62n;
+  }
+  if (text.length > length) {
+    throw new RangeError(`${bytes.length} bytes don't fit ${length} base62 characters`);
+  }
+  return text.padStart(length, "0");
+}
+
+const base62Digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+function byte(bytes: Uint8Array, index: number): number {
+  return bytes[index] ?? 0;
+}
+
+function hyphenated(bytes: Uint8Array): string {
+  const hex = Array.from(bytes, (value) => value.toString(16).padStart(2, "0")).join("");
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)]
+    .join("-");
+}

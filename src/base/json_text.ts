@@ -1,0 +1,259 @@
+/**
+ * Finds and replaces values inside JSON text without writing the rest anew, so that unknown
+ * fields, `1.0`, 20-digit integers and key order survive. The text must be one that `JSON.parse`
+ * accepts; on other text the answers mean nothing. Nothing here recurses.
+ */
+
+/** A half-open range of UTF-16 units in a text. */
+export interface TextRange {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Replaces a range of the original text; an empty range inserts. */
+export interface Edit extends TextRange {
+  readonly text: string;
+}
+
+/** One member of an object: its key's opening quote and its value's range. */
+export interface Member {
+  readonly key: string;
+  readonly keyStart: number;
+  readonly valueStart: number;
+  readonly valueEnd: number;
+}
+
+/** The members of an object by key; for a repeated key the last, the one `JSON.parse` keeps. */
+export interface Members {
+  readonly range: TextRange;
+  readonly members: ReadonlyMap<string, Member & { readonly count: number }>;
+  /** Keys that occur more than once, in the order of their first repetition. */
+  readonly duplicates: readonly string[];
+}
+
+/**
+ * Range of the value at `path` (keys of objects, indexes of arrays), or undefined when there is
+ * none. Of a repeated key the last counts, as for `JSON.parse`; keys are compared decoded.
+ */
+export function locate(
+  text: string,
+  path: readonly (string | number)[],
+): TextRange | undefined {
+  let start = skipSpace(text, 0);
+  for (const step of path) {
+    const found = typeof step === "string"
+      ? lastMember(text, start, step)
+      : item(text, start, step);
+    if (found === undefined) return undefined;
+    start = found;
+  }
+  return { start, end: skipValue(text, start) };
+}
+
+/** Members of the text's top-level object; undefined when the text is another kind of value. */
+export function topLevelMembers(text: string): Members | undefined {
+  return membersAt(text, skipSpace(text, 0));
+}
+
+/** Members of the object that begins at `start`; undefined when it is another kind of value. */
+export function membersAt(text: string, start: number): Members | undefined {
+  const list = listMembers(text, start);
+  if (list === undefined) return undefined;
+  const members = new Map<string, Member & { count: number }>();
+  const duplicates: string[] = [];
+  for (const member of list.members) {
+    const count = (members.get(member.key)?.count ?? 0) + 1;
+    if (count === 2) duplicates.push(member.key);
+    members.set(member.key, { ...member, count });
+  }
+  return { range: { start, end: list.end }, members, duplicates };
+}
+
+/** The text with all edits made, given in any order. Throws when two of them overlap. */
+export function splice(text: string, edits: readonly Edit[]): string {
+  let result = "";
+  let from = 0;
+  for (const edit of [...edits].sort((a, b) => a.start - b.start || a.end - b.end)) {
+    if (edit.start < from || edit.end < edit.start || edit.end > text.length) {
+      throw new Error(`Edit ${edit.start}–${edit.end} overlaps another or lies outside the text`);
+    }
+    result += text.slice(from, edit.start) + edit.text;
+    from = edit.end;
+  }
+  return result + text.slice(from);
+}
+
+/**
+ * Adds a member at the end of an object. `valueText` is JSON text. Use `changeMembers` to make
+ * several changes to the same object: it minds the commas between them.
+ */
+export function insertMember(
+  text: string,
+  object: TextRange,
+  key: string,
+  valueText: string,
+): Edit {
+  return changeMembers(text, object, { insert: [[key, valueText]] })[0] as Edit;
+}
+
+/** Takes a member out of an object, each repetition of it; no edit when there is none. */
+export function removeMember(text: string, object: TextRange, key: string): Edit[] {
+  return changeMembers(text, object, { remove: [key] });
+}
+
+/** Removes members, then adds others at the end of the object, in one set of edits. */
+export function changeMembers(
+  text: string,
+  object: TextRange,
+  changes: { remove?: readonly string[]; insert?: readonly (readonly [string, string])[] },
+): Edit[] {
+  const list = listMembers(text, object.start);
+  if (list === undefined) throw new Error(`There is no object at ${object.start}`);
+  const removed = new Set(changes.remove);
+  const edits: Edit[] = [];
+  let kept: Member | undefined;
+  let runStart: Member | undefined;
+  for (const member of list.members) {
+    if (removed.has(member.key)) {
+      runStart ??= member;
+      continue;
+    }
+    if (runStart) edits.push({ start: runStart.keyStart, end: member.keyStart, text: "" });
+    runStart = undefined;
+    kept = member;
+  }
+  const last = list.members.at(-1);
+  if (runStart && last) {
+    edits.push({ start: kept?.valueEnd ?? runStart.keyStart, end: last.valueEnd, text: "" });
+  }
+  const added = (changes.insert ?? []).map(([key, value]) => `${JSON.stringify(key)}:${value}`);
+  if (added.length > 0) {
+    const at = last?.valueEnd ?? object.start + 1;
+    edits.push({ start: at, end: at, text: (kept ? "," : "") + added.join(",") });
+  }
+  return edits;
+}
+
+/**
+ * Removes the first `units` UTF-16 units of the decoded string from its token (quotes included in
+ * `string`) and leaves the rest of the token as it was written. Asked for more than the string
+ * has, it removes everything between the quotes.
+ */
+export function cutStringPrefix(text: string, string: TextRange, units: number): Edit {
+  const start = string.start + 1;
+  const last = string.end - 1;
+  let at = start;
+  let left = units;
+  while (left > 0 && at < last) {
+    const escape = text.indexOf("\\", at);
+    const plain = Math.min(left, (escape < 0 || escape > last ? last : escape) - at);
+    at += plain;
+    left -= plain;
+    // An escape is one unit, surrogate halves too: \uXXXX in six characters, others in two.
+    while (left > 0 && at < last && text.charCodeAt(at) === BACKSLASH) {
+      at += text.charCodeAt(at + 1) === LOWER_U ? 6 : 2;
+      left--;
+    }
+  }
+  return { start, end: at, text: "" };
+}
+
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const OPEN_BRACKET = 0x5b;
+const BACKSLASH = 0x5c;
+const CLOSE_BRACKET = 0x5d;
+const LOWER_U = 0x75;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+
+function listMembers(
+  text: string,
+  start: number,
+): { members: Member[]; end: number } | undefined {
+  if (text.charCodeAt(start) !== OPEN_BRACE) return undefined;
+  const members: Member[] = [];
+  let at = skipSpace(text, start + 1);
+  while (text.charCodeAt(at) === QUOTE) {
+    const keyEnd = skipString(text, at);
+    const valueStart = skipSpace(text, skipSpace(text, keyEnd) + 1);
+    const valueEnd = skipValue(text, valueStart);
+    members.push({ key: decodeKey(text, at, keyEnd), keyStart: at, valueStart, valueEnd });
+    at = skipSpace(text, valueEnd);
+    if (text.charCodeAt(at) === COMMA) at = skipSpace(text, at + 1);
+  }
+  return { members, end: at + 1 };
+}
+
+function lastMember(text: string, start: number, key: string): number | undefined {
+  return listMembers(text, start)?.members.findLast((member) => member.key === key)?.valueStart;
+}
+
+function item(text: string, start: number, index: number): number | undefined {
+  if (text.charCodeAt(start) !== OPEN_BRACKET) return undefined;
+  let at = skipSpace(text, start + 1);
+  if (text.charCodeAt(at) === CLOSE_BRACKET) return undefined;
+  for (let passed = 0; passed !== index; passed++) {
+    at = skipSpace(text, skipValue(text, at));
+    if (text.charCodeAt(at) !== COMMA) return undefined;
+    at = skipSpace(text, at + 1);
+  }
+  return at;
+}
+
+function decodeKey(text: string, start: number, end: number): string {
+  const inner = text.slice(start + 1, end - 1);
+  return inner.includes("\\") ? JSON.parse(text.slice(start, end)) as string : inner;
+}
+
+function skipSpace(text: string, from: number): number {
+  let at = from;
+  for (let code = text.charCodeAt(at); isSpace(code); code = text.charCodeAt(at)) at++;
+  return at;
+}
+
+function isSpace(code: number): boolean {
+  return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
+}
+
+/** Index after the value that begins at `start`. */
+function skipValue(text: string, start: number): number {
+  const first = text.charCodeAt(start);
+  if (first === QUOTE) return skipString(text, start);
+  if (first === OPEN_BRACE || first === OPEN_BRACKET) return skipContainer(text, start);
+  let at = start;
+  while (at < text.length && !endsScalar(text.charCodeAt(at))) at++;
+  return at;
+}
+
+function endsScalar(code: number): boolean {
+  return code === COMMA || code === CLOSE_BRACE || code === CLOSE_BRACKET || isSpace(code);
+}
+
+function skipContainer(text: string, start: number): number {
+  let depth = 0;
+  let at = start;
+  do {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) {
+      at = skipString(text, at);
+      continue;
+    }
+    if (code === OPEN_BRACE || code === OPEN_BRACKET) depth++;
+    else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) depth--;
+    at++;
+  } while (depth > 0 && at < text.length);
+  return at;
+}
+
+/** Index after the closing quote: the first quote with an even number of backslashes before it. */
+function skipString(text: string, start: number): number {
+  for (let from = start + 1;;) {
+    const quote = text.indexOf('"', from);
+    if (quote < 0) return text.length;
+    let slashes = 0;
+    while (text.charCodeAt(quote - 1 - slashes) === BACKSLASH) slashes++;
+    if (slashes % 2 === 0) return quote + 1;
+    from = quote + 1;
+  }
+}

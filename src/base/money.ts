@@ -1,0 +1,77 @@
+/** Decimal digits of the two money units: 1 USD = 1e9 nano-dollars = 1e12 pico-dollars. */
+export const nanoDigits = 9;
+export const picoDigits = 12;
+
+export interface ParseUsdOptions {
+  /** Takes `7.5e-08` too, as vendors' own numbers come. Operators and callers write plain decimals. */
+  allowExponent?: boolean;
+  /** Takes a leading minus sign. */
+  allowNegative?: boolean;
+  /**
+   * What becomes of digits beyond `scale`: an error (default), or the amount is taken up or down
+   * (away from or towards 0) to the next unit. Only for vendors' numbers.
+   */
+  excess?: "reject" | "up" | "down";
+}
+
+/**
+ * A decimal string in USD as a whole number of units of 10^-`scale` USD: `parseUsd("0.25", 9)` is
+ * 250000000n. Strict: digits, optionally a point and digits. Throws a RangeError whose message says
+ * what was expected and is fit to be shown behind the name of the field.
+ */
+export function parseUsd(text: string, scale: number, options: ParseUsdOptions = {}): bigint {
+  if (text.length > maxLength) throw new RangeError(`expected at most ${maxLength} characters`);
+  const match = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,3}))?$/.exec(text);
+  const [, sign = "", whole = "", fraction = "", exponent] = match ?? [];
+  const allowed = match !== null && (exponent === undefined || options.allowExponent === true) &&
+    (sign === "" || options.allowNegative === true);
+  if (!allowed) {
+    throw new RangeError(`expected a decimal string such as "0.25", got ${JSON.stringify(text)}`);
+  }
+  const digits = BigInt(whole + fraction);
+  const shift = scale + Number(exponent ?? 0) - fraction.length;
+  const units = shift >= 0
+    ? digits * 10n ** BigInt(shift)
+    : dropDigits(digits, -shift, options.excess ?? "reject", { text, scale });
+  return sign === "-" ? -units : units;
+}
+
+/** Nano-dollars as a decimal string in USD with nine decimals and a sign only when negative. */
+export function nanosToUsd(nanos: bigint): string {
+  const digits = (nanos < 0n ? -nanos : nanos).toString().padStart(nanoDigits + 1, "0");
+  const point = digits.length - nanoDigits;
+  return `${nanos < 0n ? "-" : ""}${digits.slice(0, point)}.${digits.slice(point)}`;
+}
+
+/**
+ * The one rounding between price and balance: pico- to nano-dollars, half up (towards +∞ at .5).
+ * Applied once per call, on the sum.
+ */
+export function roundPicoToNano(pico: bigint): bigint {
+  return floorDivide(pico + 500n, 1000n);
+}
+
+/** Longest money text that is read; keeps 10^n small whatever a file or vendor holds. */
+const maxLength = 64;
+
+function dropDigits(
+  digits: bigint,
+  count: number,
+  excess: "reject" | "up" | "down",
+  context: { text: string; scale: number },
+): bigint {
+  const unit = 10n ** BigInt(count);
+  if (excess === "up") return (digits + unit - 1n) / unit;
+  if (excess === "down") return digits / unit;
+  // Zeros at the end carry no value, so they are no excess: "1.5000000000" is 1.5.
+  if (digits % unit === 0n) return digits / unit;
+  throw new RangeError(
+    `expected at most ${context.scale} decimals, got ${JSON.stringify(context.text)}`,
+  );
+}
+
+/** Division that rounds towards −∞, where bigint's own rounds towards 0. `divisor` > 0. */
+function floorDivide(value: bigint, divisor: bigint): bigint {
+  const quotient = value / divisor;
+  return value % divisor < 0n ? quotient - 1n : quotient;
+}

@@ -1,0 +1,194 @@
+/** One server-sent event, or one run of comment lines, with the bytes it came in. */
+export interface SseEvent {
+  /**
+   * The whole event as it arrived, its blank line included; a view of the chunk where it lies in
+   * one chunk. The `bytes` of all events, joined, are exactly the bytes that were pushed.
+   */
+  readonly bytes: Uint8Array;
+  /** Value of the last `event:` line. */
+  readonly event?: string | undefined;
+  /** Values of the `data:` lines joined by \n; undefined where there is none (comments, pings). */
+  readonly data: string | undefined;
+  /** False only for a last event whose blank line never came. */
+  readonly terminated: boolean;
+}
+
+/** An event is larger than the cap. `before` holds the whole events of the same chunk before it. */
+export class SseEventTooLargeError extends Error {
+  constructor(readonly maxEventBytes: number, readonly before: readonly SseEvent[]) {
+    super(`A server-sent event is larger than ${maxEventBytes} bytes`);
+    this.name = "SseEventTooLargeError";
+  }
+}
+
+/**
+ * Splits bytes into server-sent events, as the WHATWG HTML standard parses them: LF, CRLF and CR
+ * end a line, a BOM at the start is skipped, a blank line ends the event. Runs for every chunk of
+ * every stream: an event that lies in one chunk is neither copied nor scanned twice.
+ *
+ * A CR at the very end of a chunk may be half a CRLF, so an event that ends with it is handed over
+ * with the next byte or by `end`. The events don't depend on where the chunks were cut.
+ */
+export class SseSplitter {
+  readonly #maxEventBytes: number;
+  /** Start of an event whose end has not come yet, in a buffer that doubles. */
+  #carry: Uint8Array = nothing;
+  #carryLength = 0;
+  /** Offsets of the event's lines, from the event's first byte: start and end of each. */
+  #lines: number[] = [];
+  /** Offset of the line being read, and whether it has no byte yet. */
+  #lineStart = 0;
+  #lineEmpty = true;
+  /** The last byte was a CR, which an LF may follow; and it ended a blank line. */
+  #afterCr = false;
+  #blankCr = false;
+  /** How many bytes of a BOM were seen; -1 once the start of the stream is behind us. */
+  #bom = 0;
+
+  constructor(options: { maxEventBytes: number }) {
+    this.#maxEventBytes = options.maxEventBytes;
+  }
+
+  /** The events that this chunk completes. Throws SseEventTooLargeError. */
+  push(chunk: Uint8Array): SseEvent[] {
+    const events: SseEvent[] = [];
+    const length = chunk.length;
+    let start = 0;
+    let at = this.#bom < 0 ? 0 : this.#skipBom(chunk);
+    while (at < length) {
+      if (this.#afterCr) {
+        this.#afterCr = false;
+        if (chunk[at] === LF) at++;
+        if (this.#blankCr) {
+          events.push(this.#finish(chunk, start, at, events));
+          start = at;
+        } else {
+          this.#lineStart = this.#carryLength + at - start;
+        }
+        continue;
+      }
+      const lineFrom = at;
+      let byte = chunk[at];
+      while (byte !== LF && byte !== CR && ++at < length) byte = chunk[at];
+      if (at > lineFrom) this.#lineEmpty = false;
+      if (at === length) break;
+      const blank = this.#lineEmpty;
+      if (!blank) this.#lines.push(this.#lineStart, this.#carryLength + at - start);
+      this.#lineEmpty = true;
+      at++;
+      if (byte === CR) {
+        this.#afterCr = true;
+        this.#blankCr = blank;
+      } else if (blank) {
+        events.push(this.#finish(chunk, start, at, events));
+        start = at;
+      } else {
+        this.#lineStart = this.#carryLength + at - start;
+      }
+    }
+    this.#keep(chunk, start, length, events);
+    return events;
+  }
+
+  /** What is left when the stream has ended: at most one event. */
+  end(): SseEvent[] {
+    if (this.#carryLength === 0) return [];
+    const terminated = this.#afterCr && this.#blankCr;
+    if (!this.#lineEmpty) this.#lines.push(this.#lineStart, this.#carryLength);
+    this.#afterCr = false;
+    return [{ ...this.#finish(nothing, 0, 0, []), terminated }];
+  }
+
+  #finish(chunk: Uint8Array, start: number, end: number, before: SseEvent[]): SseEvent {
+    if (this.#carryLength + end - start > this.#maxEventBytes) {
+      throw new SseEventTooLargeError(this.#maxEventBytes, before);
+    }
+    let bytes = chunk.subarray(start, end);
+    if (this.#carryLength > 0) {
+      this.#keep(chunk, start, end, before);
+      bytes = this.#carry.subarray(0, this.#carryLength);
+      this.#carry = nothing;
+      this.#carryLength = 0;
+    }
+    const event = readEvent(bytes, this.#lines);
+    this.#lines.length = 0;
+    this.#lineStart = 0;
+    this.#lineEmpty = true;
+    return event;
+  }
+
+  #keep(chunk: Uint8Array, start: number, end: number, before: SseEvent[]): void {
+    const needed = this.#carryLength + end - start;
+    if (needed > this.#maxEventBytes) {
+      throw new SseEventTooLargeError(this.#maxEventBytes, before);
+    }
+    if (needed > this.#carry.length) {
+      const grown = new Uint8Array(needed * 2);
+      grown.set(this.#carry.subarray(0, this.#carryLength));
+      this.#carry = grown;
+    }
+    if (end > start) this.#carry.set(chunk.subarray(start, end), this.#carryLength);
+    this.#carryLength = needed;
+  }
+
+  /** Index of the first byte after the part of a BOM that this chunk holds. */
+  #skipBom(chunk: Uint8Array): number {
+    let at = 0;
+    while (at < chunk.length && this.#bom < BOM.length) {
+      if (chunk[at] !== BOM[this.#bom]) {
+        // The bytes so far only looked like a BOM; they belong to the first line.
+        this.#lineEmpty = this.#bom === 0;
+        this.#bom = -1;
+        return at;
+      }
+      at++;
+      this.#bom++;
+    }
+    if (this.#bom === BOM.length) {
+      this.#bom = -1;
+      this.#lineStart = BOM.length;
+    }
+    return at;
+  }
+}
+
+const LF = 10;
+const CR = 13;
+const COLON = 58;
+const SPACE = 32;
+const BOM = [0xef, 0xbb, 0xbf] as const;
+const nothing = new Uint8Array(0);
+const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+
+/** Reads the fields that matter here; `id`, `retry`, unknown fields and comments are skipped. */
+function readEvent(bytes: Uint8Array, lines: readonly number[]): SseEvent {
+  let event: string | undefined;
+  let data: string | undefined;
+  for (let index = 0; index < lines.length; index += 2) {
+    const start = lines[index] as number;
+    const end = lines[index + 1] as number;
+    if (isField(bytes, start, end, "data")) {
+      const value = decodeValue(bytes, start + 5, end);
+      data = data === undefined ? value : `${data}\n${value}`;
+    } else if (isField(bytes, start, end, "event")) {
+      event = decodeValue(bytes, start + 6, end);
+    }
+  }
+  return { bytes, event, data, terminated: true };
+}
+
+/** The line is `name` alone or begins with `name:`. */
+function isField(bytes: Uint8Array, start: number, end: number, name: string): boolean {
+  const nameEnd = start + name.length;
+  if (nameEnd > end || (nameEnd < end && bytes[nameEnd] !== COLON)) return false;
+  for (let index = 0; index < name.length; index++) {
+    if (bytes[start + index] !== name.charCodeAt(index)) return false;
+  }
+  return true;
+}
+
+/** One space after the colon belongs to the syntax, not to the value. */
+function decodeValue(bytes: Uint8Array, afterColon: number, end: number): string {
+  const from = bytes[afterColon] === SPACE && afterColon < end ? afterColon + 1 : afterColon;
+  return from >= end ? "" : decoder.decode(bytes.subarray(from, end));
+}

@@ -1,0 +1,102 @@
+import assert from "@std/assert";
+import { pushStream } from "./streams.ts";
+
+const encoder = new TextEncoder();
+
+Deno.test("pushed bytes are read in order and the stream ends after them", async () => {
+  const pushed = pushStream();
+  pushed.push(encoder.encode("a"));
+  pushed.push(encoder.encode(""));
+  pushed.push(encoder.encode("b"));
+  pushed.close();
+  pushed.push(encoder.encode("too late"));
+  pushed.close();
+  assert.equal(await new Response(pushed.stream).text(), "ab");
+});
+
+Deno.test("a reader that is behind is reported, and reported again when it has caught up", async () => {
+  const pushed = pushStream(4);
+  let drained = 0;
+  pushed.onDrain(() => drained++);
+  assert.equal(pushed.push(encoder.encode("abc")), true);
+  assert.equal(pushed.push(encoder.encode("d")), false);
+  assert.equal(pushed.push(encoder.encode("e")), false);
+  const reader = pushed.stream.getReader();
+  await reader.read();
+  assert.equal(drained, 1);
+  await reader.read();
+  await reader.read();
+  assert.equal(drained, 1);
+  assert.equal(pushed.push(encoder.encode("fghi")), false);
+  await reader.read();
+  assert.equal(drained, 2);
+});
+
+Deno.test("cancelling is reported once, and bytes are dropped from then on", async () => {
+  const pushed = pushStream(4);
+  const reasons: unknown[] = [];
+  pushed.onCancel((reason) => reasons.push(reason));
+  pushed.push(encoder.encode("abcdef"));
+  const reader = pushed.stream.getReader();
+  await reader.cancel("gone");
+  await reader.cancel("again");
+  assert.deepEqual(reasons, ["gone"]);
+  assert.equal(pushed.push(encoder.encode("abcdefgh")), true);
+  pushed.close();
+  pushed.error(new Error("too late"));
+  assert.deepEqual(reasons, ["gone"]);
+});
+
+Deno.test("a listener that comes after the cancelling is told at once", async () => {
+  const pushed = pushStream();
+  await pushed.stream.cancel("gone");
+  const reasons: unknown[] = [];
+  pushed.onCancel((reason) => reasons.push(reason));
+  assert.deepEqual(reasons, ["gone"]);
+});
+
+Deno.test("reading to the end is no cancelling", async () => {
+  const pushed = pushStream();
+  let cancelled = 0;
+  pushed.onCancel(() => cancelled++);
+  pushed.push(encoder.encode("a"));
+  pushed.close();
+  await new Response(pushed.stream).text();
+  assert.equal(cancelled, 0);
+});
+
+Deno.test("an error breaks the reader", async () => {
+  const pushed = pushStream();
+  pushed.error(new Error("cut"));
+  await assert.rejects(new Response(pushed.stream).text(), /cut/);
+});
+
+Deno.test("a caller of Deno.serve who leaves cancels the stream once, back-pressure or not", async () => {
+  for (const size of [1, 1 << 20]) {
+    const pushed = pushStream();
+    const left = Promise.withResolvers<void>();
+    let cancelled = 0;
+    pushed.onCancel(() => {
+      cancelled++;
+      left.resolve();
+    });
+    const server = Deno.serve(
+      { port: 0, hostname: "127.0.0.1", onListen: () => {} },
+      () => new Response(pushed.stream),
+    );
+    const caller = new AbortController();
+    const response = await fetch(`http://127.0.0.1:${server.addr.port}/`, {
+      signal: caller.signal,
+    });
+    pushed.push(new Uint8Array(size));
+    const reader = response.body?.getReader();
+    await reader?.read();
+    // Ten megabytes are more than the sockets' buffers hold.
+    for (let count = 0; size > 1 && count < 10; count++) pushed.push(new Uint8Array(size));
+    caller.abort();
+    await reader?.read().catch(() => {});
+    await left.promise;
+    await server.shutdown();
+    assert.equal(cancelled, 1);
+  }
+});

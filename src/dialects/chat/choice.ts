@@ -1,0 +1,191 @@
+import type { BlockKind, CanonicalEvent, TokenLogprob } from "../canonical.ts";
+import { isRecord, type JsonRecord, words } from "../json.ts";
+import { unifyFinish } from "./finish.ts";
+
+interface ToolCall {
+  id: string | undefined;
+  name: string | undefined;
+  custom: boolean;
+  /** Set once the block has been opened, which waits for the name. */
+  block: number | undefined;
+  /** Arguments that came before the name. */
+  early: string;
+}
+
+/** Reads the chunks of one choice of a chat stream into canonical events. */
+export class ChoiceReader {
+  finished = false;
+  readonly #choice: number;
+  readonly #nextBlock: { value: number };
+  #open: { kind: "text" | "reasoning" | "refusal"; block: number } | undefined;
+  readonly #tools = new Map<number, ToolCall>();
+  #lastTool = -1;
+
+  /** `nextBlock` is shared by the choices of one answer: blocks are counted over all of them. */
+  constructor(choice: number, nextBlock: { value: number }) {
+    this.#choice = choice;
+    this.#nextBlock = nextBlock;
+  }
+
+  /** One entry of a chunk's `choices`. */
+  read(choice: JsonRecord, events: CanonicalEvent[]): void {
+    const delta = isRecord(choice.delta)
+      ? choice.delta
+      : isRecord(choice.message)
+      ? choice.message
+      : {};
+    const reasoning = reasoningText(delta);
+    if (reasoning) this.#text("reasoning", reasoning, events);
+    const text = words(delta.content);
+    if (text) this.#text("text", text, events, readLogprobs(choice.logprobs));
+    const refusal = words(delta.refusal);
+    if (refusal) this.#text("refusal", refusal, events);
+    if (Array.isArray(delta.tool_calls)) {
+      for (const [position, call] of delta.tool_calls.entries()) {
+        if (isRecord(call)) this.#toolCall(call, position, events);
+      }
+    }
+    if (isRecord(delta.function_call)) {
+      this.#toolCall({ index: 0, function: delta.function_call }, 0, events);
+    }
+    const raw = words(choice.finish_reason);
+    if (raw && !this.finished) this.#finish(raw, events);
+  }
+
+  /** Closes what is open; called when the stream has ended. */
+  close(events: CanonicalEvent[]): void {
+    this.#closeText(events);
+    for (const tool of this.#tools.values()) {
+      if (tool.block === undefined) this.#openTool(tool, events);
+      events.push({ type: "block-end", choice: this.#choice, block: tool.block! });
+    }
+    this.#tools.clear();
+  }
+
+  #finish(raw: string, events: CanonicalEvent[]): void {
+    const sawToolCall = this.#tools.size > 0;
+    this.close(events);
+    this.finished = true;
+    const reason = unifyFinish(raw, sawToolCall);
+    events.push({
+      type: "finish",
+      choice: this.#choice,
+      reason: reason === "error" ? "stop" : reason,
+      raw,
+    });
+  }
+
+  #text(
+    kind: "text" | "reasoning" | "refusal",
+    text: string,
+    events: CanonicalEvent[],
+    logprobs?: readonly TokenLogprob[],
+  ): void {
+    if (this.#open?.kind !== kind) {
+      this.#closeText(events);
+      this.#open = { kind, block: this.#start({ kind }, events) };
+    }
+    events.push({
+      type: "block-delta",
+      choice: this.#choice,
+      block: this.#open.block,
+      text,
+      ...(logprobs ? { logprobs } : {}),
+    });
+  }
+
+  #toolCall(call: JsonRecord, position: number, events: CanonicalEvent[]): void {
+    this.#closeText(events);
+    const custom = isRecord(call.custom);
+    const body = custom ? call.custom as JsonRecord : isRecord(call.function) ? call.function : {};
+    const tool = this.#tool(this.#toolIndex(call, position));
+    tool.id ??= words(call.id);
+    tool.name ??= words(body.name);
+    tool.custom ||= custom;
+    const fragment = words(custom ? body.input : body.arguments) ?? "";
+    if (tool.block === undefined) {
+      tool.early += fragment;
+      if (tool.name !== undefined) this.#openTool(tool, events);
+    } else if (fragment) {
+      this.#delta(tool.block, fragment, events);
+    }
+  }
+
+  /** Which call a fragment belongs to: its index, else a change of id, else its position. */
+  #toolIndex(call: JsonRecord, position: number): number {
+    if (typeof call.index === "number") return this.#lastTool = call.index;
+    const id = words(call.id);
+    if (id !== undefined) {
+      for (const [index, tool] of this.#tools) if (tool.id === id) return this.#lastTool = index;
+      return this.#lastTool = this.#tools.size;
+    }
+    return this.#lastTool >= 0 ? this.#lastTool : this.#lastTool = position;
+  }
+
+  #tool(index: number): ToolCall {
+    let tool = this.#tools.get(index);
+    if (!tool) {
+      tool = { id: undefined, name: undefined, custom: false, block: undefined, early: "" };
+      this.#tools.set(index, tool);
+    }
+    return tool;
+  }
+
+  #openTool(tool: ToolCall, events: CanonicalEvent[]): void {
+    tool.block = this.#start({
+      kind: "tool-call",
+      id: tool.id ?? "",
+      name: tool.name ?? "",
+      custom: tool.custom,
+    }, events);
+    if (tool.early) this.#delta(tool.block, tool.early, events);
+    tool.early = "";
+  }
+
+  #start(content: BlockKind, events: CanonicalEvent[]): number {
+    const block = this.#nextBlock.value++;
+    events.push({ type: "block-start", choice: this.#choice, block, content });
+    return block;
+  }
+
+  #delta(block: number, text: string, events: CanonicalEvent[]): void {
+    events.push({ type: "block-delta", choice: this.#choice, block, text });
+  }
+
+  #closeText(events: CanonicalEvent[]): void {
+    if (!this.#open) return;
+    events.push({ type: "block-end", choice: this.#choice, block: this.#open.block });
+    this.#open = undefined;
+  }
+}
+
+/** Reasoning as compatible servers and the aggregator name it (chat-completions.md §4.3). */
+function reasoningText(delta: JsonRecord): string | undefined {
+  const plain = words(delta.reasoning_content) ?? words(delta.reasoning);
+  if (plain || !Array.isArray(delta.reasoning_details)) return plain;
+  const texts = delta.reasoning_details.map((detail: unknown) =>
+    isRecord(detail) ? words(detail.text) ?? words(detail.summary) ?? "" : ""
+  );
+  return words(texts.join(""));
+}
+
+/** `logprobs.content` of a choice; undefined when there is none. */
+export function readLogprobs(logprobs: unknown): TokenLogprob[] | undefined {
+  if (!isRecord(logprobs) || !Array.isArray(logprobs.content)) return undefined;
+  return logprobs.content.filter(isRecord).map((entry) => ({
+    ...readToken(entry),
+    top: Array.isArray(entry.top_logprobs)
+      ? entry.top_logprobs.filter(isRecord).map(readToken)
+      : [],
+  }));
+}
+
+function readToken(entry: JsonRecord) {
+  return {
+    token: typeof entry.token === "string" ? entry.token : "",
+    logprob: typeof entry.logprob === "number" ? entry.logprob : 0,
+    bytes: Array.isArray(entry.bytes)
+      ? entry.bytes.filter((byte): byte is number => typeof byte === "number")
+      : null,
+  };
+}

@@ -1,0 +1,241 @@
+import { Fault } from "../../domain/fault.ts";
+import type {
+  CacheMark,
+  MediaPart,
+  Part,
+  SystemText,
+  TextPart,
+  ToolCallPart,
+  Turn,
+} from "../canonical_request.ts";
+import { isRecord, type JsonRecord, words } from "../json.ts";
+import { base64Source, mediaSource, standardBase64 } from "../media_source.ts";
+
+/** Reads chat messages (chat-completions.md §2): system texts in front, then the turns. */
+export function readMessages(
+  messages: readonly unknown[],
+): { system: SystemText[]; turns: Turn[] } {
+  const system: SystemText[] = [];
+  const turns: Turn[] = [];
+  for (const [index, message] of messages.entries()) {
+    const path = `messages[${index}]`;
+    if (!isRecord(message)) throw wrong(path, "expected an object");
+    if (message.role === "system" || message.role === "developer") {
+      const texts = readTexts(message.content, `${path}.content`);
+      if (turns.length === 0) system.push(...texts.map(({ type: _, ...text }) => text));
+      else turns.push({ role: "system", parts: texts, path });
+    } else {
+      turns.push(readTurn(message, path, turns));
+    }
+  }
+  return { system, turns };
+}
+
+function readTurn(message: JsonRecord, path: string, before: readonly Turn[]): Turn {
+  const name = words(message.name);
+  switch (message.role) {
+    case "user":
+      return {
+        role: "user",
+        parts: readContent(message.content, `${path}.content`),
+        ...(name === undefined ? {} : { name }),
+        path,
+      };
+    case "assistant":
+      return { role: "assistant", parts: readAssistant(message, path), path };
+    case "tool":
+      return {
+        role: "user",
+        parts: [readResult(message, words(message.tool_call_id), path)],
+        path,
+      };
+    default:
+      // The deprecated `function` role names its function; the call is the last one of that name.
+      return { role: "user", parts: [readResult(message, lastCallOf(name, before), path)], path };
+  }
+}
+
+function readAssistant(message: JsonRecord, path: string): Part[] {
+  const parts: Part[] = [];
+  const reasoning = words(message.reasoning_content) ?? words(message.reasoning);
+  if (reasoning) {
+    parts.push({ type: "reasoning", text: reasoning, path: `${path}.reasoning_content` });
+  }
+  if (message.content !== null && message.content !== undefined) {
+    parts.push(...readContent(message.content, `${path}.content`));
+  }
+  const refusal = words(message.refusal);
+  if (refusal) parts.push({ type: "refusal", text: refusal, path: `${path}.refusal` });
+  if (Array.isArray(message.tool_calls)) {
+    message.tool_calls.forEach((call: unknown, index) =>
+      parts.push(readToolCall(call, `${path}.tool_calls[${index}]`))
+    );
+  }
+  if (isRecord(message.function_call)) {
+    const name = words(message.function_call.name) ?? "";
+    parts.push({
+      type: "tool-call",
+      id: `call_${name}`,
+      name,
+      arguments: words(message.function_call.arguments) ?? "{}",
+      custom: false,
+      path: `${path}.function_call`,
+    });
+  }
+  return parts;
+}
+
+function readToolCall(call: unknown, path: string): ToolCallPart {
+  if (!isRecord(call)) throw wrong(path, "expected an object");
+  const custom = call.type === "custom";
+  const body = custom ? call.custom : call.function;
+  const id = words(call.id);
+  if (id === undefined) throw wrong(`${path}.id`, "expected an id");
+  const name = isRecord(body) ? words(body.name) : undefined;
+  if (!isRecord(body) || name === undefined) {
+    throw wrong(`${path}.${custom ? "custom" : "function"}.name`, "expected a name");
+  }
+  const signature = thoughtSignature(call);
+  return {
+    type: "tool-call",
+    id,
+    name,
+    arguments: custom ? words(body.input) ?? "" : words(body.arguments) ?? "{}",
+    custom,
+    ...(signature === undefined
+      ? {}
+      : { opaque: { dialect: "generate", kind: "thoughtSignature", value: signature } }),
+    path,
+  };
+}
+
+/** The extension in which the native vendor's own chat front carries signatures. */
+function thoughtSignature(call: JsonRecord): string | undefined {
+  const extra = isRecord(call.extra_content) ? call.extra_content.google : undefined;
+  return isRecord(extra) ? words(extra.thought_signature) : undefined;
+}
+
+function readResult(message: JsonRecord, callId: string | undefined, path: string): Part {
+  if (callId === undefined) throw wrong(`${path}.tool_call_id`, "expected the id of a tool call");
+  const name = words(message.name);
+  return {
+    type: "tool-result",
+    callId,
+    ...(name === undefined ? {} : { name }),
+    parts: readContent(message.content ?? "", `${path}.content`).filter((part) =>
+      part.type === "text" || part.type === "media"
+    ),
+    isError: false,
+    path,
+  };
+}
+
+function lastCallOf(name: string | undefined, before: readonly Turn[]): string | undefined {
+  const calls = before.flatMap((turn) => turn.parts).filter((part) => part.type === "tool-call");
+  return calls.findLast((call) => call.name === name)?.id;
+}
+
+function readTexts(content: unknown, path: string): TextPart[] {
+  return readContent(content, path).map((part) => {
+    if (part.type === "text") return part;
+    throw wrong(part.path, "expected a text part");
+  });
+}
+
+function readContent(content: unknown, path: string): Part[] {
+  if (typeof content === "string") return [{ type: "text", text: content, path }];
+  if (!Array.isArray(content)) throw wrong(path, "expected a string or an array of parts");
+  return content.map((part: unknown, index) => readPart(part, `${path}[${index}]`));
+}
+
+function readPart(part: unknown, path: string): Part {
+  if (!isRecord(part)) throw wrong(path, "expected an object");
+  const cache = readCache(part.cache_control);
+  switch (part.type) {
+    case "text":
+      if (typeof part.text !== "string") throw wrong(`${path}.text`, "expected a string");
+      return { type: "text", text: part.text, ...cache, path };
+    case "refusal":
+      return { type: "refusal", text: words(part.refusal) ?? "", path };
+    case "image_url":
+      return { ...readImage(part.image_url, path), ...cache };
+    case "video_url":
+      return { ...readImage(part.video_url, path, "video"), ...cache };
+    case "input_audio":
+      return readAudio(part.input_audio, path);
+    case "file":
+      return { ...readFile(part.file, path), ...cache };
+    default:
+      throw wrong(
+        `${path}.type`,
+        "expected 'text', 'image_url', 'input_audio', 'file' or 'refusal'",
+      );
+  }
+}
+
+function readImage(value: unknown, path: string, kind: "image" | "video" = "image"): MediaPart {
+  const url = typeof value === "string" ? value : isRecord(value) ? words(value.url) : undefined;
+  if (url === undefined) throw wrong(`${path}.${kind}_url.url`, "expected an address");
+  const source = mediaSource(url);
+  if (!source) throw wrong(`${path}.${kind}_url.url`, "expected an https address or a data URL");
+  const detail = isRecord(value) ? words(value.detail) : undefined;
+  const isFile = source.type === "base64" && kind === "image" &&
+    !source.mimeType.startsWith("image/");
+  return {
+    type: "media",
+    // Some clients put documents where images go; the bytes say what they are.
+    kind: isFile ? "file" : kind,
+    source,
+    ...(detail === undefined ? {} : { detail }),
+    path,
+  };
+}
+
+function readAudio(value: unknown, path: string): MediaPart {
+  const data = isRecord(value) ? standardBase64(words(value.data) ?? "") : undefined;
+  if (!isRecord(value) || !data) throw wrong(`${path}.input_audio.data`, "expected base64");
+  const format = words(value.format) ?? "wav";
+  return {
+    type: "media",
+    kind: "audio",
+    source: { type: "base64", mimeType: `audio/${format}`, data },
+    path,
+  };
+}
+
+function readFile(value: unknown, path: string): MediaPart {
+  if (!isRecord(value)) throw wrong(`${path}.file`, "expected an object");
+  const name = words(value.filename);
+  const named = name === undefined ? {} : { name };
+  const id = words(value.file_id);
+  if (id !== undefined) {
+    return {
+      type: "media",
+      kind: "file",
+      source: { type: "vendor-file", id, mimeType: undefined },
+      ...named,
+      path,
+    };
+  }
+  const data = words(value.file_data);
+  if (data === undefined) throw wrong(`${path}.file.file_data`, "expected a data URL");
+  const isAddress = /^(data:|https?:)/.test(data);
+  const plain = isAddress ? undefined : standardBase64(data);
+  const source = isAddress
+    ? mediaSource(data)
+    : plain === undefined
+    ? undefined
+    : base64Source(plain, undefined);
+  if (!source) throw wrong(`${path}.file.file_data`, "expected a data URL");
+  return { type: "media", kind: "file", source, ...named, path };
+}
+
+/** An extension that the messages dialect understands (chat-completions.md §2). */
+function readCache(value: unknown): { cache?: CacheMark } {
+  if (!isRecord(value) || value.type !== "ephemeral") return {};
+  return { cache: { ttl: value.ttl === "1h" ? "1h" : value.ttl === "5m" ? "5m" : undefined } };
+}
+
+function wrong(path: string, expected: string): Fault {
+  return new Fault("invalid_value", { param: path, message: `${path}: ${expected}.` });
+}

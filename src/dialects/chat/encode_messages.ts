@@ -1,0 +1,169 @@
+import { Fault } from "../../domain/fault.ts";
+import type {
+  CanonicalRequest,
+  Loss,
+  MediaPart,
+  Part,
+  TextPart,
+  ToolCallPart,
+  ToolResultPart,
+  Turn,
+} from "../canonical_request.ts";
+import { dataUrl } from "../media_source.ts";
+
+type Message = Record<string, unknown>;
+
+/** Writes the conversation as chat messages (chat-completions.md §2, translation.md §4). */
+export function writeMessages(
+  request: CanonicalRequest,
+  aliasOf: (name: string) => string,
+  losses: Loss[],
+): Message[] {
+  requireResults(request.turns);
+  const messages: Message[] = [];
+  for (const text of request.system) {
+    if (text.cache) losses.push({ path: `${text.path}.cache_control`, weight: "hint" });
+  }
+  const system = request.system.map(({ text }) => text).filter((text) => text !== "");
+  if (system.length > 0) messages.push({ role: "system", content: system.join("\n\n") });
+  for (const turn of request.turns) messages.push(...writeTurn(turn, aliasOf, losses));
+  return messages;
+}
+
+function writeTurn(turn: Turn, aliasOf: (name: string) => string, losses: Loss[]): Message[] {
+  for (const part of turn.parts) {
+    if ("cache" in part && part.cache) {
+      losses.push({ path: `${part.path}.cache_control`, weight: "hint" });
+    }
+  }
+  if (turn.role === "assistant") return writeAssistant(turn, aliasOf);
+  if (turn.role === "system") {
+    return [{ role: "system", content: textOf(turn.parts).join("\n\n") }];
+  }
+  const results = turn.parts.filter((part) => part.type === "tool-result");
+  const rest = turn.parts.filter((part) => part.type !== "tool-result");
+  const messages: Message[] = results.map(writeResult);
+  // Tool messages hold text alone: what else a result showed follows in a user message.
+  const shown = results.flatMap((result) =>
+    result.parts.filter((part) => part.type === "media").flatMap((media): Part[] => [
+      { type: "text", text: `[result of ${result.callId}]`, path: media.path },
+      media,
+    ])
+  );
+  const content = [...shown, ...rest];
+  if (content.length > 0) {
+    messages.push({
+      role: "user",
+      content: writeContent(content, losses),
+      ...(turn.name === undefined ? {} : { name: turn.name }),
+    });
+  }
+  return messages;
+}
+
+function writeAssistant(turn: Turn, aliasOf: (name: string) => string): Message[] {
+  const calls = turn.parts.filter((part) => part.type === "tool-call");
+  const text = textOf(turn.parts).join("");
+  if (text === "" && calls.length === 0) return [];
+  return [{
+    role: "assistant",
+    content: text === "" ? null : text,
+    ...(calls.length > 0 ? { tool_calls: calls.map((call) => writeCall(call, aliasOf)) } : {}),
+  }];
+}
+
+function writeCall(call: ToolCallPart, aliasOf: (name: string) => string): Message {
+  const name = aliasOf(call.name);
+  return call.custom
+    ? { id: call.id, type: "custom", custom: { name, input: call.arguments } }
+    : { id: call.id, type: "function", function: { name, arguments: call.arguments || "{}" } };
+}
+
+function writeResult(result: ToolResultPart): Message {
+  const texts = textOf(result.parts);
+  const text = texts.length > 0 || !result.object ? texts.join("\n") : objectText(result.object);
+  const hasMedia = result.parts.some((part) => part.type === "media");
+  const shown = text === "" && hasMedia ? "[media returned, see next message]" : text;
+  return {
+    role: "tool",
+    tool_call_id: result.callId,
+    // The dialect has no flag for a failed tool (translation.md §4.8).
+    content: result.isError ? `Error: ${shown}` : shown,
+  };
+}
+
+/** An object with nothing but an `output` or `result` text is that text (translation.md §5.4). */
+function objectText(object: Readonly<Record<string, unknown>>): string {
+  const entries = Object.entries(object);
+  const [key, value] = entries[0] ?? [];
+  const isPlain = entries.length === 1 && (key === "output" || key === "result") &&
+    typeof value === "string";
+  return isPlain ? value as string : JSON.stringify(object);
+}
+
+function writeContent(parts: readonly Part[], losses: Loss[]): unknown {
+  const texts = parts.filter((part) => part.type === "text");
+  if (parts.length === 1 && texts.length === 1) return texts[0]!.text;
+  return parts.flatMap((part): Message[] => {
+    if (part.type === "text") return [{ type: "text", text: part.text }];
+    if (part.type === "media") return [writeMedia(part, losses)];
+    return [];
+  });
+}
+
+function writeMedia(part: MediaPart, losses: Loss[]): Message {
+  const { source } = part;
+  if (source.type === "vendor-file") {
+    throw new Fault("unsupported_parameter", {
+      param: part.path,
+      message: `${part.path}: a file that another vendor keeps can't be sent to this one.`,
+    });
+  }
+  const url = source.type === "url" ? source.url : dataUrl(source.mimeType, source.data);
+  switch (part.kind) {
+    case "image":
+      return {
+        type: "image_url",
+        image_url: { url, ...(part.detail === undefined ? {} : { detail: part.detail }) },
+      };
+    case "video":
+      return { type: "video_url", video_url: { url } };
+    case "audio":
+      if (source.type === "base64") {
+        const format = source.mimeType.includes("wav") ? "wav" : "mp3";
+        return { type: "input_audio", input_audio: { data: source.data, format } };
+      }
+      break;
+    case "file":
+      return { type: "file", file: { file_data: url, filename: part.name ?? "file" } };
+  }
+  losses.push({ path: part.path, weight: "meaning" });
+  return { type: "text", text: "" };
+}
+
+function textOf(parts: readonly Part[]): string[] {
+  return parts.flatMap((part) =>
+    part.type === "text" || part.type === "refusal" ? [(part as TextPart).text] : []
+  );
+}
+
+/** Every call needs its result before the conversation goes on (translation.md §5.3). */
+function requireResults(turns: readonly Turn[]): void {
+  const answered = new Set(
+    turns.flatMap((turn) => turn.parts).filter((part) => part.type === "tool-result")
+      .map((part) => part.callId),
+  );
+  for (const [index, turn] of turns.entries()) {
+    // The last turn may be the call itself.
+    if (turn.role !== "assistant" || index === turns.length - 1) continue;
+    const missing = turn.parts.filter((part) =>
+      part.type === "tool-call" && !answered.has(part.id)
+    );
+    if (missing.length === 0) continue;
+    const ids = missing.map((part) => part.type === "tool-call" ? part.id : "").join(", ");
+    throw new Fault("invalid_value", {
+      param: turn.path,
+      message: `${turn.path}: no result follows for the tool calls ${ids}.`,
+    });
+  }
+}

@@ -1,0 +1,143 @@
+import type {
+  CanonicalRequest,
+  Loss,
+  OutputFormat,
+  Reasoning,
+  SettingName,
+  Tool,
+} from "../canonical_request.ts";
+import { aliasToolNames } from "../tool_names.ts";
+import type { EncodedRequest, Target } from "../translator.ts";
+import { writeMessages } from "./encode_messages.ts";
+
+/** Names that every chat server takes (translation.md §5.1). */
+const acceptedToolName = /^[A-Za-z0-9_-]{1,64}$/;
+
+/**
+ * Writes a request for a chat-style vendor. Only fields that every such vendor knows are sent;
+ * what can't be carried is listed as a loss.
+ */
+export function encodeChatRequest(request: CanonicalRequest, target: Target): EncodedRequest {
+  const losses: Loss[] = request.foreign.map(({ path, weight }) => ({ path, weight }));
+  const { aliasOf, toolNames } = aliasToolNames(toolNamesOf(request), acceptedToolName);
+  const lose = (setting: SettingName, weight: Loss["weight"]) => {
+    if (request[setting] !== undefined) {
+      losses.push({ path: request.paths[setting] ?? setting, weight });
+    }
+  };
+  // Only the aggregator and some open-model servers know it: a hint at best.
+  lose("topK", "hint");
+  const limit = target.quirks?.tokenLimitName ?? "max_completion_tokens";
+  const body: Record<string, unknown> = {
+    model: target.model,
+    messages: writeMessages(request, aliasOf, losses),
+    ...present({
+      [limit]: request.maxOutputTokens,
+      temperature: request.temperature,
+      top_p: request.topP,
+      n: request.choices === 1 ? undefined : request.choices,
+      stop: request.stop?.length ? request.stop : undefined,
+      seed: request.seed,
+      frequency_penalty: request.frequencyPenalty || undefined,
+      presence_penalty: request.presencePenalty || undefined,
+      logprobs: request.logprobs ? true : undefined,
+      top_logprobs: request.logprobs?.top || undefined,
+      logit_bias: request.logitBias,
+      response_format: writeFormat(request.format),
+      reasoning_effort: writeEffort(request.reasoning),
+      verbosity: request.verbosity,
+      user: request.user,
+      service_tier: request.serviceTier,
+      metadata: undefined,
+    }),
+    ...writeTools(request, aliasOf),
+    ...(request.stream ? { stream: true, stream_options: { include_usage: true } } : {}),
+  };
+  lose("metadata", "hint");
+  return {
+    body,
+    losses,
+    undo: {
+      toolNames,
+      customTools: [],
+      jsonTool: undefined,
+      jsonUnwrap: undefined,
+      stripFence: false,
+    },
+  };
+}
+
+function toolNamesOf(request: CanonicalRequest): string[] {
+  const calls = request.turns.flatMap((turn) => turn.parts)
+    .filter((part) => part.type === "tool-call").map((part) => part.name);
+  return [...new Set([...request.tools.map((tool) => tool.name), ...calls])];
+}
+
+function writeTools(
+  request: CanonicalRequest,
+  aliasOf: (name: string) => string,
+): Record<string, unknown> {
+  // Without tools these fields are refused by several vendors.
+  if (request.tools.length === 0) return {};
+  return {
+    tools: request.tools.map((tool) => writeTool(tool, aliasOf)),
+    ...present({
+      tool_choice: writeToolChoice(request, aliasOf),
+      parallel_tool_calls: request.parallelToolCalls,
+    }),
+  };
+}
+
+function writeTool(tool: Tool, aliasOf: (name: string) => string): Record<string, unknown> {
+  const named = { name: aliasOf(tool.name), ...present({ description: tool.description }) };
+  if (tool.type === "custom") {
+    return { type: "custom", custom: { ...named, ...present({ format: tool.format }) } };
+  }
+  return {
+    type: "function",
+    function: { ...named, ...present({ parameters: tool.parameters, strict: tool.strict }) },
+  };
+}
+
+function writeToolChoice(request: CanonicalRequest, aliasOf: (name: string) => string): unknown {
+  const choice = request.toolChoice;
+  if (!choice?.names) return choice?.mode;
+  const tools = choice.names.map((name) => writeToolName(request.tools, name, aliasOf));
+  if (choice.mode === "required" && tools.length === 1) return tools[0];
+  return { type: "allowed_tools", allowed_tools: { mode: choice.mode, tools } };
+}
+
+function writeToolName(
+  tools: readonly Tool[],
+  name: string,
+  aliasOf: (name: string) => string,
+): Record<string, unknown> {
+  const type = tools.find((tool) => tool.name === name)?.type ?? "function";
+  return { type, [type]: { name: aliasOf(name) } };
+}
+
+function writeFormat(format: OutputFormat | undefined): unknown {
+  if (format === undefined || format.type === "text") return undefined;
+  if (format.type === "json") return { type: "json_object" };
+  return {
+    type: "json_schema",
+    json_schema: {
+      name: format.name,
+      schema: format.schema,
+      ...present({ description: format.description, strict: format.strict }),
+    },
+  };
+}
+
+/** Effort, or the effort that a budget stands for (translation.md §8.1, reverse). */
+function writeEffort(reasoning: Reasoning | undefined): string | undefined {
+  if (reasoning?.effort !== undefined) return reasoning.effort;
+  const budget = reasoning?.budgetTokens;
+  if (budget === undefined || budget < 0) return undefined;
+  if (budget === 0) return "none";
+  return budget < 2048 ? "low" : budget < 8192 ? "medium" : "high";
+}
+
+function present(fields: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}

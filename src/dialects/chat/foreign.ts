@@ -1,0 +1,59 @@
+import type { ForeignField, LossWeight } from "../canonical_request.ts";
+import { isRecord, type JsonRecord } from "../json.ts";
+
+/** Fields of a chat request that have a place in the canonical form. */
+const known: ReadonlySet<string> = new Set([
+  "model",
+  "messages",
+  "stream",
+  "stream_options",
+  "max_completion_tokens",
+  "max_tokens",
+  "temperature",
+  "top_p",
+  "top_k",
+  "n",
+  "stop",
+  "frequency_penalty",
+  "presence_penalty",
+  "logit_bias",
+  "logprobs",
+  "top_logprobs",
+  "seed",
+  "tools",
+  "tool_choice",
+  "parallel_tool_calls",
+  "functions",
+  "function_call",
+  "response_format",
+  "reasoning_effort",
+  "reasoning",
+  "verbosity",
+  "service_tier",
+  "metadata",
+  "user",
+  "safety_identifier",
+]);
+
+/**
+ * What a chat request says that other dialects have no word for (translation.md §12). Audio
+ * output and moderation change what comes back; everything else is a hint.
+ */
+export function foreignFields(request: JsonRecord): ForeignField[] {
+  return Object.entries(request).flatMap(([path, value]) => {
+    if (known.has(path) || value === null || value === undefined || isNoOp(path, value)) return [];
+    return [{ path, value, weight: weightOf(path, value) }];
+  });
+}
+
+function isNoOp(path: string, value: unknown): boolean {
+  if (path === "modalities") return Array.isArray(value) && value.every((one) => one === "text");
+  if (path === "store") return value === false;
+  return false;
+}
+
+function weightOf(path: string, value: unknown): LossWeight {
+  if (path === "modalities" || path === "audio") return "meaning";
+  if (path === "web_search_options") return isRecord(value) ? "meaning" : "hint";
+  return "hint";
+}

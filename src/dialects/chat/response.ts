@@ -1,0 +1,99 @@
+import { Fault } from "../../domain/fault.ts";
+import type {
+  AnswerPart,
+  CanonicalAnswer,
+  CanonicalChoice,
+  CanonicalEvent,
+  TokenLogprob,
+} from "../canonical.ts";
+import type { DialectQuirks } from "../dialect.ts";
+import { isRecord, words } from "../json.ts";
+import { carriesError, readVendorError } from "../vendor_error.ts";
+import { ChoiceReader } from "./choice.ts";
+import { readChatUsage, writeChatUsage } from "./usage.ts";
+
+/** Events of a whole chat answer (chat-completions.md §4.1). */
+export function decodeChatAnswer(json: unknown, quirks: DialectQuirks): CanonicalEvent[] {
+  if (!isRecord(json)) {
+    throw new Fault("upstream_invalid_response", { note: "answer is no object" });
+  }
+  if (carriesError(json)) return [{ type: "error", error: readVendorError(json, undefined) }];
+  if (!Array.isArray(json.choices)) {
+    throw new Fault("upstream_invalid_response", { note: "answer has no choices" });
+  }
+  const events: CanonicalEvent[] = [{
+    type: "start",
+    id: words(json.id),
+    model: words(json.model),
+    created: typeof json.created === "number" ? json.created : undefined,
+  }];
+  const nextBlock = { value: 0 };
+  for (const [position, choice] of json.choices.entries()) {
+    if (!isRecord(choice)) continue;
+    const index = typeof choice.index === "number" ? choice.index : position;
+    const reader = new ChoiceReader(index, nextBlock);
+    reader.read(choice, events);
+    // A whole answer is over, even where the server forgot to say why.
+    if (!reader.finished) reader.read({ finish_reason: "stop" }, events);
+  }
+  const usage = readChatUsage(json.usage, quirks);
+  if (usage) {
+    const tier = words(json.service_tier);
+    events.push({ type: "usage", usage: tier ? { ...usage, serviceTier: tier } : usage });
+  }
+  return events;
+}
+
+/** A whole answer as `chat.completion`, with the keys that the schema requires. */
+export function encodeChatAnswer(answer: CanonicalAnswer): Record<string, unknown> {
+  return {
+    id: answer.id ?? "",
+    object: "chat.completion",
+    created: answer.created ?? 0,
+    model: answer.model ?? "",
+    choices: answer.choices.map(encodeChoice),
+    ...(answer.usage ? { usage: writeChatUsage(answer.usage) } : {}),
+  };
+}
+
+function encodeChoice(choice: CanonicalChoice): Record<string, unknown> {
+  const tools = choice.parts.filter((part) => part.kind === "tool-call");
+  const text = textOf(choice, "text");
+  const refusal = textOf(choice, "refusal");
+  const reasoning = textOf(choice, "reasoning");
+  return {
+    index: choice.index,
+    message: {
+      role: "assistant",
+      content: text ?? (tools.length > 0 || refusal !== undefined ? null : ""),
+      refusal: refusal ?? null,
+      ...(reasoning === undefined ? {} : { reasoning_content: reasoning }),
+      ...(tools.length > 0 ? { tool_calls: tools.map(encodeToolCall) } : {}),
+    },
+    finish_reason: choice.finish?.reason ?? null,
+    logprobs: choice.logprobs
+      ? { content: choice.logprobs.map(encodeLogprob), refusal: null }
+      : null,
+  };
+}
+
+function textOf(choice: CanonicalChoice, kind: AnswerPart["kind"]): string | undefined {
+  const parts = choice.parts.filter((part) => part.kind === kind);
+  return parts.length === 0 ? undefined : parts.map((part) => part.text).join("");
+}
+
+function encodeToolCall(part: AnswerPart): Record<string, unknown> {
+  if (part.kind !== "tool-call") throw new Error("not a tool call");
+  return part.custom
+    ? { id: part.id, type: "custom", custom: { name: part.name, input: part.text } }
+    : { id: part.id, type: "function", function: { name: part.name, arguments: part.text } };
+}
+
+function encodeLogprob(entry: TokenLogprob): Record<string, unknown> {
+  return {
+    token: entry.token,
+    logprob: entry.logprob,
+    bytes: entry.bytes,
+    top_logprobs: entry.top.map((one) => ({ ...one })),
+  };
+}

@@ -1,0 +1,109 @@
+import type { SseEvent } from "../../base/sse.ts";
+import { errors } from "../../../contracts/errors.ts";
+import type { Fault } from "../../domain/fault.ts";
+import type { CanonicalEvent } from "../canonical.ts";
+import type { DecodedEvent, DialectQuirks, StreamDecoder } from "../dialect.ts";
+import { isRecord, type JsonRecord, words } from "../json.ts";
+import { carriesError, readVendorError } from "../vendor_error.ts";
+import { ChoiceReader } from "./choice.ts";
+import { readChatUsage } from "./usage.ts";
+
+/**
+ * Decodes a chat stream (chat-completions.md §4.3), tolerant of the deviations listed there.
+ * Each `data:` is parsed once; comments and the end marker give no events.
+ */
+export class ChatStreamDecoder implements StreamDecoder {
+  readonly #quirks: DialectQuirks;
+  readonly #choices = new Map<number, ChoiceReader>();
+  readonly #nextBlock = { value: 0 };
+  #started = false;
+  #failed = false;
+
+  constructor(quirks: DialectQuirks) {
+    this.#quirks = quirks;
+  }
+
+  decode(event: SseEvent): DecodedEvent {
+    const data = event.data;
+    if (data === undefined || data === "") return nothing;
+    if (data.trim() === "[DONE]") return { ...nothing, terminal: true };
+    let json: unknown;
+    try {
+      json = JSON.parse(data);
+    } catch {
+      return this.#fail({ message: "A stream event was not JSON." });
+    }
+    if (!isRecord(json)) return nothing;
+    if (carriesError(json)) return this.#fail(json);
+    return this.#chunk(json);
+  }
+
+  end(): { events: CanonicalEvent[]; complete: boolean } {
+    const events: CanonicalEvent[] = [];
+    const choices = [...this.#choices.values()];
+    for (const choice of choices) choice.close(events);
+    const complete = !this.#failed && choices.length > 0 && choices.every((one) => one.finished);
+    return { events, complete };
+  }
+
+  #chunk(json: JsonRecord): DecodedEvent {
+    const events: CanonicalEvent[] = [];
+    if (!this.#started) {
+      this.#started = true;
+      events.push({
+        type: "start",
+        id: words(json.id),
+        model: words(json.model),
+        created: typeof json.created === "number" ? json.created : undefined,
+      });
+    }
+    const choices = Array.isArray(json.choices) ? json.choices : [];
+    for (const [position, choice] of choices.entries()) {
+      if (!isRecord(choice)) continue;
+      if (choice.finish_reason === "error") return this.#fail(json);
+      const index = typeof choice.index === "number" ? choice.index : position;
+      this.#choice(index).read(choice, events);
+    }
+    const usage = readChatUsage(json.usage ?? fastInferenceUsage(json), this.#quirks);
+    if (usage) {
+      if (words(json.service_tier)) usage.serviceTier = words(json.service_tier)!;
+      events.push({ type: "usage", usage });
+    }
+    return { events, usageOnly: usage !== undefined && choices.length === 0, terminal: false };
+  }
+
+  #choice(index: number): ChoiceReader {
+    let choice = this.#choices.get(index);
+    if (!choice) {
+      choice = new ChoiceReader(index, this.#nextBlock);
+      this.#choices.set(index, choice);
+    }
+    return choice;
+  }
+
+  #fail(json: JsonRecord): DecodedEvent {
+    this.#failed = true;
+    return {
+      events: [{ type: "error", error: readVendorError(json, undefined) }],
+      usageOnly: false,
+      terminal: false,
+    };
+  }
+}
+
+/** Ends a stream with an error: no `[DONE]` follows, which would say success (§5.1). */
+export function chatErrorFrame(fault: Fault): string {
+  const error = {
+    message: fault.message,
+    type: errors[fault.code].type,
+    code: fault.code,
+    param: fault.param ?? null,
+  };
+  return `data: ${JSON.stringify({ error })}\n\n`;
+}
+
+const nothing: DecodedEvent = { events: [], usageOnly: false, terminal: false };
+
+function fastInferenceUsage(json: JsonRecord): unknown {
+  return isRecord(json.x_groq) ? json.x_groq.usage : undefined;
+}

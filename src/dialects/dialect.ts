@@ -1,0 +1,84 @@
+import type { DialectName } from "../../contracts/vendors.ts";
+import type { Fault } from "../domain/fault.ts";
+import type { PromptTags } from "../domain/prompt_tags.ts";
+import type { SseEvent } from "../base/sse.ts";
+import type { CanonicalAnswer, CanonicalEvent } from "./canonical.ts";
+
+/**
+ * One wire format: how a request is read and spliced, and how answers become canonical events and
+ * back. Pure: no I/O, no clock, no other dialect.
+ */
+export interface Dialect {
+  readonly name: DialectName;
+  /** What the gateway must know of a request; `body` has passed the contract. */
+  readRequest(body: unknown): RequestFacts;
+  /**
+   * The request's own text with a few places exchanged, for a vendor of the same dialect.
+   * Everything else stays byte for byte as the caller wrote it.
+   */
+  spliceRequest(bodyText: string, facts: RequestFacts, changes: RequestChanges): string;
+  /** Path of the call, appended to the vendor's base address. */
+  upstreamPath(model: string, stream: boolean): string;
+  /** A decoder for one streamed answer. */
+  streamDecoder(quirks: DialectQuirks): StreamDecoder;
+  /**
+   * The events of a whole answer, given its parsed JSON. Throws `Fault` when it is none; an answer
+   * that carries an error in a 200 ends with an error event.
+   */
+  decodeAnswer(json: unknown, quirks: DialectQuirks): CanonicalEvent[];
+  /** The whole answer as JSON value in this dialect. */
+  encodeAnswer(answer: CanonicalAnswer): unknown;
+  /** The bytes that end a stream with an error in this dialect. */
+  errorFrame(fault: Fault): string;
+}
+
+/** What a vendor does differently within a dialect; a field of its row. */
+export interface DialectQuirks {
+  /** Reasoning tokens are reported beside, not inside, the output (translation.md §9, vendor-g). */
+  additiveReasoning?: boolean;
+  /** Name of the output limit that the vendor's servers know (chat-completions.md §1.1). */
+  tokenLimitName?: "max_tokens" | "max_completion_tokens";
+}
+
+/** Facts of a request that routing, limits, price and record need. */
+export interface RequestFacts {
+  /** As the caller wrote it. */
+  model: string;
+  stream: boolean;
+  /** Whether the caller asked to see usage in its stream; always true where it isn't asked for. */
+  wantsStreamUsage: boolean;
+  endUser: string | undefined;
+  /** The caller's own bound on the output, all answers together. */
+  maxOutputTokens: number | undefined;
+  /** How many answers are asked for. */
+  choices: number;
+  tags: PromptTags;
+  /** Where tag lines stand in the body: path of the text and how many units to cut. */
+  tagBlocks: { path: readonly (string | number)[]; units: number }[];
+}
+
+/** What the pass-through lane changes in a request's text. */
+export interface RequestChanges {
+  /** Model name for the vendor. */
+  model: string;
+  /** Whether to ask the vendor for usage in a stream. */
+  askStreamUsage: boolean;
+}
+
+/** Decodes one streamed answer, event by event. */
+export interface StreamDecoder {
+  decode(event: SseEvent): DecodedEvent;
+  /** Called once after the last event: closes open blocks. False when the answer never ended. */
+  end(): { events: CanonicalEvent[]; complete: boolean };
+}
+
+export interface DecodedEvent {
+  events: CanonicalEvent[];
+  /**
+   * True for an event that holds usage and nothing else: a caller who did not ask for usage does
+   * not get to see it.
+   */
+  usageOnly: boolean;
+  /** True for the event after which nothing is missing, such as `[DONE]`. */
+  terminal: boolean;
+}

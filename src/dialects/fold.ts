@@ -1,0 +1,115 @@
+import type {
+  AnswerPart,
+  CanonicalAnswer,
+  CanonicalChoice,
+  CanonicalEvent,
+  TokenLogprob,
+} from "./canonical.ts";
+
+interface OpenPart {
+  part: AnswerPart;
+  pieces: string[];
+}
+
+/**
+ * Folds the events of an answer into a whole answer. Text beyond `maxChars` (UTF-16 units, all
+ * blocks together) is left out and the answer marked truncated, so that an endless stream can't
+ * fill the memory.
+ */
+export class Fold {
+  #start: { id: string | undefined; model: string | undefined; created: number | undefined } = {
+    id: undefined,
+    model: undefined,
+    created: undefined,
+  };
+  readonly #choices = new Map<number, CanonicalChoice>();
+  readonly #parts = new Map<number, OpenPart>();
+  #usage: CanonicalAnswer["usage"];
+  #room: number;
+  #truncated = false;
+
+  constructor(maxChars: number) {
+    this.#room = maxChars;
+  }
+
+  add(event: CanonicalEvent): void {
+    switch (event.type) {
+      case "start":
+        this.#start = { id: event.id, model: event.model, created: event.created };
+        break;
+      case "block-start": {
+        const part: AnswerPart = { ...event.content, text: "" };
+        this.#parts.set(event.block, { part, pieces: [] });
+        this.#choice(event.choice).parts.push(part);
+        break;
+      }
+      case "block-delta":
+        this.#append(event.block, event.text);
+        if (event.logprobs) this.#appendLogprobs(event.choice, event.logprobs);
+        break;
+      case "finish":
+        this.#choice(event.choice).finish = {
+          reason: event.reason,
+          raw: event.raw,
+          ...(event.stopSequence === undefined ? {} : { stopSequence: event.stopSequence }),
+        };
+        break;
+      case "usage":
+        this.#usage = event.usage;
+        break;
+      case "block-end": {
+        const part = this.#parts.get(event.block)?.part;
+        if (part && event.opaque) part.opaque = event.opaque;
+        break;
+      }
+      case "citation": {
+        const part = this.#parts.get(event.block)?.part;
+        if (part) (part.citations ??= []).push(event.citation);
+        break;
+      }
+      case "error":
+        break;
+    }
+  }
+
+  /** The answer so far; choices in the order of their indexes. */
+  answer(): CanonicalAnswer {
+    for (const { part, pieces } of this.#parts.values()) part.text = pieces.join("");
+    return {
+      ...this.#start,
+      choices: [...this.#choices.values()].sort((a, b) => a.index - b.index),
+      usage: this.#usage,
+      truncated: this.#truncated,
+    };
+  }
+
+  #choice(index: number): CanonicalChoice {
+    let choice = this.#choices.get(index);
+    if (!choice) {
+      choice = { index, parts: [], logprobs: undefined, finish: undefined };
+      this.#choices.set(index, choice);
+    }
+    return choice;
+  }
+
+  #append(block: number, text: string): void {
+    const kept = text.length <= this.#room ? text : text.slice(0, this.#room);
+    if (kept.length < text.length) this.#truncated = true;
+    this.#room -= kept.length;
+    this.#parts.get(block)?.pieces.push(kept);
+  }
+
+  #appendLogprobs(choice: number, logprobs: readonly TokenLogprob[]): void {
+    if (this.#truncated) return;
+    const target = this.#choice(choice);
+    target.logprobs ??= [];
+    target.logprobs.push(...logprobs);
+  }
+}
+
+/** Folds a finished list of events without a cap. */
+export function foldEvents(events: Iterable<CanonicalEvent>): CanonicalAnswer {
+  const fold = new Fold(Number.MAX_SAFE_INTEGER);
+  for (const event of events) fold.add(event);
+  return fold.answer();
+}

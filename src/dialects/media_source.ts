@@ -1,0 +1,100 @@
+import type { MediaPart } from "./canonical_request.ts";
+
+/**
+ * Where a part's media comes from: a `data:` address is taken apart, any other stays an address
+ * (translation.md §11). Mime types are lower case without parameters, `image/jpg` is `image/jpeg`;
+ * what is missing or `application/octet-stream` is told from the first bytes. Undefined when a
+ * `data:` address can't be read.
+ */
+export function mediaSource(
+  address: string,
+  mimeHint?: string,
+): Exclude<MediaPart["source"], { type: "vendor-file" }> | undefined {
+  if (!address.startsWith("data:")) {
+    return { type: "url", url: address, mimeType: mimeHint === undefined ? undefined : plainMime(mimeHint) };
+  }
+  const comma = address.indexOf(",");
+  if (comma < 0) return undefined;
+  const header = address.slice("data:".length, comma).split(";").map((one) => one.trim());
+  const raw = address.slice(comma + 1);
+  const isBase64 = header.slice(1).some((one) => one.toLowerCase() === "base64");
+  const data = isBase64 ? standardBase64(raw) : encodePercent(raw);
+  return data === undefined ? undefined : base64Source(data, header[0] || mimeHint);
+}
+
+/** A base64 source with a mime type that fits its bytes. */
+export function base64Source(
+  data: string,
+  mimeType: string | undefined,
+): { type: "base64"; mimeType: string; data: string } {
+  const said = mimeType === undefined || mimeType === "" ? undefined : plainMime(mimeType);
+  const sniffed = sniffMime(data);
+  const vague = said === undefined || said === "application/octet-stream";
+  // Vendors refuse an image whose bytes contradict its type: the bytes are right.
+  const wrong = sniffed?.startsWith("image/") === true && said?.startsWith("image/") === true;
+  return {
+    type: "base64",
+    mimeType: vague || wrong ? sniffed ?? said ?? "application/octet-stream" : said,
+    data,
+  };
+}
+
+/** `data:` address of base64 data. */
+export function dataUrl(mimeType: string, data: string): string {
+  return `data:${mimeType};base64,${data}`;
+}
+
+/** Lower case, without parameters, with the common misspelling mended. */
+export function plainMime(mimeType: string): string {
+  const plain = mimeType.split(";")[0]!.trim().toLowerCase();
+  return plain === "image/jpg" ? "image/jpeg" : plain;
+}
+
+/** Base64 as vendors take it: no white space, no URL alphabet, padded. Undefined when it is none. */
+export function standardBase64(text: string): string | undefined {
+  const plain = /[\s%]/.test(text) ? decodePercent(text)?.replace(/\s+/g, "") : text;
+  if (plain === undefined) return undefined;
+  const standard = /[-_]/.test(plain) ? plain.replaceAll("-", "+").replaceAll("_", "/") : plain;
+  const bare = standard.replace(/=+$/, "");
+  if (!/^[A-Za-z0-9+/]*$/.test(bare) || bare.length % 4 === 1) return undefined;
+  return bare + "=".repeat((4 - bare.length % 4) % 4);
+}
+
+function decodePercent(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function encodePercent(text: string): string | undefined {
+  const plain = decodePercent(text);
+  if (plain === undefined) return undefined;
+  let binary = "";
+  for (const byte of new TextEncoder().encode(plain)) binary += String.fromCharCode(byte);
+  return btoa(binary);
+}
+
+const magic: readonly (readonly [RegExp, string])[] = [
+  [/^\x89PNG/, "image/png"],
+  [/^\xff\xd8\xff/, "image/jpeg"],
+  [/^GIF8/, "image/gif"],
+  [/^RIFF[^]{4}WEBP/, "image/webp"],
+  [/^RIFF[^]{4}WAVE/, "audio/wav"],
+  [/^%PDF/, "application/pdf"],
+  [/^(ID3|\xff[\xfb\xf3\xf2])/, "audio/mp3"],
+  [/^OggS/, "audio/ogg"],
+  [/^fLaC/, "audio/flac"],
+];
+
+/** The mime type that the first bytes of base64 data tell; undefined when they tell none. */
+export function sniffMime(data: string): string | undefined {
+  let head: string;
+  try {
+    head = atob(data.slice(0, 24));
+  } catch {
+    return undefined;
+  }
+  return magic.find(([pattern]) => pattern.test(head))?.[1];
+}

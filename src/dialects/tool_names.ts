@@ -1,0 +1,25 @@
+import { sha256Hex } from "../base/hash.ts";
+
+/**
+ * Aliases for tool names that a target does not accept (translation.md §5.1): other characters
+ * become `_`, the name is cut to 64, and a hash is put behind it where two names would collide.
+ * Names that fit stay. The map is from alias to the caller's name and holds changed names only.
+ */
+export function aliasToolNames(
+  names: readonly string[],
+  accepts: RegExp,
+): { aliasOf: (name: string) => string; toolNames: Readonly<Record<string, string>> } {
+  const aliases = new Map<string, string>();
+  const taken = new Set(names.filter((name) => accepts.test(name)));
+  for (const name of names) {
+    if (accepts.test(name) || aliases.has(name)) continue;
+    const plain = (name.replace(/[^A-Za-z0-9_-]/g, "_").slice(0, 64)) || "_";
+    const alias = taken.has(plain) ? `${plain.slice(0, 55)}_${sha256Hex(name).slice(0, 8)}` : plain;
+    taken.add(alias);
+    aliases.set(name, alias);
+  }
+  return {
+    aliasOf: (name) => aliases.get(name) ?? name,
+    toolNames: Object.fromEntries([...aliases].map(([name, alias]) => [alias, name])),
+  };
+}

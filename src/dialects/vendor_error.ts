@@ -1,0 +1,70 @@
+import { isRecord, type JsonRecord, words } from "./json.ts";
+
+/** What a vendor said when it failed, read out of whatever shape it used. */
+export interface VendorError {
+  /** HTTP status, or the status that an error inside a 200 claims; undefined when it says none. */
+  status: number | undefined;
+  /** The vendor's own code or canonical status name, such as `context_length_exceeded`. */
+  code: string | undefined;
+  type: string | undefined;
+  message: string | undefined;
+  param: string | undefined;
+  /** Seconds that the body asks to wait (google.rpc.RetryInfo). */
+  retryAfterSeconds: number | undefined;
+}
+
+/**
+ * Reads an error body of any of the vendors (chat-completions.md §5, messages.md §6,
+ * generate-content.md §7): nested or plain, `detail`, array-wrapped, numeric codes, HTML.
+ */
+export function readVendorError(body: unknown, httpStatus: number | undefined): VendorError {
+  const outer = Array.isArray(body) ? body[0] : body;
+  const record = isRecord(outer) ? outer : {};
+  const error = isRecord(record.error) ? record.error : record;
+  const inner = typeof record.error === "string" ? record.error : undefined;
+  return {
+    status: claimedStatus(error.code) ?? claimedStatus(error.status) ?? httpStatus,
+    code: reasonOf(error) ?? words(error.code) ?? words(error.status),
+    type: words(error.type),
+    message: words(error.message) ?? inner ?? detailOf(record.detail),
+    param: words(error.param),
+    retryAfterSeconds: retryInfo(error.details),
+  };
+}
+
+/** Whether a parsed answer or stream event carries an error in place of content. */
+export function carriesError(json: JsonRecord): boolean {
+  return Boolean(json.error) && (isRecord(json.error) || typeof json.error === "string");
+}
+
+function claimedStatus(code: unknown): number | undefined {
+  const number = typeof code === "string" && /^\d{3}$/.test(code) ? Number(code) : code;
+  if (typeof number !== "number" || !Number.isInteger(number)) return undefined;
+  return number >= 400 && number <= 599 ? number : undefined;
+}
+
+function detailOf(detail: unknown): string | undefined {
+  if (typeof detail === "string") return detail;
+  if (!Array.isArray(detail)) return undefined;
+  const first: unknown = detail[0];
+  return isRecord(first) ? words(first.msg) : undefined;
+}
+
+/** google.rpc.ErrorInfo names the reason, such as API_KEY_INVALID, apart from the status. */
+function reasonOf(error: JsonRecord): string | undefined {
+  if (!Array.isArray(error.details)) return undefined;
+  for (const detail of error.details) {
+    if (isRecord(detail) && words(detail.reason)) return words(detail.reason);
+  }
+  return undefined;
+}
+
+function retryInfo(details: unknown): number | undefined {
+  if (!Array.isArray(details)) return undefined;
+  for (const detail of details) {
+    if (!isRecord(detail) || typeof detail.retryDelay !== "string") continue;
+    const match = /^(\d+(?:\.\d+)?)s$/.exec(detail.retryDelay);
+    if (match) return Math.ceil(Number(match[1]));
+  }
+  return undefined;
+}

@@ -1,0 +1,35 @@
+/** Tier of an account (spec.md, Limits). */
+export type Tier = "free" | "pro" | "enterprise";
+
+/** Requests per minute and burst of the tiers with fixed numbers (spec.md, Limits). */
+export const tierLimits: Readonly<
+  Record<"free" | "pro", { requestsPerMinute: number; burst: number }>
+> = {
+  free: { requestsPerMinute: 60, burst: 100 },
+  pro: { requestsPerMinute: 600, burst: 1000 },
+};
+
+/** The first account is the operator's (interface.md §1). */
+export const operatorLimits = { requestsPerMinute: 1_000_000, burst: 1_000_000 };
+
+/** Who pays: owns keys, credit, limits and records. */
+export interface Account {
+  /** Also the integer `user_id` of the status answer. */
+  id: number;
+  name: string;
+  tier: Tier;
+  requestsPerMinute: number;
+  burst: number;
+  createdAt: Date;
+}
+
+export interface AccountStore {
+  create(
+    account: { name: string; tier: Tier; requestsPerMinute: number; burst: number },
+  ): Promise<Account>;
+  /** By id (all digits) or by name; undefined when there is none. */
+  find(idOrName: string): Promise<Account | undefined>;
+  /** The account made at the first start. */
+  first(): Promise<Account | undefined>;
+  list(): Promise<Account[]>;
+}

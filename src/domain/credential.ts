@@ -1,0 +1,108 @@
+import type { Clock } from "../base/clock.ts";
+import { crc32, sha256Hex } from "../base/hash.ts";
+import { base62, uuidv7 } from "../base/ids.ts";
+import { Secret } from "../base/secret.ts";
+
+/** A service key just made. `value` is shown once and never stored; `hash` is what is stored. */
+export interface MintedKey {
+  id: string;
+  value: Secret;
+  /** First 12 characters of the value, for people to recognise the key by. */
+  prefix: string;
+  hash: string;
+}
+
+/**
+ * A new service key: `dmt_`, 32 random bytes in base62 (43 characters) and the CRC-32 of those
+ * 43 characters in base62 (6 characters), so that leaked keys can be scanned for.
+ */
+export function mintKey(clock: Pick<Clock, "now">): MintedKey {
+  const body = base62(crypto.getRandomValues(new Uint8Array(32)), bodyLength);
+  const value = keyPrefix + body + checksum(body);
+  return {
+    id: uuidv7(clock),
+    value: new Secret(value),
+    prefix: value.slice(0, shownLength),
+    hash: hashKey(value),
+  };
+}
+
+/** Whether the value has a service key's form and checksum; says nothing about whether it exists. */
+export function looksLikeKey(value: string): boolean {
+  const body = /^dmt_([0-9A-Za-z]{43})[0-9A-Za-z]{6}$/.exec(value)?.[1];
+  return body !== undefined && value.endsWith(checksum(body));
+}
+
+/** SHA-256 in hex. Unsalted on purpose: the value has 256 random bits and is looked up by it. */
+export function hashKey(value: string): string {
+  return sha256Hex(value);
+}
+
+/** The headers that may carry a key, as they came; absent ones undefined or null. */
+export interface CredentialHeaders {
+  authorization?: string | null | undefined;
+  xApiKey?: string | null | undefined;
+  xGoogApiKey?: string | null | undefined;
+}
+
+/**
+ * `missing`: no header gives a key. `malformed`: something was given that can't be a service key,
+ * or a vendor key that can't be sent on. `vendorKey` is the second half of the dual-key form.
+ */
+export type Credential =
+  | { kind: "missing" }
+  | { kind: "malformed" }
+  | { kind: "key"; value: string; vendorKey?: Secret };
+
+/**
+ * The credential of a request (spec.md, Authentication; interface.md §5). Each header may hold
+ * `<key>` or `<key>;<vendor key>`. Client libraries send several headers at once, so the first
+ * that holds a well-formed service key counts, in the order Authorization (scheme Bearer),
+ * X-API-Key, x-goog-api-key (only where `googleAllowed`); the others are ignored. Whether the key
+ * exists is for the caller to find out.
+ */
+export function parseCredential(
+  headers: CredentialHeaders,
+  { googleAllowed }: { googleAllowed: boolean },
+): Credential {
+  const given = [
+    bearerValue(headers.authorization ?? ""),
+    headers.xApiKey?.trim() ?? "",
+    googleAllowed ? headers.xGoogApiKey?.trim() ?? "" : "",
+  ].filter((value) => value !== "");
+  for (const value of given) {
+    const semicolon = value.indexOf(";");
+    const key = semicolon === -1 ? value : value.slice(0, semicolon).trimEnd();
+    if (!looksLikeKey(key)) continue;
+    if (semicolon === -1) return { kind: "key", value: key };
+    // An empty vendor key is an unset variable of the caller; going on without one would charge
+    // the credit that the dual form was meant to spare.
+    const vendorKey = value.slice(semicolon + 1).trim();
+    if (!isHeaderSafe(vendorKey)) return { kind: "malformed" };
+    return { kind: "key", value: key, vendorKey: new Secret(vendorKey) };
+  }
+  return given.length === 0 ? { kind: "missing" } : { kind: "malformed" };
+}
+
+const keyPrefix = "dmt_";
+const bodyLength = 43;
+const checksumLength = 6;
+const shownLength = 12;
+/** Longest vendor key that is sent on; some vendors' keys are tokens of 2–3 KB. */
+const maxVendorKeyLength = 4096;
+
+function checksum(body: string): string {
+  const bytes = new Uint8Array(4);
+  new DataView(bytes.buffer).setUint32(0, crc32(body));
+  return base62(bytes, checksumLength);
+}
+
+/** What follows the scheme Bearer (RFC 9110 §11.1: any case); another scheme gives no key. */
+function bearerValue(header: string): string {
+  return /^\s*bearer\s+(\S.*)$/i.exec(header)?.[1]?.trim() ?? "";
+}
+
+/** Printable ASCII without spaces: nothing that could end a header line or be read as two values. */
+function isHeaderSafe(value: string): boolean {
+  return value.length <= maxVendorKeyLength && /^[\x21-\x7e]+$/.test(value);
+}

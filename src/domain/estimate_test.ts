@@ -1,0 +1,32 @@
+import assert from "@std/assert";
+import { estimateTokens, inputTokenBound, vendorOverheadTokens } from "./estimate.ts";
+
+Deno.test("an estimate is a quarter token per Latin character and more for denser scripts", () => {
+  const cases: [string, number][] = [
+    ["", 0],
+    ["a", 1],
+    ["abcd", 1],
+    ["abcde", 2],
+    ["The quick brown fox jumps over the lazy dog", 11],
+    ["déjà vu", 2],
+    ["Привет", 3],
+    ["漢字かな交じり文", 8],
+    ["안녕하세요", 5],
+    ["😀", 2],
+  ];
+  for (const [text, tokens] of cases) assert.equal(estimateTokens(text), tokens, text);
+});
+
+Deno.test("the bound is the UTF-8 bytes and what vendors add", () => {
+  for (const text of ["", "abc", "é漢😀", "\ud800", "a\udc00b", "\udc00\ud800", "😀😀\ud83d"]) {
+    const bytes = new TextEncoder().encode(text);
+    assert.equal(inputTokenBound(text), bytes.length + vendorOverheadTokens, JSON.stringify(text));
+    assert.equal(inputTokenBound(bytes), bytes.length + vendorOverheadTokens);
+  }
+});
+
+Deno.test("the bound is never below the estimate", () => {
+  for (const text of ["plain words", "漢字", "Привет", "😀😀", "\u0600".repeat(50), "\u1100"]) {
+    assert.ok(inputTokenBound(text) >= estimateTokens(text), text);
+  }
+});

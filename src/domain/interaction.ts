@@ -1,0 +1,82 @@
+import type { ErrorCode } from "../../contracts/errors.ts";
+
+/** Whose vendor key a call used (spec.md, Authentication modes). */
+export type Mode = "managed" | "stored_key" | "dual_key";
+
+/**
+ * How a call ended. `failed`: vendor error, timeout or ours; `truncated`: the vendor's stream was
+ * cut; `cancelled`: the caller left; `interrupted`: our process died.
+ */
+export type InteractionStatus = "completed" | "failed" | "truncated" | "cancelled" | "interrupted";
+
+/** Unified finish reason, in the chat dialect's words. */
+export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter";
+
+/** Where the number of tokens, and so the cost, comes from. */
+export type BillingBasis = "reported" | "vendor_cost" | "estimated" | "none";
+
+/**
+ * One stored call: the columns of interface.md §6, in that order. Money is in nano-dollars.
+ * `requestText` and `responseText` are JSON text as the caller sent and received it.
+ */
+export interface Interaction {
+  transactionId: string;
+  createdAt: Date;
+  requestId: string;
+  sessionId: string | null;
+  userId: string | null;
+  accountId: number;
+  apiKeyId: string;
+  app: string | null;
+  flow: string | null;
+  cohortId: string | null;
+  /** Path template of the endpoint, such as `/chat/v1/chat/completions`. */
+  endpoint: string;
+  dialect: string;
+  vendor: string;
+  model: string;
+  requestedModel: string;
+  mode: Mode;
+  stream: boolean;
+  status: InteractionStatus;
+  httpStatus: number | null;
+  errorCode: ErrorCode | null;
+  finishReason: FinishReason | null;
+  inputTokens: number | null;
+  cacheReadTokens: number | null;
+  cacheWriteTokens: number | null;
+  outputTokens: number | null;
+  reasoningTokens: number | null;
+  totalTokens: number | null;
+  costNanos: bigint | null;
+  chargedNanos: bigint;
+  billingBasis: BillingBasis;
+  priceVersion: string | null;
+  usageRawText: string | null;
+  translationLoss: string[];
+  latencyMs: number;
+  timeToFirstTokenMs: number | null;
+  requestText: string | null;
+  responseText: string | null;
+  payloadTruncated: boolean;
+}
+
+/** Which rows a read wants. Times are half-open: `start` ≤ createdAt < `end`. */
+export interface InteractionQuery {
+  accountId: number;
+  start?: Date;
+  end?: Date;
+  /** Column name (interface.md §6) → values of which any matches. */
+  filters?: Readonly<Record<string, readonly (string | number | boolean)[]>>;
+}
+
+/**
+ * Where interactions live. Implemented in `src/store/`; kept free of what only PostgreSQL can do,
+ * since an analytics store of another kind may stand behind it later (interface.md §2).
+ */
+export interface InteractionStore {
+  /** Writes rows; a row whose `transactionId` is there already is left as it is. */
+  insert(rows: readonly Interaction[]): Promise<void>;
+  /** Rows oldest first, in pages read by keyset, so that memory stays flat at any size. */
+  read(query: InteractionQuery): AsyncIterable<Interaction>;
+}

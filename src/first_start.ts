@@ -1,0 +1,32 @@
+import { operatorLimits } from "./domain/account.ts";
+import { mintKey } from "./domain/credential.ts";
+import type { Secret } from "./base/secret.ts";
+import type { Services } from "./services.ts";
+import { ensureFirstAccount } from "./store/first_start.ts";
+
+/**
+ * Makes the first account and its key, once for all processes that share the database. Gives the
+ * key to the one process that made it, and only then.
+ */
+export async function firstStart(
+  services: Pick<Services, "database" | "clock">,
+): Promise<Secret | undefined> {
+  const minted = mintKey(services.clock);
+  const { created } = await ensureFirstAccount(services.database, {
+    account: { name: "default", tier: "enterprise", ...operatorLimits },
+    key: {
+      id: minted.id,
+      name: "first key",
+      prefix: minted.prefix,
+      hash: minted.hash,
+      scopes: [],
+      models: [],
+      onDisconnect: "cancel",
+      translationMode: "default",
+      capDayNanos: null,
+      capMonthNanos: null,
+      expiresAt: null,
+    },
+  });
+  return created ? minted.value : undefined;
+}

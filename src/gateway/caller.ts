@@ -1,0 +1,34 @@
+import type { Secret } from "../base/secret.ts";
+import type { Principal } from "../domain/api_key.ts";
+import type { Interaction } from "../domain/interaction.ts";
+
+/** Who calls, and what the request said beside its body. */
+export interface Caller {
+  readonly principal: Principal;
+  /** The second half of the dual-key form. */
+  readonly vendorKey: Secret | undefined;
+  /** `X-Request-ID`, the caller's or ours. */
+  readonly requestId: string;
+  readonly sessionId: string | undefined;
+  /** `X-User-ID`. */
+  readonly userId: string | undefined;
+  /** Path template of the endpoint, under its label. */
+  readonly endpoint: string;
+  /** A header of the request by its lower-case name. */
+  header(name: string): string | undefined;
+  /** Aborted when the caller leaves. */
+  readonly signal: AbortSignal;
+  readonly arrivedAt: Date;
+  readonly arrivedMs: number;
+  readonly trace: CallTrace;
+}
+
+/** What the floors above want to know of a call while it runs. */
+export interface CallTrace {
+  /** Set once a vendor call was begun; sent as `X-Transaction-ID`. */
+  transactionId?: string;
+  /** Set once the call has been settled. */
+  settled?: Interaction;
+  /** Called when a call is settled. */
+  onSettled?: (interaction: Interaction) => void;
+}

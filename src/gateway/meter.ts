@@ -1,0 +1,132 @@
+import type { CanonicalAnswer, CanonicalEvent } from "../dialects/canonical.ts";
+import { Fold } from "../dialects/fold.ts";
+import { estimateTokens } from "../domain/estimate.ts";
+import type { BillingBasis, FinishReason, InteractionStatus, Mode } from "../domain/interaction.ts";
+import { costOf, type PriceRow, vendorCostNanos } from "../domain/pricing.ts";
+import type { Usage } from "../domain/usage.ts";
+
+/** What one call came to, once it has ended. */
+export interface Bill {
+  /** Undefined when nothing is known and nothing was produced. */
+  usage: Usage | undefined;
+  basis: BillingBasis;
+  /** Null when no price is known. */
+  costNanos: bigint | null;
+  chargedNanos: bigint;
+}
+
+/**
+ * Listens to the canonical events of one answer, whichever lane it takes: usage as the vendor last
+ * reported it, when the first words came, how it ended, and the folded answer for the record.
+ */
+export class Meter {
+  readonly #fold: Fold;
+  readonly #nowMs: () => number;
+  #usage: Usage | undefined;
+  #firstTokenMs: number | undefined;
+  #model: string | undefined;
+  #finish: FinishReason | undefined;
+  #outputChars = 0;
+
+  /** `maxChars` caps the folded answer; `nowMs` is a monotonic clock. */
+  constructor(maxChars: number, nowMs: () => number) {
+    this.#fold = new Fold(maxChars);
+    this.#nowMs = nowMs;
+  }
+
+  listen(events: readonly CanonicalEvent[]): void {
+    for (const event of events) {
+      this.#fold.add(event);
+      if (event.type === "block-delta") {
+        this.#firstTokenMs ??= this.#nowMs();
+        this.#outputChars += event.text.length;
+      } else if (event.type === "block-start") {
+        this.#firstTokenMs ??= this.#nowMs();
+      } else if (event.type === "usage") {
+        // The last report wins; reports are never added (field.md 3).
+        this.#usage = event.usage;
+      } else if (event.type === "finish") {
+        this.#finish ??= event.reason;
+      } else if (event.type === "start") {
+        this.#model = event.model;
+      }
+    }
+  }
+
+  get firstTokenMs(): number | undefined {
+    return this.#firstTokenMs;
+  }
+
+  /** The reason of the first answer that ended. */
+  get finishReason(): FinishReason | undefined {
+    return this.#finish;
+  }
+
+  /** The model that the vendor says it used. */
+  get reportedModel(): string | undefined {
+    return this.#model;
+  }
+
+  answer(): CanonicalAnswer {
+    return this.#fold.answer();
+  }
+
+  /**
+   * What the call costs (pricing.md §3): the vendor's own numbers for an answer that ended; what
+   * was produced, counted, where they are missing; nothing where nothing was produced.
+   */
+  bill(
+    ending: {
+      status: InteractionStatus;
+      mode: Mode;
+      price: PriceRow | undefined;
+      vendorCostBelieved: boolean;
+      /** Counts the prompt; called only where the vendor's count is missing. */
+      promptTokens: () => number;
+    },
+  ): Bill {
+    const produced = this.#outputChars > 0 || this.#firstTokenMs !== undefined;
+    if (ending.status !== "completed" && !produced && !this.#usage) {
+      return { usage: undefined, basis: "none", costNanos: 0n, chargedNanos: 0n };
+    }
+    const { usage, basis } = this.#usageFor(ending.promptTokens);
+    const cost = this.#cost(usage, basis, ending);
+    return {
+      usage,
+      basis: cost.basis,
+      costNanos: cost.nanos,
+      chargedNanos: ending.mode === "managed" ? cost.nanos ?? 0n : 0n,
+    };
+  }
+
+  #usageFor(promptTokens: () => number): { usage: Usage; basis: BillingBasis } {
+    if (this.#usage && this.#finish !== undefined) return { usage: this.#usage, basis: "reported" };
+    // A report in the middle of a stream may lag behind what was sent: the larger count holds.
+    const written = this.#writtenTokens();
+    const input = this.#usage?.input || promptTokens();
+    const output = Math.max(this.#usage?.output ?? 0, written);
+    return { usage: { ...this.#usage, input, output }, basis: "estimated" };
+  }
+
+  #cost(
+    usage: Usage,
+    basis: BillingBasis,
+    ending: { price: PriceRow | undefined; vendorCostBelieved: boolean },
+  ): { nanos: bigint | null; basis: BillingBasis } {
+    const told = ending.vendorCostBelieved ? vendorCostNanos(usage) : undefined;
+    if (told !== undefined) return { nanos: told, basis: "vendor_cost" };
+    if (!ending.price) return { nanos: null, basis };
+    return { nanos: costOf(usage, ending.price).nanos, basis };
+  }
+
+  #writtenTokens(): number {
+    let text = "";
+    for (const choice of this.answer().choices) {
+      for (const part of choice.parts) {
+        text += part.kind === "tool-call" ? part.name + part.text : part.text;
+      }
+    }
+    // What the fold's cap left out is counted by its length.
+    return estimateTokens(text) + Math.ceil(Math.max(0, this.#outputChars - text.length) / 4);
+  }
+}

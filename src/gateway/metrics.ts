@@ -1,0 +1,80 @@
+import { Counter, Gauge, Histogram, Registry } from "prom-client";
+
+/** The service's measures in the Prometheus text format; names and labels never hold content. */
+export interface Metrics {
+  readonly requests: Counter<"route" | "status">;
+  readonly requestSeconds: Histogram<"route">;
+  readonly calls: Counter<"vendor" | "status">;
+  readonly firstTokenSeconds: Histogram<"vendor">;
+  readonly tokens: Counter<"vendor" | "direction">;
+  readonly costUsd: Counter<"vendor" | "mode">;
+  readonly unpricedCalls: Counter<"vendor">;
+  /** The whole text, with the gauges read now. */
+  text(): Promise<string>;
+}
+
+/** `gauges` are read whenever the text is asked for. */
+export function createMetrics(
+  gauges: Readonly<Record<string, { help: string; read: () => number }>>,
+): Metrics {
+  const registry = new Registry();
+  const registers = [registry];
+  for (const [name, { help, read }] of Object.entries(gauges)) {
+    new Gauge({
+      name,
+      help,
+      registers,
+      collect() {
+        this.set(read());
+      },
+    });
+  }
+  const seconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
+  return {
+    requests: new Counter({
+      name: "gateway_requests_total",
+      help: "Answered requests by route and HTTP status",
+      labelNames: ["route", "status"],
+      registers,
+    }),
+    requestSeconds: new Histogram({
+      name: "gateway_request_seconds",
+      help: "Time from a request's arrival to its answer's last byte",
+      labelNames: ["route"],
+      buckets: seconds,
+      registers,
+    }),
+    calls: new Counter({
+      name: "gateway_calls_total",
+      help: "Calls to vendors by how they ended",
+      labelNames: ["vendor", "status"],
+      registers,
+    }),
+    firstTokenSeconds: new Histogram({
+      name: "gateway_first_token_seconds",
+      help: "Time from a request's arrival to the first words of its answer",
+      labelNames: ["vendor"],
+      buckets: seconds,
+      registers,
+    }),
+    tokens: new Counter({
+      name: "gateway_tokens_total",
+      help: "Tokens by vendor and direction",
+      labelNames: ["vendor", "direction"],
+      registers,
+    }),
+    costUsd: new Counter({
+      name: "gateway_cost_usd_total",
+      help: "Cost of calls in US dollars; a measure, the ledger is exact",
+      labelNames: ["vendor", "mode"],
+      registers,
+    }),
+    unpricedCalls: new Counter({
+      name: "gateway_unpriced_calls_total",
+      help: "Calls with tokens for which no price is known, or whose cost came out as zero",
+      labelNames: ["vendor"],
+      registers,
+    }),
+    text: () => registry.metrics(),
+  };
+}

@@ -1,0 +1,6 @@
+/** An answer on its way to the caller, before it becomes a response of the web framework. */
+export interface Reply {
+  status: number;
+  headers: Record<string, string>;
+  body: string | Uint8Array | ReadableStream<Uint8Array> | null;
+}

@@ -1,0 +1,219 @@
+import { type SseEvent, SseEventTooLargeError, SseSplitter } from "../base/sse.ts";
+import { type PushStream, pushStream } from "../base/streams.ts";
+import type { Dialect, StreamDecoder } from "../dialects/dialect.ts";
+import { Fault, messageOf } from "../domain/fault.ts";
+import type { OnDisconnect } from "../domain/api_key.ts";
+import type { Mode } from "../domain/interaction.ts";
+import type { UpstreamBody } from "../vendors/upstream.ts";
+import type { Call } from "./call.ts";
+import { vendorFault } from "./vendor_fault.ts";
+
+/** An event larger than this ends the stream: images in events are a few MiB at most. */
+const maxEventBytes = 32 * 1024 * 1024;
+/** How long comments alone may hold back the answer's headers. */
+const commentGraceMs = 5_000;
+
+export interface ForwardParts {
+  call: Call;
+  dialect: Dialect;
+  decoder: StreamDecoder;
+  body: UpstreamBody;
+  mode: Mode;
+  /** The vendor's base address, which no message shows. */
+  address: string;
+  /** Whether the caller asked to see usage; an event with nothing else is hidden otherwise. */
+  showUsage: boolean;
+  onDisconnect: OnDisconnect;
+  /** Status that the caller receives with the stream. */
+  httpStatus: number;
+  nowMs: () => number;
+}
+
+/**
+ * The pass-through lane of a stream: the vendor's bytes go on event by event, unaltered, while a
+ * decoder listens. Resolves with the caller's stream once the first event has been seen, so that
+ * a failure before it is an ordinary error answer; rejects with that failure.
+ */
+export function forwardStream(
+  parts: ForwardParts,
+): Promise<ReadableStream<Uint8Array>> {
+  return new Promise((resolve, reject) => new StreamForwarder(parts, resolve, reject).run());
+}
+
+class StreamForwarder {
+  readonly #parts: ForwardParts;
+  readonly #resolve: (stream: ReadableStream<Uint8Array>) => void;
+  readonly #reject: (thrown: unknown) => void;
+  readonly #splitter = new SseSplitter({ maxEventBytes });
+  readonly #out: PushStream = pushStream();
+  readonly #startedMs: number;
+  #answered = false;
+  #over = false;
+  #callerLeft = false;
+  #terminated = false;
+  /** Comments before the first event, held back with the headers. */
+  #held: Uint8Array[] = [];
+
+  constructor(
+    parts: ForwardParts,
+    resolve: (stream: ReadableStream<Uint8Array>) => void,
+    reject: (thrown: unknown) => void,
+  ) {
+    this.#parts = parts;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    this.#startedMs = parts.nowMs();
+  }
+
+  run(): void {
+    this.#out.onCancel(() => this.#leave());
+    this.#out.onDrain(() => this.#parts.body.resume());
+    this.#parts.body.onData({
+      data: (chunk) => this.#guard(() => this.#take(this.#splitter.push(chunk))),
+      end: () => this.#guard(() => this.#end()),
+      error: (thrown) => this.#guard(() => this.#broken(thrown)),
+    });
+  }
+
+  /** A failure of our own in an event handler must end the call, not the process. */
+  #guard(act: () => void): void {
+    if (this.#over) return;
+    try {
+      act();
+    } catch (thrown) {
+      if (thrown instanceof SseEventTooLargeError) {
+        this.#fail(new Fault("upstream_invalid_response", { note: thrown.message }), "failed");
+      } else {
+        this.#fail(
+          new Fault("internal_error", { cause: thrown, note: messageOf(thrown) }),
+          "failed",
+        );
+      }
+    }
+  }
+
+  #take(events: readonly SseEvent[]): void {
+    let run: Uint8Array | undefined;
+    for (const event of events) {
+      const forward = this.#see(event);
+      if (this.#over) break;
+      if (!forward) continue;
+      // Events that lie side by side in one chunk leave as one piece.
+      const joined = run && adjacent(run, event.bytes);
+      if (joined) {
+        run = joined;
+      } else {
+        if (run) this.#push(run);
+        run = event.bytes;
+      }
+    }
+    if (run && !this.#over) this.#push(run);
+  }
+
+  /** Lets the decoder see an event; false when it is not for the caller. */
+  #see(event: SseEvent): boolean {
+    const { call, decoder, showUsage } = this.#parts;
+    const decoded = decoder.decode(event);
+    const failure = decoded.events.find((one) => one.type === "error");
+    if (failure) {
+      this.#fail(vendorFault(failure.error, this.#parts), "failed");
+      return false;
+    }
+    call.meter.listen(decoded.events);
+    if (decoded.terminal) this.#terminated = true;
+    if (event.data !== undefined) this.#answer();
+    return showUsage || !decoded.usageOnly;
+  }
+
+  #answer(): void {
+    if (this.#answered) return;
+    this.#answered = true;
+    this.#resolve(this.#out.stream);
+    for (const bytes of this.#held) this.#push(bytes);
+    this.#held = [];
+  }
+
+  #push(bytes: Uint8Array): void {
+    if (this.#callerLeft) return;
+    if (!this.#answered) {
+      this.#held.push(bytes);
+      if (this.#parts.nowMs() - this.#startedMs > commentGraceMs) this.#answer();
+      return;
+    }
+    if (!this.#out.push(bytes)) this.#parts.body.pause();
+  }
+
+  /** The vendor closed its stream in order. */
+  #end(): void {
+    this.#take(this.#splitter.end());
+    if (this.#over) return;
+    const rest = this.#parts.decoder.end();
+    this.#parts.call.meter.listen(rest.events);
+    if (!rest.complete) return this.#fail(new Fault("upstream_stream_truncated"), "truncated");
+    this.#complete();
+  }
+
+  /** The connection broke, fell silent or was aborted. */
+  #broken(thrown: unknown): void {
+    const rest = this.#parts.decoder.end();
+    this.#parts.call.meter.listen(rest.events);
+    // After the end marker nothing is missing, whatever the connection does.
+    if (rest.complete && this.#terminated) return this.#complete();
+    const fault = thrown instanceof Fault
+      ? thrown
+      : new Fault("upstream_stream_truncated", { cause: thrown });
+    this.#fail(fault, fault.code === "upstream_stream_truncated" ? "truncated" : "failed");
+  }
+
+  #complete(): void {
+    this.#over = true;
+    this.#answer();
+    // The record is made before the last byte leaves.
+    this.#parts.call.settle({
+      status: this.#callerLeft ? "cancelled" : "completed",
+      httpStatus: this.#parts.httpStatus,
+    });
+    if (!this.#callerLeft) this.#out.close();
+  }
+
+  #fail(fault: Fault, status: "failed" | "truncated"): void {
+    this.#over = true;
+    this.#parts.body.destroy();
+    if (!this.#answered) return this.#reject(new StreamFailure(fault, status));
+    this.#parts.call.settle({
+      status: this.#callerLeft ? "cancelled" : status,
+      httpStatus: this.#parts.httpStatus,
+      errorCode: fault.code,
+    });
+    if (this.#callerLeft) return;
+    this.#out.push(new TextEncoder().encode(this.#parts.dialect.errorFrame(fault)));
+    this.#out.close();
+  }
+
+  #leave(): void {
+    if (this.#over) return;
+    this.#callerLeft = true;
+    if (this.#parts.onDisconnect === "drain") {
+      this.#parts.body.resume();
+      return;
+    }
+    this.#over = true;
+    this.#parts.body.destroy();
+    this.#parts.call.settle({ status: "cancelled", httpStatus: this.#parts.httpStatus });
+  }
+}
+
+/** A stream that failed before its first event: the caller gets an ordinary error answer. */
+export class StreamFailure extends Error {
+  constructor(readonly fault: Fault, readonly status: "failed" | "truncated") {
+    super(fault.message);
+  }
+}
+
+/** The two views as one when the second begins where the first ends. */
+function adjacent(first: Uint8Array, second: Uint8Array): Uint8Array | undefined {
+  if (first.buffer !== second.buffer || first.byteOffset + first.length !== second.byteOffset) {
+    return undefined;
+  }
+  return new Uint8Array(first.buffer, first.byteOffset, first.length + second.length);
+}

@@ -1,0 +1,106 @@
+import { type ErrorCode } from "../../contracts/errors.ts";
+import { maskSecrets } from "../base/secret.ts";
+import type { VendorError } from "../dialects/vendor_error.ts";
+import { Fault } from "../domain/fault.ts";
+import type { Mode } from "../domain/interaction.ts";
+
+/**
+ * What a vendor's failure is to our caller (translation.md §14.1). The vendor's message is passed
+ * on, scrubbed, only where the caller's input caused it.
+ */
+export function vendorFault(
+  error: VendorError,
+  context: { mode: Mode; address: string; retryAfterSeconds?: number | undefined },
+): Fault {
+  const managed = context.mode === "managed";
+  const code = codeOf(error, managed);
+  const retryAfterSeconds = context.retryAfterSeconds ?? error.retryAfterSeconds;
+  const text = callersFault.has(code) && error.message
+    ? maskSecrets(error.message, [context.address])
+    : undefined;
+  return new Fault(code, {
+    ...(text === undefined ? {} : { message: text.slice(0, 2000) }),
+    ...(callersFault.has(code) && error.param ? { param: error.param.slice(0, 200) } : {}),
+    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+    note: `vendor status ${error.status ?? "none"}, code ${
+      maskSecrets(error.code ?? error.type ?? "none").slice(0, 100)
+    }`,
+  });
+}
+
+const callersFault: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  "invalid_request",
+  "context_length_exceeded",
+  "content_policy_violation",
+  "request_too_large",
+  "model_not_found",
+  "upstream_forbidden",
+]);
+
+function codeOf(error: VendorError, managed: boolean): ErrorCode {
+  const status = error.status ?? statusByName(error);
+  const said = `${error.code ?? ""} ${error.type ?? ""} ${error.message ?? ""}`.toLowerCase();
+  if (isKeyProblem(status, said)) {
+    return managed ? "upstream_authentication_failed" : "invalid_vendor_api_key";
+  }
+  if (isQuotaProblem(status, said)) {
+    return managed ? "upstream_quota_exhausted" : "vendor_quota_exhausted";
+  }
+  switch (status) {
+    case 400:
+    case 409:
+    case 422:
+      return badRequestCode(said);
+    case 403:
+      return "upstream_forbidden";
+    case 404:
+      return "model_not_found";
+    case 408:
+    case 504:
+      return "upstream_timeout";
+    case 413:
+      return "request_too_large";
+    case 429:
+      return "upstream_rate_limited";
+    case 502:
+    case 503:
+    case 529:
+      return "upstream_overloaded";
+    default:
+      return status >= 400 && status < 500 ? "invalid_request" : "upstream_error";
+  }
+}
+
+/** An error without a status: go by the names that the vendors give (messages.md §6). */
+function statusByName(error: VendorError): number {
+  const name = `${error.type ?? ""} ${error.code ?? ""}`.toLowerCase();
+  if (name.includes("overloaded") || name.includes("unavailable")) return 503;
+  if (name.includes("rate_limit") || name.includes("resource_exhausted")) return 429;
+  if (name.includes("timeout") || name.includes("deadline")) return 504;
+  if (name.includes("authentication")) return 401;
+  if (name.includes("invalid_request") || name.includes("invalid_argument")) return 400;
+  if (name.includes("not_found")) return 404;
+  return 500;
+}
+
+function isKeyProblem(status: number, said: string): boolean {
+  if (status === 401) return true;
+  if (status === 400) return said.includes("api_key_invalid") || said.includes("api key not valid");
+  return status === 403 &&
+    /api[ _-]?key|credential|unregistered callers|permission_denied/.test(said);
+}
+
+function isQuotaProblem(status: number, said: string): boolean {
+  if (status === 402) return true;
+  if (status === 429) return said.includes("insufficient_quota") || said.includes("billing");
+  return status === 400 && said.includes("credit balance is too low");
+}
+
+function badRequestCode(said: string): ErrorCode {
+  if (
+    /context_length_exceeded|prompt is too long|exceeds the maximum number of tokens|input token count/
+      .test(said)
+  ) return "context_length_exceeded";
+  if (/content_policy|content_filter|moderation/.test(said)) return "content_policy_violation";
+  return "invalid_request";
+}

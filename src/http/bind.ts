@@ -1,0 +1,182 @@
+import type { Context, Hono } from "hono";
+import type { z } from "zod";
+import type { Contract } from "../../contracts/contract.ts";
+import { Fault } from "../domain/fault.ts";
+import type { Caller } from "../gateway/caller.ts";
+import type { Reply } from "../gateway/reply.ts";
+import { parseJson, readBody } from "./body.ts";
+import { asFault, errorReply } from "./errors.ts";
+import type { Env } from "./scene.ts";
+import { toResponse } from "./respond.ts";
+import { validate } from "./validate.ts";
+
+type Parsed<S> = S extends z.ZodType ? z.output<S> : undefined;
+type Given<S> = S extends z.ZodType ? z.input<S> : never;
+type ObjectSchema = z.ZodObject<z.ZodRawShape>;
+
+/** What a handler gets: parsed input. It never sees the web framework. */
+export interface Input<Params, Query, Body> {
+  params: Parsed<Params>;
+  query: Parsed<Query>;
+  body: Parsed<Body>;
+  /** The body as it was sent; empty where the contract has none. */
+  bodyText: string;
+  /** Address of who asks. */
+  remoteHost: string;
+  header(name: string): string | undefined;
+}
+
+/** A typed JSON value, or bytes with their own headers. */
+export type Output<Answer> = Given<Answer> | ReplyOutput;
+
+export interface ReplyOutput {
+  reply: Reply;
+}
+
+/** A handler of an endpoint that needs a key. */
+export type Handler<Params, Query, Body, Answer> = (
+  input: Input<Params, Query, Body> & { caller: Caller },
+) => Promise<Output<Answer>> | Output<Answer>;
+
+/** What binding needs beside contract and handler. */
+export interface BindParts {
+  maxBodyBytes: number;
+  /** Logs a failure of our own; ordinary answers are not logged as errors. */
+  onFault: (fault: Fault, requestId: string) => void;
+}
+
+/** The only writer of routes: mounts a contract's paths on a handler that needs a key. */
+export function bind<
+  Params extends ObjectSchema | undefined,
+  Query extends ObjectSchema | undefined,
+  Body extends z.ZodType | undefined,
+  Answer extends z.ZodType | undefined,
+>(
+  app: Hono<Env>,
+  contract: Contract<Params, Query, Body, Answer>,
+  parts: BindParts,
+  handler: Handler<Params, Query, Body, Answer>,
+): void {
+  mount(app, contract, parts, async (context) => {
+    const caller = callerOf(context, contract.path);
+    // Permission comes before validation (interface.md §5).
+    authorize(contract.scope, caller);
+    return await handler({ ...await readInput(context, contract, parts), caller });
+  });
+}
+
+/** Mounts a contract that asks for no key. */
+export function bindPublic<
+  Params extends ObjectSchema | undefined,
+  Query extends ObjectSchema | undefined,
+  Body extends z.ZodType | undefined,
+  Answer extends z.ZodType | undefined,
+>(
+  app: Hono<Env>,
+  contract: Contract<Params, Query, Body, Answer>,
+  parts: BindParts,
+  handler: (input: Input<Params, Query, Body>) => Promise<Output<Answer>> | Output<Answer>,
+): void {
+  mount(app, contract, parts, async (context) => {
+    return await handler(await readInput(context, contract, parts));
+  });
+}
+
+function mount<Answer>(
+  app: Hono<Env>,
+  contract: Pick<Contract, "paths" | "path" | "method" | "dialect" | "status">,
+  parts: BindParts,
+  run: (context: Context<Env>) => Promise<Output<Answer>>,
+): void {
+  const route = async (context: Context<Env>): Promise<Response> => {
+    const scene = context.get("scene");
+    scene.route = contract.path;
+    try {
+      const output = await run(context);
+      return toResponse(isReply(output) ? output.reply : jsonReply(output, contract.status), scene);
+    } catch (thrown) {
+      const fault = asFault(thrown);
+      parts.onFault(fault, scene.requestId);
+      return toResponse(errorReply(fault, contract.dialect, scene.requestId), scene);
+    }
+  };
+  for (const path of contract.paths) {
+    app.on(contract.method.toUpperCase(), path.replace(/\{(\w+)\}/g, ":$1"), route);
+  }
+}
+
+async function readInput<
+  Params extends ObjectSchema | undefined,
+  Query extends ObjectSchema | undefined,
+  Body extends z.ZodType | undefined,
+>(
+  context: Context<Env>,
+  contract: Pick<Contract<Params, Query, Body>, "params" | "query" | "body">,
+  parts: BindParts,
+): Promise<Input<Params, Query, Body>> {
+  const bodyText = contract.body ? await readBody(context.req.raw, parts.maxBodyBytes) : "";
+  return {
+    params: check(contract.params, () => context.req.param()),
+    query: check(contract.query, () => context.req.query()),
+    body: check(contract.body, () => parseJson(bodyText)),
+    bodyText,
+    remoteHost: context.get("scene").remoteHost,
+    header: (name) => context.req.header(name),
+  };
+}
+
+function check<S extends z.ZodType | undefined>(
+  schema: S | undefined,
+  value: () => unknown,
+): Parsed<S> {
+  return (schema === undefined ? undefined : validate(schema, value())) as Parsed<S>;
+}
+
+function callerOf(context: Context<Env>, endpoint: string): Caller {
+  const scene = context.get("scene");
+  if (!scene.principal) throw new Fault("missing_api_key");
+  const header = (name: string) => context.req.header(name);
+  return {
+    principal: scene.principal,
+    vendorKey: scene.vendorKey,
+    requestId: scene.requestId,
+    sessionId: labelHeader(header("x-session-id"), "X-Session-ID"),
+    userId: labelHeader(header("x-user-id"), "X-User-ID"),
+    endpoint,
+    header,
+    signal: context.req.raw.signal,
+    arrivedAt: scene.arrivedAt,
+    arrivedMs: scene.arrivedMs,
+    trace: scene.trace,
+  };
+}
+
+/** Headers that become columns are kept to a sensible length, like the tags. */
+function labelHeader(value: string | undefined, name: string): string | undefined {
+  const trimmed = value?.trim();
+  if (!trimmed) return undefined;
+  if (trimmed.length <= 256) return trimmed;
+  throw new Fault("invalid_value", { param: name, message: `${name}: at most 256 characters.` });
+}
+
+function authorize(scope: Contract["scope"], caller: Caller): void {
+  const scopes = caller.principal.key.scopes;
+  if (scope === undefined || scope === null || scopes.length === 0 || scopes.includes(scope)) {
+    return;
+  }
+  throw new Fault("permission_denied", {
+    message: `This API key does not have the scope '${scope}', which this endpoint needs.`,
+  });
+}
+
+function jsonReply(value: unknown, status: number | undefined): Reply {
+  return {
+    status: status ?? 200,
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(value),
+  };
+}
+
+function isReply(output: unknown): output is ReplyOutput {
+  return typeof output === "object" && output !== null && "reply" in output;
+}

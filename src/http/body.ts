@@ -1,0 +1,60 @@
+import { Fault } from "../domain/fault.ts";
+
+/** Reads a request's body as text; at most `maxBytes`, and only valid UTF-8. */
+export async function readBody(request: Request, maxBytes: number): Promise<string> {
+  const tooLarge = () =>
+    new Fault("request_too_large", {
+      message: `The request body is larger than ${maxBytes} bytes.`,
+    });
+  const announced = Number(request.headers.get("content-length") ?? "0");
+  if (announced > maxBytes) throw tooLarge();
+  const bytes = request.headers.has("content-length")
+    ? new Uint8Array(await request.arrayBuffer())
+    : await readAtMost(request.body, maxBytes, tooLarge);
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    throw new Fault("invalid_json", { message: "The request body is not valid UTF-8." });
+  }
+}
+
+async function readAtMost(
+  body: ReadableStream<Uint8Array> | null,
+  maxBytes: number,
+  tooLarge: () => Fault,
+): Promise<Uint8Array> {
+  if (!body) return new Uint8Array();
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of body) {
+    length += chunk.length;
+    if (length > maxBytes) throw tooLarge();
+    chunks.push(chunk);
+  }
+  const whole = new Uint8Array(length);
+  let at = 0;
+  for (const chunk of chunks) {
+    whole.set(chunk, at);
+    at += chunk.length;
+  }
+  return whole;
+}
+
+/** Parses JSON; malformed text is the caller's mistake, and the position is worth knowing. */
+export function parseJson(text: string): unknown {
+  if (text.trim() === "") {
+    throw new Fault("invalid_json", {
+      message: "The request body is empty; expected a JSON object.",
+    });
+  }
+  try {
+    return JSON.parse(text);
+  } catch (thrown) {
+    // Only the position: the engine's message quotes the text around it, which may be a prompt.
+    const position = thrown instanceof Error
+      ? /position (\d+)/.exec(thrown.message)?.[1]
+      : undefined;
+    const where = position === undefined ? "" : ` (at character ${position})`;
+    throw new Fault("invalid_json", { message: `The request body is not valid JSON${where}.` });
+  }
+}

@@ -1,0 +1,26 @@
+import type { ErrorDialect } from "../../contracts/contract.ts";
+import type { VendorFamily } from "../../contracts/vendors.ts";
+
+/**
+ * The dialect in which a path's errors are written, for answers given before a route is known
+ * (401, 404): by the path's own words, else by the family's first dialect.
+ */
+export function createErrorDialect(
+  families: readonly VendorFamily[],
+): (path: string) => ErrorDialect {
+  const byPrefix = new Map(
+    families.flatMap((family) =>
+      [family.label, ...family.aliases].map((name) => [name, family.dialects[0]!] as const)
+    ),
+  );
+  return (path) => {
+    const prefix = path.split("/", 2)[1] ?? "";
+    const family = byPrefix.get(prefix);
+    if (!family && prefix !== "chat") return "service";
+    if (/\/messages(\/|$)/.test(path)) return "messages";
+    if (/\/responses(\/|$)/.test(path)) return "responses";
+    if (/:(generateContent|streamGenerateContent|countTokens)$/.test(path)) return "generate";
+    if (/\/chat\/completions$/.test(path)) return "chat";
+    return family ?? "chat";
+  };
+}

@@ -1,0 +1,78 @@
+import type { MiddlewareHandler } from "hono";
+import type { Clock } from "../../base/clock.ts";
+import type { Log } from "../../base/log.ts";
+import type { Metrics } from "../../gateway/metrics.ts";
+import { nanosToUsd } from "../../base/money.ts";
+import type { Interaction } from "../../domain/interaction.ts";
+import type { Env, Scene } from "../scene.ts";
+
+/**
+ * One line per request when it is over, which for a stream is when its last byte is out:
+ * id, route, vendor, model, status, tokens, cost, milliseconds. No prompt and no key, ever.
+ */
+export function accessLog(
+  parts: { clock: Clock; log: Log; metrics: Metrics },
+): MiddlewareHandler<Env> {
+  return async (context, next) => {
+    await next();
+    const scene = context.get("scene");
+    const status = context.res.status;
+    const method = context.req.method;
+    const write = (settled?: Interaction) => note(parts, scene, method, status, settled);
+    if (scene.trace.transactionId !== undefined && scene.trace.settled === undefined) {
+      scene.trace.onSettled = write;
+    } else {
+      write(scene.trace.settled);
+    }
+  };
+}
+
+function note(
+  parts: { clock: Clock; log: Log; metrics: Metrics },
+  scene: Scene,
+  method: string,
+  status: number,
+  settled: Interaction | undefined,
+): void {
+  const elapsedMs = parts.clock.monotonicMs() - scene.arrivedMs;
+  // Unknown paths are many; as one route they can't fill the metrics.
+  const route = scene.route ?? "unknown";
+  parts.metrics.requests.inc({ route, status: String(status) });
+  parts.metrics.requestSeconds.observe({ route }, elapsedMs / 1000);
+  if (settled) measure(parts.metrics, settled);
+  parts.log.info("request", {
+    id: scene.requestId,
+    method,
+    route,
+    status,
+    ...(settled ? callFields(settled) : {}),
+    ms: Math.round(elapsedMs),
+  });
+}
+
+function callFields(settled: Interaction) {
+  return {
+    transaction: settled.transactionId,
+    vendor: settled.vendor,
+    model: settled.model.slice(0, 120),
+    outcome: settled.status,
+    error: settled.errorCode,
+    input_tokens: settled.inputTokens,
+    output_tokens: settled.outputTokens,
+    cost_usd: settled.costNanos === null ? null : nanosToUsd(settled.costNanos),
+  };
+}
+
+function measure(metrics: Metrics, settled: Interaction): void {
+  const { vendor, mode } = settled;
+  metrics.calls.inc({ vendor, status: settled.status });
+  if (settled.timeToFirstTokenMs !== null) {
+    metrics.firstTokenSeconds.observe({ vendor }, settled.timeToFirstTokenMs / 1000);
+  }
+  if (settled.totalTokens === null) return;
+  metrics.tokens.inc({ vendor, direction: "input" }, settled.inputTokens ?? 0);
+  metrics.tokens.inc({ vendor, direction: "output" }, settled.outputTokens ?? 0);
+  if (settled.costNanos) metrics.costUsd.inc({ vendor, mode }, Number(settled.costNanos) / 1e9);
+  // Tokens without cost are how peers lose money unseen (field.md 1).
+  else if (settled.totalTokens > 0) metrics.unpricedCalls.inc({ vendor });
+}

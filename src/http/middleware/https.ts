@@ -1,0 +1,35 @@
+import type { MiddlewareHandler } from "hono";
+import { toResponse } from "../respond.ts";
+import type { Env } from "../scene.ts";
+
+/**
+ * Behind a proxy that ends TLS: a request that reached the proxy in plain HTTP is sent to HTTPS
+ * with 308, which keeps method and body (spec.md, Credentials 5). Probes may stay plain.
+ */
+export function upgradePlain(baseUrl: string | undefined): MiddlewareHandler<Env> {
+  return async (context, next) => {
+    const proto = context.req.header("x-forwarded-proto")?.split(",").at(-1)?.trim().toLowerCase();
+    if (proto !== "http" || probes.has(context.req.path)) return await next();
+    return toResponse({
+      status: 308,
+      headers: { location: httpsAddress(context.req.url, context.req.header("host"), baseUrl) },
+      body: null,
+    }, context.get("scene"));
+  };
+}
+
+const probes: ReadonlySet<string> = new Set(["/livez", "/readyz"]);
+
+/** The same address under HTTPS: below `baseUrl` where it is known, else the host that was asked. */
+export function httpsAddress(
+  url: string,
+  host: string | undefined,
+  baseUrl: string | undefined,
+  port?: number,
+): string {
+  const asked = new URL(url);
+  const rest = asked.pathname + asked.search;
+  if (baseUrl?.startsWith("https:")) return new URL(baseUrl).origin + rest;
+  const name = (host ?? asked.host).replace(/:\d+$/, "");
+  return `https://${name}${port === undefined || port === 443 ? "" : `:${port}`}${rest}`;
+}

@@ -1,0 +1,38 @@
+import type { MiddlewareHandler } from "hono";
+import type { Clock } from "../../base/clock.ts";
+import type { Env, Scene } from "../scene.ts";
+
+/** First of all: names the request and notes when it came and from where. */
+export function openScene(
+  parts: { clock: Clock; newRequestId: () => string; trustProxy: boolean },
+): MiddlewareHandler<Env> {
+  return async (context, next) => {
+    const scene: Scene = {
+      requestId: requestIdOf(context.req.header("x-request-id")) ?? parts.newRequestId(),
+      arrivedAt: parts.clock.now(),
+      arrivedMs: parts.clock.monotonicMs(),
+      remoteHost: remoteHost(
+        context.env?.remoteAddr,
+        parts.trustProxy ? context.req.header("x-forwarded-for") : undefined,
+      ),
+      route: undefined,
+      principal: undefined,
+      vendorKey: undefined,
+      trace: {},
+    };
+    context.set("scene", scene);
+    await next();
+  };
+}
+
+/** A caller's id is kept when it can stand in a header and a column as it is. */
+function requestIdOf(value: string | undefined): string | undefined {
+  return value !== undefined && /^[\x21-\x7e]{1,200}$/.test(value) ? value : undefined;
+}
+
+/** The proxy in front appends the address that it saw; what stands before it may be made up. */
+function remoteHost(address: Deno.Addr | undefined, forwarded: string | undefined): string {
+  const last = forwarded?.split(",").at(-1)?.trim();
+  if (last) return last;
+  return address && "hostname" in address ? address.hostname : "";
+}

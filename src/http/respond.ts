@@ -1,0 +1,19 @@
+import type { Reply } from "../gateway/reply.ts";
+import type { Scene } from "./scene.ts";
+
+/** The security headers of every response (spec.md), errors and streams included. */
+export const securityHeaders: Readonly<Record<string, string>> = {
+  "strict-transport-security": "max-age=31536000",
+  "content-security-policy": "default-src 'self'",
+  "x-content-type-options": "nosniff",
+  "x-frame-options": "DENY",
+};
+
+/** A reply as the web's response, with the headers that name request and transaction. */
+export function toResponse(reply: Reply, scene: Scene): Response {
+  const headers = new Headers(reply.headers);
+  headers.set("x-request-id", scene.requestId);
+  if (scene.trace.transactionId) headers.set("x-transaction-id", scene.trace.transactionId);
+  for (const [name, value] of Object.entries(securityHeaders)) headers.set(name, value);
+  return new Response(reply.body as BodyInit | null, { status: reply.status, headers });
+}

@@ -1,0 +1,56 @@
+import type { Hono } from "hono";
+import { contracts, familyContracts } from "../../../contracts/mod.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { Catalogue, Probe } from "../../vendors/catalogue.ts";
+import type { Registry, Vendor } from "../../vendors/registry.ts";
+import { bind, type BindParts } from "../bind.ts";
+import type { Env } from "../scene.ts";
+
+/** An answer slower than this is worth a warning. */
+const slowMs = 3_000;
+
+/** Mounts the health endpoints: always 200, never spending tokens (interface.md §5). */
+export function healthRoutes(
+  app: Hono<Env>,
+  parts: BindParts & { registry: Registry; catalogue: Catalogue; clock: Clock },
+): void {
+  const check = async (vendor: Vendor) => describe(vendor, await parts.catalogue.probe(vendor));
+  bind(app, contracts.unifiedHealth, parts, async () => {
+    const vendors = await Promise.all(parts.registry.all.map(check));
+    const configured = vendors.filter((_, index) => parts.registry.all[index]!.apiKey);
+    const up = configured.filter((one) => one.status === "ok").length;
+    return {
+      status: up === 0
+        ? "down" as const
+        : up === configured.length
+        ? "ok" as const
+        : "degraded" as const,
+      checked_at: parts.clock.now().toISOString(),
+      vendors,
+    };
+  });
+  for (const vendor of parts.registry.all) {
+    bind(app, familyContracts(vendor.family).health, parts, () => check(vendor));
+  }
+}
+
+function describe(vendor: Vendor, probe: Probe) {
+  const base = { vendor: vendor.label, checked_at: probe.checkedAt.toISOString() };
+  if (!vendor.apiKey) {
+    return { ...base, status: "down" as const, reason: "vendor_not_configured" };
+  }
+  const measured = { ...base, latency_ms: probe.latencyMs };
+  if (!probe.fault) {
+    return probe.latencyMs <= slowMs
+      ? { ...measured, status: "ok" as const }
+      : { ...measured, status: "degraded" as const, reason: "slow" };
+  }
+  // It answered, though not with a list: calls may still work.
+  const answered = probe.fault.code === "upstream_error" ||
+    probe.fault.code === "upstream_invalid_response";
+  return {
+    ...measured,
+    status: answered ? "degraded" as const : "down" as const,
+    reason: probe.fault.code,
+  };
+}

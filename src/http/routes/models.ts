@@ -1,0 +1,85 @@
+import type { Hono } from "hono";
+import { contracts, familyContracts } from "../../../contracts/mod.ts";
+import type { DialectName } from "../../../contracts/vendors.ts";
+import type { Log } from "../../base/log.ts";
+import { messageOf } from "../../domain/fault.ts";
+import type { Catalogue, ListedModel } from "../../vendors/catalogue.ts";
+import type { Registry, Vendor } from "../../vendors/registry.ts";
+import { bind, type BindParts } from "../bind.ts";
+import type { Env } from "../scene.ts";
+
+/** Mounts the model lists: one per family, and the merged one of the unified family. */
+export function modelRoutes(
+  app: Hono<Env>,
+  parts: BindParts & { registry: Registry; catalogue: Catalogue; log: Log },
+): void {
+  bind(app, contracts.unifiedModels, parts, async () => {
+    const lists = await Promise.all(
+      parts.registry.all.filter((vendor) => vendor.apiKey).map((vendor) =>
+        parts.catalogue.models(vendor)
+          .then((models) => models.map((model) => unifiedEntry(vendor, model)))
+          .catch((thrown) => {
+            // One dead vendor doesn't take the list down.
+            parts.log.warn("a vendor's model list is left out", {
+              vendor: vendor.label,
+              reason: messageOf(thrown),
+            });
+            return [];
+          })
+      ),
+    );
+    return { object: "list" as const, data: lists.flat() };
+  });
+  for (const vendor of parts.registry.all) {
+    const contract = familyContracts(vendor.family).models;
+    const shape = shapes[vendor.family.dialects[0] ?? "chat"];
+    bind(app, contract, parts, async () => {
+      const models = await parts.catalogue.models(vendor);
+      return { object: "list" as const, ...shape(vendor, models) };
+    });
+  }
+}
+
+function unifiedEntry(vendor: Vendor, model: ListedModel) {
+  return { ...plainEntry(vendor, model), id: `${vendor.label}/${model.id}` };
+}
+
+function plainEntry(vendor: Vendor, model: ListedModel) {
+  return {
+    id: model.id,
+    object: "model" as const,
+    created: model.created,
+    owned_by: vendor.label,
+  };
+}
+
+type Shape = (vendor: Vendor, models: readonly ListedModel[]) => {
+  data: ReturnType<typeof plainEntry>[];
+};
+
+const chatShape: Shape = (vendor, models) => ({
+  data: models.map((model) => plainEntry(vendor, model)),
+});
+
+/** What each dialect's own client looks for beside the specification's list (interface.md §5). */
+const shapes: Readonly<Record<DialectName, Shape>> = {
+  chat: chatShape,
+  responses: chatShape,
+  messages: (vendor, models) => ({
+    data: models.map((model) => ({
+      ...model.raw,
+      ...plainEntry(vendor, model),
+      type: "model",
+      display_name: model.displayName ?? model.id,
+      created_at: new Date(model.created * 1000).toISOString(),
+    })),
+    has_more: false,
+    first_id: models[0]?.id ?? null,
+    last_id: models.at(-1)?.id ?? null,
+  }),
+  generate: (vendor, models) => ({
+    data: models.map((model) => plainEntry(vendor, model)),
+    models: models.map((model) => model.raw),
+    nextPageToken: undefined,
+  }),
+};

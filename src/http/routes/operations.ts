@@ -1,0 +1,50 @@
+import { timingSafeEqual } from "node:crypto";
+import type { Hono } from "hono";
+import { contracts } from "../../../contracts/mod.ts";
+import type { Metrics } from "../../gateway/metrics.ts";
+import type { Secret } from "../../base/secret.ts";
+import { sha256Hex } from "../../base/hash.ts";
+import { Fault } from "../../domain/fault.ts";
+import { type BindParts, bindPublic } from "../bind.ts";
+import type { Env } from "../scene.ts";
+
+/** Mounts the probes and the metrics, which ask for no service key. */
+export function operationRoutes(
+  app: Hono<Env>,
+  parts: BindParts & {
+    ready: () => Promise<void>;
+    metrics: Metrics;
+    metricsToken: Secret | undefined;
+  },
+): void {
+  bindPublic(app, contracts.livez, parts, () => ({ status: "ok" as const }));
+  bindPublic(app, contracts.readyz, parts, async () => {
+    await parts.ready();
+    return { status: "ok" as const };
+  });
+  bindPublic(app, contracts.metrics, parts, async ({ remoteHost, header }) => {
+    if (!mayRead(remoteHost, header("authorization"), parts.metricsToken)) {
+      // To a stranger the address is not there.
+      throw new Fault("endpoint_not_found");
+    }
+    return {
+      reply: {
+        status: 200,
+        headers: { "content-type": "text/plain; version=0.0.4; charset=utf-8" },
+        body: await parts.metrics.text(),
+      },
+    };
+  });
+}
+
+function mayRead(
+  remoteHost: string,
+  authorization: string | undefined,
+  token: Secret | undefined,
+): boolean {
+  if (/^(127\.|::1$|::ffff:127\.)/.test(remoteHost)) return true;
+  if (!token || !authorization) return false;
+  const given = sha256Hex(authorization.replace(/^Bearer +/i, ""));
+  const expected = sha256Hex(token.reveal());
+  return timingSafeEqual(new TextEncoder().encode(given), new TextEncoder().encode(expected));
+}

@@ -1,0 +1,23 @@
+import type { Secret } from "../base/secret.ts";
+import type { Principal } from "../domain/api_key.ts";
+import type { CallTrace } from "../gateway/caller.ts";
+
+/** What the middleware knows of a request; handlers get what they need of it as `Caller`. */
+export interface Scene {
+  readonly requestId: string;
+  readonly arrivedAt: Date;
+  readonly arrivedMs: number;
+  /** Address of the peer, or of the caller that a trusted proxy names. */
+  readonly remoteHost: string;
+  /** Path template of the route, once one was found. */
+  route: string | undefined;
+  principal: Principal | undefined;
+  vendorKey: Secret | undefined;
+  readonly trace: CallTrace;
+}
+
+/** Types of the web framework's context. */
+export interface Env {
+  Variables: { scene: Scene };
+  Bindings: { remoteAddr?: Deno.Addr };
+}

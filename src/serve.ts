@@ -1,0 +1,161 @@
+import { createApp } from "./app.ts";
+import { adminPartsOf } from "./admin/parts.ts";
+import { serveControl } from "./admin/control.ts";
+import { type Config, ConfigError, isLoopback } from "./config.ts";
+import { httpsAddress } from "./http/middleware/https.ts";
+import { securityHeaders } from "./http/respond.ts";
+import { createServices, type Services } from "./services.ts";
+import { firstStart } from "./first_start.ts";
+import { claimDataDir } from "./store/data_dir.ts";
+import { openDatabase } from "./store/open.ts";
+import { version } from "./version.ts";
+import { greeting } from "./greeting.ts";
+
+/** A running server. */
+export interface Server {
+  /** Address that the listener itself answers on. */
+  readonly address: string;
+  /** Answers what is under way, writes what waits and closes; resolves when all is done. */
+  stop(): Promise<void>;
+}
+
+/** How long calls under way may take to end after a stop was asked for. */
+const drainMs = 30_000;
+
+/**
+ * Starts the service: claims the data directory, takes the port, opens and migrates the store,
+ * makes the first account, and prints what a newcomer needs. Throws an Error of one line that says
+ * what to do when it can't.
+ */
+export async function startServer(
+  config: Config,
+  print: (line: string) => void,
+): Promise<Server> {
+  const claim = await claimDataDir(config.dataDir);
+  let listeners: Listeners | undefined;
+  try {
+    // The port is taken first: a key printed by a start that then fails would be lost.
+    listeners = listen(config);
+    await claim.describe({ address: listeners.address });
+    const database = await openDatabase(config.databaseUrl, config.dataDir);
+    const services = createServices(config, database, version);
+    const control = await serveControl(config.dataDir, adminPartsOf(services));
+    const first = await firstStart(services);
+    const app = createApp(services);
+    listeners.open((request, remoteAddr) => app.fetch(request, { remoteAddr }));
+    for (const line of greeting(services, listeners.address, first)) print(line);
+    return {
+      address: listeners.address,
+      stop: () => stop(listeners!, services, [control, claim]),
+    };
+  } catch (thrown) {
+    await listeners?.abort();
+    await claim.release();
+    throw thrown;
+  }
+}
+
+async function stop(
+  listeners: Listeners,
+  services: Services,
+  rest: readonly { close?(): Promise<void>; release?(): Promise<void> }[],
+): Promise<void> {
+  await listeners.drain(drainMs);
+  await services.close();
+  for (const one of rest) await (one.close?.() ?? one.release?.());
+}
+
+type Handle = (request: Request, remoteAddr: Deno.Addr) => Response | Promise<Response>;
+
+interface Listeners {
+  address: string;
+  /** From now on requests are answered; earlier ones have waited. */
+  open(handle: Handle): void;
+  drain(ms: number): Promise<void>;
+  abort(): Promise<void>;
+}
+
+/** Takes the port, and the plain one beside it where there is TLS. */
+function listen(config: Config): Listeners {
+  const opened = Promise.withResolvers<Handle>();
+  const aborter = new AbortController();
+  const main = serveOn("PORT", config.port, () =>
+    Deno.serve(
+      { ...listenOptions(config, config.port), ...tlsOptions(config), signal: aborter.signal },
+      async (request, info) => (await opened.promise)(request, info.remoteAddr),
+    ));
+  const port = (main.addr as Deno.NetAddr).port;
+  const plainPort = config.tls?.httpPort;
+  const plain = plainPort === undefined
+    ? undefined
+    : serveOn("HTTP_PORT", plainPort, () =>
+      Deno.serve(
+        { ...listenOptions(config, plainPort), signal: aborter.signal },
+        (request) => upgrade(request, config.baseUrl, port),
+      ));
+  const servers = plain ? [main, plain] : [main];
+  return {
+    address: `${config.tls ? "https" : "http"}://${shownHost(config.host)}:${port}`,
+    open: (handle) => opened.resolve(handle),
+    async drain(ms) {
+      const timer = setTimeout(() => aborter.abort(), ms);
+      await Promise.all(servers.map((server) => server.shutdown()));
+      clearTimeout(timer);
+    },
+    async abort() {
+      aborter.abort();
+      await Promise.all(servers.map((server) => server.finished));
+    },
+  };
+}
+
+function listenOptions(config: Config, port: number) {
+  return { hostname: config.host, port, onListen() {} };
+}
+
+function tlsOptions(config: Config): { cert: string; key: string } | Record<never, never> {
+  if (!config.tls) return {};
+  return {
+    cert: Deno.readTextFileSync(config.tls.certFile),
+    key: Deno.readTextFileSync(config.tls.keyFile),
+  };
+}
+
+function serveOn<T>(variable: string, port: number, serve: () => T): T {
+  try {
+    return serve();
+  } catch (thrown) {
+    if (thrown instanceof Deno.errors.AddrInUse) {
+      throw new ConfigError(
+        `${variable}=${port} is taken by another process: stop it, or set ${variable} to another port.`,
+      );
+    }
+    if (thrown instanceof Deno.errors.PermissionDenied) {
+      throw new ConfigError(
+        `${variable}=${port} may not be opened by this user: use a port above 1023.`,
+      );
+    }
+    if (thrown instanceof Deno.errors.AddrNotAvailable) {
+      throw new ConfigError(
+        `HOST is no address of this machine: use 127.0.0.1, 0.0.0.0 or one of its own.`,
+      );
+    }
+    throw thrown;
+  }
+}
+
+/** The plain listener beside HTTPS answers nothing but the way to it. */
+function upgrade(request: Request, baseUrl: string | undefined, port: number): Response {
+  const host = request.headers.get("host") ?? undefined;
+  return new Response(null, {
+    status: 308,
+    headers: { ...securityHeaders, location: httpsAddress(request.url, host, baseUrl, port) },
+  });
+}
+
+function shownHost(host: string): string {
+  if (host === "0.0.0.0" || host === "::" || isLoopback(host)) {
+    return host === "::1" ? "[::1]" : "127.0.0.1";
+  }
+  return host.includes(":") ? `[${host}]` : host;
+}

@@ -1,0 +1,63 @@
+/** This process's hold on a data directory. */
+export interface DataDirClaim {
+  /** Tells a second process who holds the directory. */
+  describe(owner: { address: string }): Promise<void>;
+  release(): Promise<void>;
+}
+
+/** Who holds a data directory, as a second process reads it. */
+interface Owner {
+  pid: number;
+  address?: string;
+}
+
+/**
+ * Claims a data directory for this process, making it where it is missing. The operating system
+ * holds the lock, so that a killed process leaves none behind. Throws an Error of one line that
+ * says who holds it and what to do.
+ */
+export async function claimDataDir(path: string): Promise<DataDirClaim> {
+  const file = await openLock(path);
+  if (!await file.tryLock(true)) {
+    file.close();
+    throw new Error(await heldBy(path));
+  }
+  const ownerPath = `${path}/owner.json`;
+  const write = (owner: Owner) => Deno.writeTextFile(ownerPath, JSON.stringify(owner) + "\n");
+  await write({ pid: Deno.pid });
+  return {
+    describe: ({ address }) => write({ pid: Deno.pid, address }),
+    async release() {
+      await Deno.remove(ownerPath).catch(() => {});
+      file.close();
+    },
+  };
+}
+
+async function openLock(path: string): Promise<Deno.FsFile> {
+  try {
+    await Deno.mkdir(path, { recursive: true, mode: 0o700 });
+    return await Deno.open(`${path}/owner.lock`, { create: true, write: true, mode: 0o600 });
+  } catch (thrown) {
+    const reason = thrown instanceof Error ? thrown.message.split("\n")[0]! : String(thrown);
+    throw new Error(
+      `DATA_DIR=${path} can't be used (${reason}): set DATA_DIR to a directory that this user can write.`,
+    );
+  }
+}
+
+async function heldBy(path: string): Promise<string> {
+  const owner = await readOwner(path);
+  const who = owner
+    ? `process ${owner.pid}${owner.address ? ` (${owner.address})` : ""}`
+    : "another process";
+  return `DATA_DIR=${path} is held by ${who}: stop it, or set DATA_DIR to another directory.`;
+}
+
+async function readOwner(path: string): Promise<Owner | undefined> {
+  try {
+    return JSON.parse(await Deno.readTextFile(`${path}/owner.json`)) as Owner;
+  } catch {
+    return undefined;
+  }
+}

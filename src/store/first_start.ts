@@ -1,0 +1,28 @@
+import type { Account, Tier } from "../domain/account.ts";
+import type { NewApiKey } from "../domain/api_key.ts";
+import { createAccounts } from "./accounts.ts";
+import { insertKey } from "./api_keys.ts";
+import type { Database } from "./database.ts";
+import { schemaLock } from "./migrate.ts";
+
+/**
+ * Makes the first account and its key where there is no account yet. Of two processes that start
+ * at once only one is told that it made them.
+ */
+export async function ensureFirstAccount(
+  database: Database,
+  first: {
+    account: { name: string; tier: Tier; requestsPerMinute: number; burst: number };
+    key: Omit<NewApiKey, "accountId">;
+  },
+): Promise<{ account: Account; created: boolean }> {
+  return await database.transaction(async (tx) => {
+    await tx.query("select pg_advisory_xact_lock($1)", [schemaLock]);
+    const accounts = createAccounts(tx);
+    const existing = await accounts.first();
+    if (existing) return { account: existing, created: false };
+    const account = await accounts.create(first.account);
+    await insertKey(tx, { ...first.key, accountId: account.id });
+    return { account, created: true };
+  });
+}

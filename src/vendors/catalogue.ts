@@ -1,0 +1,189 @@
+import type { Clock } from "../base/clock.ts";
+import type { Secret } from "../base/secret.ts";
+import { Fault } from "../domain/fault.ts";
+import { isRecord, type JsonRecord, words } from "../dialects/json.ts";
+import type { Prices } from "./prices.ts";
+import type { Vendor } from "./registry.ts";
+import type { Upstream } from "./upstream.ts";
+import { vendorHeaders } from "./vendor_headers.ts";
+
+/** One model as its vendor lists it. */
+export interface ListedModel {
+  /** The vendor's own name. */
+  id: string;
+  displayName: string | undefined;
+  /** Unix time in seconds; 0 when the vendor doesn't say. */
+  created: number;
+  /** The vendor's own entry, for callers that speak its dialect. */
+  raw: JsonRecord;
+}
+
+/** The model lists of the vendors, read at most every five minutes. */
+export interface Catalogue {
+  /** Throws `Fault` when the vendor can't be asked and nothing is remembered. */
+  models(vendor: Vendor): Promise<readonly ListedModel[]>;
+  /** Asks the vendor now (no older than ten seconds); for health. */
+  probe(vendor: Vendor): Promise<Probe>;
+}
+
+/** How a vendor answered when asked for its list. */
+export interface Probe {
+  checkedAt: Date;
+  latencyMs: number;
+  fault: Fault | undefined;
+}
+
+interface Entry {
+  models: readonly ListedModel[] | undefined;
+  readAtMs: number;
+  probe: Probe | undefined;
+  pending: Promise<Probe> | undefined;
+}
+
+const freshMs = 5 * 60_000;
+const probeMs = 10_000;
+/** Pages of a list that are followed at most. */
+const maxPages = 20;
+
+export function createCatalogue(
+  parts: { clock: Clock; upstream: Upstream; prices: Prices },
+): Catalogue {
+  const entries = new Map<string, Entry>();
+
+  function entryOf(vendor: Vendor): Entry {
+    let entry = entries.get(vendor.label);
+    if (!entry) {
+      entry = { models: undefined, readAtMs: -Infinity, probe: undefined, pending: undefined };
+      entries.set(vendor.label, entry);
+    }
+    return entry;
+  }
+
+  async function refresh(vendor: Vendor, entry: Entry): Promise<Probe> {
+    const startedMs = parts.clock.monotonicMs();
+    const checkedAt = parts.clock.now();
+    let fault: Fault | undefined;
+    try {
+      entry.models = await readList(parts.upstream, vendor);
+      entry.readAtMs = parts.clock.monotonicMs();
+      const body = { data: entry.models.map((model) => model.raw) };
+      if (vendor.listedPrices) {
+        parts.prices.learn(vendor.label, vendor.listedPrices(vendor.label, body));
+      }
+    } catch (thrown) {
+      fault = thrown instanceof Fault
+        ? thrown
+        : new Fault("upstream_invalid_response", { cause: thrown });
+    }
+    const latencyMs = Math.round(parts.clock.monotonicMs() - startedMs);
+    return entry.probe = { checkedAt, latencyMs, fault };
+  }
+
+  /** Callers that ask at the same time share one request. */
+  function shared(vendor: Vendor, entry: Entry): Promise<Probe> {
+    entry.pending ??= refresh(vendor, entry).finally(() => entry.pending = undefined);
+    return entry.pending;
+  }
+
+  /** A vendor that just failed isn't asked again at once. */
+  async function recent(vendor: Vendor, entry: Entry): Promise<Probe> {
+    const last = entry.probe;
+    const age = last ? parts.clock.now().getTime() - last.checkedAt.getTime() : Infinity;
+    return last && age < probeMs ? last : await shared(vendor, entry);
+  }
+
+  return {
+    async models(vendor) {
+      const entry = entryOf(vendor);
+      const stale = parts.clock.monotonicMs() - entry.readAtMs > freshMs;
+      if (stale) {
+        const probe = await recent(vendor, entry);
+        // A list that was good once is better than none while its vendor is away.
+        if (probe.fault && !entry.models) throw probe.fault;
+      }
+      return entry.models ?? [];
+    },
+    probe: (vendor) => recent(vendor, entryOf(vendor)),
+  };
+}
+
+async function readList(upstream: Upstream, vendor: Vendor): Promise<ListedModel[]> {
+  if (!vendor.apiKey) throw notConfigured(vendor);
+  const models: ListedModel[] = [];
+  let query: string = firstPage[vendor.modelsFormat];
+  for (let page = 0; page < maxPages; page++) {
+    const json = await readPage(upstream, vendor, vendor.apiKey, query);
+    models.push(...readEntries(json));
+    const next = nextPage(json);
+    if (next === undefined) break;
+    query = next;
+  }
+  return models;
+}
+
+/** The managed mode has no key for this vendor (interface.md §2). */
+export function notConfigured(vendor: Vendor): Fault {
+  return new Fault("vendor_not_configured", {
+    message:
+      `${vendor.label} has no key on this service. Store a vendor key, or send 'Authorization: Bearer <API_KEY>;<VENDOR_KEY>'.`,
+  });
+}
+
+async function readPage(
+  upstream: Upstream,
+  vendor: Vendor,
+  key: Secret,
+  query: string,
+): Promise<JsonRecord> {
+  const answer = await upstream.call({
+    url: vendor.baseUrl + vendor.modelsPath + query,
+    method: "GET",
+    headers: vendorHeaders(vendor, key, () => undefined),
+    signal: AbortSignal.timeout(15_000),
+  });
+  const bytes = await answer.body.readAll(16 * 1024 * 1024);
+  if (answer.status === 401 || answer.status === 403) {
+    throw new Fault("upstream_authentication_failed");
+  }
+  if (answer.status !== 200) {
+    throw new Fault("upstream_error", {
+      message: `${vendor.label} answered its model list with status ${answer.status}.`,
+    });
+  }
+  const json: unknown = JSON.parse(new TextDecoder().decode(bytes));
+  if (Array.isArray(json)) return { data: json };
+  if (!isRecord(json)) throw new Fault("upstream_invalid_response");
+  return json;
+}
+
+const firstPage = { openai: "", anthropic: "?limit=1000", google: "?pageSize=1000" } as const;
+
+function nextPage(json: JsonRecord): string | undefined {
+  const token = words(json.nextPageToken);
+  if (token) return `?pageSize=1000&pageToken=${encodeURIComponent(token)}`;
+  const last = words(json.last_id);
+  return json.has_more === true && last
+    ? `?limit=1000&after_id=${encodeURIComponent(last)}`
+    : undefined;
+}
+
+/** Entries of any of the three list formats: `data` with `id`, or `models` with `name`. */
+function readEntries(json: JsonRecord): ListedModel[] {
+  const list = Array.isArray(json.data) ? json.data : Array.isArray(json.models) ? json.models : [];
+  return list.filter(isRecord).flatMap((raw) => {
+    const id = words(raw.id) ?? words(raw.name)?.replace(/^models\//, "");
+    if (id === undefined) return [];
+    return [{
+      id,
+      displayName: words(raw.display_name) ?? words(raw.displayName) ?? words(raw.name),
+      created: createdSeconds(raw),
+      raw,
+    }];
+  });
+}
+
+function createdSeconds(raw: JsonRecord): number {
+  if (typeof raw.created === "number") return Math.trunc(raw.created);
+  const parsed = Date.parse(words(raw.created_at) ?? "");
+  return Number.isNaN(parsed) ? 0 : Math.trunc(parsed / 1000);
+}

@@ -1,0 +1,47 @@
+import { Fault } from "../domain/fault.ts";
+import type { Registry, Vendor } from "./registry.ts";
+
+/** A model as the vendor knows it, and the vendor that has it. */
+export interface ResolvedModel {
+  vendor: Vendor;
+  /** The name sent to the vendor. */
+  model: string;
+  /** `<label>/<model>`, the id in the unified list. */
+  id: string;
+}
+
+/**
+ * `<provider>/<model_name>` of the unified endpoint; split at the first slash, since names of the
+ * aggregator hold more (translation.md §2). An unknown provider is 404, no vendor is called.
+ */
+export function resolveUnified(registry: Registry, name: string): ResolvedModel {
+  const slash = name.indexOf("/");
+  const vendor = slash > 0 ? registry.find(name.slice(0, slash)) : undefined;
+  const model = name.slice(slash + 1);
+  if (!vendor || model === "") {
+    throw new Fault("model_not_found", {
+      param: "model",
+      message: `model: '${
+        shorten(name)
+      }' names no model here. Use '<provider>/<model_name>', such as 'vendor-b/gpt-5-mini'; GET /chat/v1/models lists them.`,
+    });
+  }
+  return { vendor, model, id: `${vendor.label}/${model}` };
+}
+
+/** On a vendor's family only the family's own label or alias is taken off the front. */
+export function resolveOnFamily(vendor: Vendor, name: string): ResolvedModel {
+  const prefix = [vendor.label, ...vendor.aliases].find((one) => name.startsWith(`${one}/`));
+  const model = prefix === undefined ? name : name.slice(prefix.length + 1);
+  if (model === "") {
+    throw new Fault("model_not_found", {
+      param: "model",
+      message: `model: '${shorten(name)}' names no model.`,
+    });
+  }
+  return { vendor, model, id: `${vendor.label}/${model}` };
+}
+
+function shorten(name: string): string {
+  return name.length > 100 ? name.slice(0, 100) + "…" : name;
+}

@@ -1,0 +1,190 @@
+import { type DialectName, vendorFamilies, type VendorFamily } from "../../contracts/vendors.ts";
+import type { Secret } from "../base/secret.ts";
+import type { DialectQuirks } from "../dialects/dialect.ts";
+import type { PriceRow } from "../domain/pricing.ts";
+import { rowsFromAggregatorModels, rowsFromHostedModels } from "./listed_prices.ts";
+
+/** How a vendor takes its key. */
+export type VendorAuth = "bearer" | "x-api-key" | "x-goog-api-key";
+
+/** One vendor: everything that makes it different from the others (interface.md §4). */
+export interface Vendor {
+  readonly label: string;
+  readonly aliases: readonly string[];
+  /** Address including the version segment, without a slash at the end. */
+  readonly baseUrl: string;
+  /** The service's own key; undefined: managed mode is not configured for it. */
+  readonly apiKey: Secret | undefined;
+  /** Dialects that the vendor itself speaks, the preferred one first. */
+  readonly dialects: readonly DialectName[];
+  readonly auth: VendorAuth;
+  /** Headers sent on every call, such as the version of the wire format. */
+  readonly fixedHeaders: Readonly<Record<string, string>>;
+  /** Caller's headers that go to the vendor as they are (lower case). */
+  readonly forwardHeaders: readonly string[];
+  /** Path of the model list below the base address. */
+  readonly modelsPath: string;
+  readonly modelsFormat: "openai" | "anthropic" | "google";
+  /** Whose price rows, base address and keys this vendor uses: its own label, or another's. */
+  readonly sharesWith: string;
+  /** The vendor reports what it charged, and is believed. */
+  readonly reportsCost: boolean;
+  /** Reads prices out of the vendor's own model list, where it gives them there. */
+  readonly listedPrices: ((label: string, body: unknown) => PriceRow[]) | undefined;
+  readonly quirks: DialectQuirks;
+  /** What callers see of it. */
+  readonly family: VendorFamily;
+}
+
+/** A row without what the environment decides. */
+type VendorRow = Omit<Vendor, "apiKey" | "family">;
+
+const chatDefaults = {
+  auth: "bearer",
+  fixedHeaders: {},
+  forwardHeaders: ["openai-beta"],
+  modelsPath: "/models",
+  modelsFormat: "openai",
+  reportsCost: false,
+  listedPrices: undefined,
+  quirks: {},
+} as const;
+
+const googleRow = {
+  baseUrl: "https://generativelanguage.googleapis.com/v1beta",
+  dialects: ["generate"],
+  auth: "x-goog-api-key",
+  fixedHeaders: {},
+  forwardHeaders: [],
+  modelsPath: "/models",
+  modelsFormat: "google",
+  reportsCost: false,
+  listedPrices: undefined,
+  quirks: {},
+  sharesWith: "vendor-d",
+} as const;
+
+const rows: readonly VendorRow[] = [
+  {
+    ...chatDefaults,
+    label: "vendor-a",
+    aliases: ["huggingface"],
+    baseUrl: "https://router.huggingface.co/v1",
+    dialects: ["chat", "responses"],
+    listedPrices: rowsFromHostedModels,
+    sharesWith: "vendor-a",
+  },
+  {
+    ...chatDefaults,
+    label: "vendor-b",
+    aliases: ["openai"],
+    baseUrl: "https://api.openai.com/v1",
+    dialects: ["chat", "responses"],
+    sharesWith: "vendor-b",
+  },
+  {
+    ...chatDefaults,
+    label: "vendor-c",
+    aliases: ["anthropic"],
+    baseUrl: "https://api.anthropic.com/v1",
+    dialects: ["messages"],
+    auth: "x-api-key",
+    fixedHeaders: { "anthropic-version": "2023-06-01" },
+    forwardHeaders: ["anthropic-version", "anthropic-beta"],
+    modelsPath: "/models",
+    modelsFormat: "anthropic",
+    sharesWith: "vendor-c",
+  },
+  { ...googleRow, label: "vendor-d", aliases: ["google"] },
+  { ...googleRow, label: "vendor-e", aliases: ["gemini"] },
+  {
+    ...chatDefaults,
+    label: "vendor-f",
+    aliases: ["openrouter"],
+    baseUrl: "https://openrouter.ai/api/v1",
+    dialects: ["chat"],
+    forwardHeaders: ["http-referer", "x-title"],
+    reportsCost: true,
+    listedPrices: rowsFromAggregatorModels,
+    sharesWith: "vendor-f",
+  },
+  {
+    ...chatDefaults,
+    label: "vendor-g",
+    aliases: ["xai"],
+    baseUrl: "https://api.x.ai/v1",
+    dialects: ["chat"],
+    quirks: { additiveReasoning: true },
+    sharesWith: "vendor-g",
+  },
+];
+
+/** What the environment says of one vendor. */
+export interface VendorSettings {
+  baseUrl?: string | undefined;
+  apiKey?: Secret | undefined;
+}
+
+/** One row of `VENDORS_FILE`, checked (`vendors_file.ts`). */
+export interface CustomVendor {
+  label: string;
+  aliases: readonly string[];
+  baseUrl: string;
+  apiKey: Secret | undefined;
+  dialects: readonly DialectName[];
+  auth: VendorAuth;
+  modelsPath: string;
+}
+
+export interface Registry {
+  readonly all: readonly Vendor[];
+  /** By label or alias. */
+  find(name: string): Vendor | undefined;
+}
+
+/** Builds the vendors from the seven rows, the environment's overrides and the operator's rows. */
+export function createRegistry(
+  settings: Readonly<Record<string, VendorSettings>>,
+  custom: readonly CustomVendor[],
+): Registry {
+  const seven = rows.map((row): Vendor => {
+    const own = settings[row.label] ?? {};
+    const shared = settings[row.sharesWith] ?? {};
+    return {
+      ...row,
+      baseUrl: own.baseUrl ?? shared.baseUrl ?? row.baseUrl,
+      apiKey: own.apiKey ?? shared.apiKey,
+      family: vendorFamilies.find((family) => family.label === row.label)!,
+    };
+  });
+  const byLabel = new Map(seven.map((vendor) => [vendor.label, vendor]));
+  for (const row of custom) byLabel.set(row.label, customVendor(row, byLabel.get(row.label)));
+  const all = [...byLabel.values()];
+  const byName = new Map(
+    all.flatMap((vendor) =>
+      [vendor.label, ...vendor.aliases].map((name) => [name, vendor] as const)
+    ),
+  );
+  return { all, find: (name) => byName.get(name) };
+}
+
+/** An operator's row; of one of the seven it changes what it names and keeps the rest. */
+function customVendor(row: CustomVendor, existing: Vendor | undefined): Vendor {
+  const base = existing ?? { ...chatDefaults, sharesWith: row.label };
+  return {
+    ...base,
+    label: row.label,
+    aliases: [...new Set([...(existing?.aliases ?? []), ...row.aliases])],
+    baseUrl: row.baseUrl,
+    apiKey: row.apiKey ?? existing?.apiKey,
+    dialects: row.dialects,
+    auth: row.auth,
+    modelsPath: row.modelsPath,
+    family: existing?.family ?? {
+      label: row.label,
+      aliases: row.aliases,
+      kind: "vendor added by the operator",
+      dialects: row.dialects,
+    },
+  };
+}

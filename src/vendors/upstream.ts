@@ -1,0 +1,266 @@
+import http from "node:http";
+import https from "node:https";
+import type { Clock } from "../base/clock.ts";
+import { Fault } from "../domain/fault.ts";
+import {
+  attempt,
+  AttemptFailure,
+  type AttemptRequest,
+  type Exchange,
+  UpstreamAborted,
+} from "./upstream_attempt.ts";
+import { type BodyHandlers, createBody, type UpstreamBody } from "./upstream_body.ts";
+import { isRetryStatus, nextDelayMs, retryAfterMs } from "./upstream_retry.ts";
+import { type Later, systemLater } from "./upstream_watch.ts";
+
+export type { BodyHandlers, UpstreamBody };
+
+/**
+ * The only outbound HTTP client. It stands on node:http with keep-alive agents, because reading a
+ * fetch body chunk by chunk is several times slower on this runtime (design.md §4). It follows no
+ * redirects and knows no proxies.
+ */
+export interface Upstream {
+  /**
+   * Resolves when status and headers have arrived, whatever the status. Rejects with a Fault
+   * (`upstream_unreachable`: refused, name, TLS or connect timeout; `upstream_timeout`: no first
+   * byte; `upstream_invalid_response`: not HTTP; `overloaded`: no free connection) or, when
+   * `signal` fires, with an abort (see `isAbort`) after the connection was closed.
+   */
+  call(request: UpstreamRequest): Promise<UpstreamAnswer>;
+  /** Closes all connections; calls under way fail, later ones are refused as `overloaded`. */
+  close(): void;
+}
+
+export interface UpstreamRequest {
+  readonly url: string;
+  readonly method: string;
+  /** Without those of the connection; `host`, `content-length` and `accept-encoding` are ours. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array;
+  readonly signal: AbortSignal;
+  /** False: one try only. */
+  readonly retry?: boolean;
+}
+
+export interface UpstreamAnswer {
+  readonly status: number;
+  /** Names in lower case. `content-encoding` is gone when the body is decoded here. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Tries made, this one included. */
+  readonly attempts: number;
+  readonly attemptLog: readonly AttemptLogEntry[];
+  readonly body: UpstreamBody;
+}
+
+/** One try: its status, or a short code of what went wrong, and how long it took. */
+export interface AttemptLogEntry {
+  readonly status?: number;
+  readonly error?: string;
+  readonly ms: number;
+}
+
+export interface UpstreamOptions {
+  readonly clock: Clock;
+  readonly timeouts: {
+    /** Until a connection stands, TLS included. */
+    readonly connectMs: number;
+    /** From the request's last byte to the answer's headers. */
+    readonly firstByteMs: number;
+    /** Between two pieces of the body, while we are reading. */
+    readonly idleMs: number;
+  };
+  /** Cap on an answer's body, as sent and decoded. */
+  readonly maxAnswerBytes: number;
+  /** Open connections per vendor address; further calls wait up to `connectMs`. */
+  readonly maxConnectionsPerHost?: number;
+  readonly random?: () => number;
+  readonly later?: Later;
+}
+
+/** Whether a call or a body ended because the caller's signal fired. */
+export function isAbort(thrown: unknown): boolean {
+  return thrown instanceof UpstreamAborted;
+}
+
+/** Builds the client; it owns its connections until `close`. */
+export function createUpstream(options: UpstreamOptions): Upstream {
+  const agentOptions = {
+    keepAlive: true,
+    noDelay: true,
+    scheduling: "lifo" as const,
+    maxSockets: options.maxConnectionsPerHost ?? 1024,
+    maxFreeSockets: 256,
+    // Closes kept connections that nobody used for so long; those in use are not touched.
+    timeout: maxIdleConnectionMs,
+  };
+  const client: Client = {
+    ...options,
+    random: options.random ?? Math.random,
+    later: options.later ?? systemLater,
+    agents: { http: new http.Agent(agentOptions), https: new https.Agent(agentOptions) },
+    closed: false,
+  };
+  return {
+    call: (request) => callWithRetries(client, request),
+    close() {
+      client.closed = true;
+      client.agents.http.destroy();
+      client.agents.https.destroy();
+    },
+  };
+}
+
+interface Client extends UpstreamOptions {
+  readonly random: () => number;
+  readonly later: Later;
+  readonly agents: { readonly http: http.Agent; readonly https: https.Agent };
+  closed: boolean;
+}
+
+/** How many kept connections may turn out to be closed before that counts as a failure. */
+const maxStale = 3;
+const maxDrainedBytes = 64 * 1024;
+/** Shorter than the idle limits of vendors' front ends and of the networks between (60 s and up). */
+const maxIdleConnectionMs = 30_000;
+
+async function callWithRetries(client: Client, request: UpstreamRequest): Promise<UpstreamAnswer> {
+  const prepared = prepare(request);
+  const log: AttemptLogEntry[] = [];
+  const state = { retries: 0, waitedMs: 0 };
+  let stale = 0;
+  while (true) {
+    if (request.signal.aborted) throw new UpstreamAborted();
+    if (client.closed) throw new Fault("overloaded", { note: "The client is closed" });
+    const tried = await tryOnce(client, prepared, log);
+    if (tried instanceof AttemptFailure && client.closed) throw tried.fault;
+    if (tried instanceof AttemptFailure && tried.kind === "stale" && stale < maxStale) {
+      stale++;
+      dropIdle(client, prepared.url);
+      continue;
+    }
+    const delayMs = request.retry === false ? undefined : delayAfter(client, tried, state);
+    if (delayMs === undefined) {
+      if (tried instanceof AttemptFailure) throw tried.fault;
+      return answerOf(client, tried, request.signal, log);
+    }
+    const discard = tried instanceof AttemptFailure ? () => {} : drain(tried);
+    try {
+      await wait(client, delayMs, request.signal);
+    } finally {
+      discard();
+    }
+    state.retries++;
+    state.waitedMs += delayMs;
+  }
+}
+
+function prepare(request: UpstreamRequest): AttemptRequest {
+  const body = typeof request.body === "string"
+    ? new TextEncoder().encode(request.body)
+    : request.body;
+  const headers: Record<string, string> = {};
+  for (const [name, value] of Object.entries(request.headers)) {
+    if (!ownHeaders.has(name.toLowerCase())) headers[name.toLowerCase()] = value;
+  }
+  // Compressed events would have to be decoded before they can be read (field.md 32).
+  headers["accept-encoding"] = "identity";
+  if (body) headers["content-length"] = String(body.byteLength);
+  const { method, signal } = request;
+  return { url: new URL(request.url), method, headers, body, signal };
+}
+
+/** Headers that describe the connection to the vendor, which is ours. */
+const ownHeaders: ReadonlySet<string> = new Set(
+  ["host", "connection", "keep-alive", "content-length", "transfer-encoding", "te", "trailer"]
+    .concat(["upgrade", "expect", "proxy-connection", "accept-encoding"]),
+);
+
+/** One try, logged. Throws only what no rule of repetition applies to. */
+async function tryOnce(
+  client: Client,
+  request: AttemptRequest,
+  log: AttemptLogEntry[],
+): Promise<Exchange | AttemptFailure> {
+  const { clock, later, agents } = client;
+  const { connectMs, firstByteMs } = client.timeouts;
+  const startMs = clock.monotonicMs();
+  try {
+    const exchange = await attempt({ clock, later, agents, connectMs, firstByteMs }, request);
+    log.push({ status: exchange.status, ms: clock.monotonicMs() - startMs });
+    return exchange;
+  } catch (thrown) {
+    if (!(thrown instanceof AttemptFailure)) throw thrown;
+    log.push({ error: thrown.code, ms: clock.monotonicMs() - startMs });
+    return thrown;
+  }
+}
+
+function delayAfter(
+  client: Client,
+  tried: Exchange | AttemptFailure,
+  state: { retries: number; waitedMs: number },
+): number | undefined {
+  if (tried instanceof AttemptFailure) {
+    return tried.kind === "connect" ? nextDelayMs(state, client.random) : undefined;
+  }
+  if (!isRetryStatus(tried.status)) return undefined;
+  return nextDelayMs(state, client.random, retryAfterMs(tried.headers, client.clock.now()));
+}
+
+function answerOf(
+  client: Client,
+  exchange: Exchange,
+  signal: AbortSignal,
+  log: AttemptLogEntry[],
+): UpstreamAnswer {
+  const { clock, later, maxAnswerBytes } = client;
+  const deps = { clock, later, maxAnswerBytes, idleMs: client.timeouts.idleMs };
+  const body = createBody(deps, exchange, signal);
+  let headers = exchange.headers;
+  if ("content-encoding" in headers) {
+    const { "content-encoding": _encoding, "content-length": _length, ...others } = headers;
+    headers = others;
+  }
+  return { status: exchange.status, headers, attempts: log.length, attemptLog: log, body };
+}
+
+/**
+ * Reads an unwanted answer away during the back-off, so that its connection can be used again. The
+ * returned function ends that: what is not finished by then is closed.
+ */
+function drain(exchange: Exchange): () => void {
+  const { message } = exchange;
+  let bytes = 0;
+  message.on("error", () => {});
+  message.on("data", (chunk: Uint8Array) => {
+    bytes += chunk.byteLength;
+    if (bytes > maxDrainedBytes) exchange.destroy();
+  });
+  return () => {
+    if (!message.readableEnded) exchange.destroy();
+  };
+}
+
+function wait(client: Client, ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => {
+      cancel();
+      reject(new UpstreamAborted());
+    };
+    const cancel = client.later(ms, () => {
+      signal.removeEventListener("abort", onAbort);
+      resolve();
+    });
+    signal.addEventListener("abort", onAbort, { once: true });
+  });
+}
+
+/** When one kept connection was closed by the vendor, its siblings probably were too. */
+function dropIdle(client: Client, url: URL): void {
+  const agent = url.protocol === "https:" ? client.agents.https : client.agents.http;
+  for (const [name, sockets] of Object.entries(agent.freeSockets)) {
+    if (!name.startsWith(`${url.hostname}:`)) continue;
+    for (const socket of [...(sockets ?? [])]) socket.destroy();
+  }
+}

@@ -1,0 +1,225 @@
+import type { Readable, Transform } from "node:stream";
+import zlib from "node:zlib";
+import type { Clock } from "../base/clock.ts";
+import { Fault } from "../domain/fault.ts";
+import { type Exchange, UpstreamAborted } from "./upstream_attempt.ts";
+import { type Later, Watch } from "./upstream_watch.ts";
+
+/** Of `end` and `error` exactly one is called, once, unless `destroy` came first. */
+export interface BodyHandlers {
+  /** A piece of the body, decoded. It is not used again, so views of it may be kept. */
+  data(chunk: Uint8Array): void;
+  end(): void;
+  /**
+   * A Fault (`upstream_stream_truncated`, `upstream_timeout`, `upstream_invalid_response`), an
+   * abort (see `isAbort`), or what `data` or `end` threw.
+   */
+  error(reason: unknown): void;
+}
+
+/**
+ * The body of a vendor's answer; nothing is read before `onData` or `readAll`, of which one may be
+ * called, once. Who wants neither calls `destroy`.
+ */
+export interface UpstreamBody {
+  /** The whole body. Rejects as `error` of the handlers does, and above `maxBytes`. */
+  readAll(maxBytes: number): Promise<Uint8Array>;
+  onData(handlers: BodyHandlers): void;
+  /** Stops `data`; the time until `resume` doesn't count as the vendor's idleness. */
+  pause(): void;
+  resume(): void;
+  /** Closes the connection at once unless the body has ended; no handler is called any more. */
+  destroy(): void;
+}
+
+export interface BodyDeps {
+  readonly clock: Clock;
+  readonly later: Later;
+  readonly idleMs: number;
+  /** Cap on the body's bytes, both as sent and decoded. */
+  readonly maxAnswerBytes: number;
+}
+
+/** Wraps an answer whose body has not been touched. */
+export function createBody(deps: BodyDeps, exchange: Exchange, signal: AbortSignal): UpstreamBody {
+  return new Body(deps, exchange, signal);
+}
+
+class Body implements UpstreamBody {
+  readonly #deps: BodyDeps;
+  readonly #exchange: Exchange;
+  readonly #signal: AbortSignal;
+  readonly #watch: Watch;
+  /** Where decoded bytes come from: the message itself, or a decompressor behind it. */
+  #source: Readable;
+  #handlers: BodyHandlers | undefined;
+  #paused = false;
+  /** Why it failed, kept for a reader who comes later. */
+  #failure: { reason: unknown } | undefined;
+  #over = false;
+  #rawBytes = 0;
+  #bytes = 0;
+
+  constructor(deps: BodyDeps, exchange: Exchange, signal: AbortSignal) {
+    this.#deps = deps;
+    this.#exchange = exchange;
+    this.#signal = signal;
+    this.#source = exchange.message;
+    this.#watch = new Watch(deps.clock, deps.later, () => {
+      this.#fail(new Fault("upstream_timeout", { note: "The vendor went silent while answering" }));
+    });
+    // From the beginning, so that a cut or an abort before anybody reads is not lost.
+    const { message } = exchange;
+    message.on("error", (error) => this.#cut(error));
+    message.on("close", () => message.complete || this.#cut());
+    signal.addEventListener("abort", this.#onAbort);
+    if (signal.aborted) this.#onAbort();
+    else if (message.destroyed && !message.complete) this.#cut(message.errored);
+  }
+
+  onData(handlers: BodyHandlers): void {
+    if (this.#handlers) throw new Error("The body is being read already");
+    this.#handlers = handlers;
+    if (this.#failure) handlers.error(this.#failure.reason);
+    if (this.#over) return;
+    if (!this.#paused) this.#watch.limit(this.#deps.idleMs);
+    const { message, headers } = this.#exchange;
+    const decoder = decoderFor(headers["content-encoding"]?.trim().toLowerCase() ?? "");
+    if (decoder === "unknown") return this.#invalid("uses a content encoding not asked for");
+    if (decoder === undefined) {
+      message.on("data", (chunk: Uint8Array) => {
+        this.#arrived(chunk.byteLength);
+        this.#take(chunk);
+      });
+      message.on("end", () => this.#end());
+      return;
+    }
+    this.#source = decoder;
+    message.on("data", (chunk: Uint8Array) => this.#arrived(chunk.byteLength));
+    decoder.on("data", (chunk: Uint8Array) => this.#take(chunk));
+    decoder.on("end", () => this.#end());
+    decoder.on("error", (error) => {
+      const unfinished = (error as { code?: unknown }).code === "Z_BUF_ERROR";
+      unfinished ? this.#cut(error) : this.#invalid("can't be decompressed");
+    });
+    if (this.#paused) decoder.pause();
+    message.pipe(decoder);
+  }
+
+  readAll(maxBytes: number): Promise<Uint8Array> {
+    const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
+    const chunks: Uint8Array[] = [];
+    let length = 0;
+    this.onData({
+      data: (chunk) => {
+        length += chunk.length;
+        if (length > maxBytes) this.#invalid(`is larger than ${maxBytes} bytes`);
+        else chunks.push(chunk);
+      },
+      end: () => resolve(join(chunks, length)),
+      error: reject,
+    });
+    return promise;
+  }
+
+  pause(): void {
+    if (this.#over) return;
+    this.#paused = true;
+    this.#watch.suspend();
+    this.#source.pause();
+  }
+
+  resume(): void {
+    if (this.#over || !this.#paused) return;
+    this.#paused = false;
+    if (this.#handlers) this.#watch.limit(this.#deps.idleMs);
+    this.#source.resume();
+  }
+
+  destroy(): void {
+    if (this.#finish()) this.#exchange.destroy();
+  }
+
+  /** Bytes came over the wire: the vendor is alive. */
+  #arrived(bytes: number): void {
+    if (this.#over) return;
+    if (!this.#paused) this.#watch.limit(this.#deps.idleMs);
+    this.#rawBytes += bytes;
+    if (this.#rawBytes > this.#deps.maxAnswerBytes) this.#tooLarge();
+  }
+
+  #take(chunk: Uint8Array): void {
+    if (this.#over) return;
+    this.#bytes += chunk.byteLength;
+    if (this.#bytes > this.#deps.maxAnswerBytes) return this.#tooLarge();
+    try {
+      // A plain view: subarray of a Buffer is several times slower.
+      this.#handlers?.data(new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength));
+    } catch (thrown) {
+      this.#fail(thrown);
+    }
+  }
+
+  #end(): void {
+    if (!this.#exchange.message.complete) return this.#cut();
+    if (!this.#finish()) return;
+    try {
+      this.#handlers?.end();
+    } catch (thrown) {
+      this.#handlers?.error(thrown);
+    }
+  }
+
+  #onAbort = (): void => this.#fail(new UpstreamAborted());
+
+  #cut(cause?: unknown): void {
+    const note = "The vendor's answer was cut";
+    this.#fail(new Fault("upstream_stream_truncated", { note, cause }));
+  }
+
+  #tooLarge(): void {
+    this.#invalid(`is larger than ${this.#deps.maxAnswerBytes} bytes`);
+  }
+
+  #invalid(what: string): void {
+    this.#fail(new Fault("upstream_invalid_response", { note: `The vendor's answer ${what}` }));
+  }
+
+  #fail(reason: unknown): void {
+    if (!this.#finish()) return;
+    this.#failure = { reason };
+    this.#exchange.destroy();
+    this.#handlers?.error(reason);
+  }
+
+  #finish(): boolean {
+    if (this.#over) return false;
+    this.#over = true;
+    this.#watch.stop();
+    this.#signal.removeEventListener("abort", this.#onAbort);
+    return true;
+  }
+}
+
+/** Vendors that compress although asked not to: each piece is handed on as soon as it is decoded. */
+function decoderFor(encoding: string): Transform | "unknown" | undefined {
+  const flush = zlib.constants.Z_SYNC_FLUSH;
+  if (encoding === "" || encoding === "identity") return undefined;
+  if (encoding === "gzip" || encoding === "x-gzip") return zlib.createGunzip({ flush });
+  if (encoding === "deflate") return zlib.createInflate({ flush });
+  if (encoding === "br") {
+    return zlib.createBrotliDecompress({ flush: zlib.constants.BROTLI_OPERATION_FLUSH });
+  }
+  return "unknown";
+}
+
+function join(chunks: readonly Uint8Array[], length: number): Uint8Array {
+  if (chunks.length === 1) return chunks[0] as Uint8Array;
+  const joined = new Uint8Array(length);
+  let at = 0;
+  for (const chunk of chunks) {
+    joined.set(chunk, at);
+    at += chunk.length;
+  }
+  return joined;
+}

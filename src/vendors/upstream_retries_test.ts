@@ -1,0 +1,98 @@
+import assert from "@std/assert";
+import {
+  keepConnection,
+  rejectsWith,
+  text,
+  turns,
+  until,
+  withVendor,
+} from "../../tests/support/upstream_setup.ts";
+
+Deno.test("connections are kept and used again, after retried answers too", () =>
+  withVendor(async ({ timers, vendor, post }) => {
+    for (let round = 0; round < 3; round++) {
+      const calling = post();
+      await (await vendor.next()).answer(503, "busy");
+      await until(() => timers.nextMs === 250);
+      // The refused answer is read away in the meantime.
+      await turns();
+      timers.advance(250);
+      await (await vendor.next()).answer(200, "fine");
+      assert.equal(await text(await calling), "fine");
+    }
+    assert.equal(vendor.requests.length, 6);
+    assert.equal(vendor.connections, 1);
+  }));
+
+Deno.test("a refused connection is tried three times in all, then it is upstream_unreachable", () =>
+  withVendor(async ({ timers, vendor, post }) => {
+    await vendor.close();
+    const calling = post();
+    calling.catch(() => {});
+    await until(() => timers.nextMs === 250);
+    timers.advance(250);
+    await until(() => timers.nextMs === 750);
+    timers.advance(750);
+    await rejectsWith(calling, "upstream_unreachable");
+  }));
+
+Deno.test("with retry: false a failure is final", () =>
+  withVendor(async ({ vendor, post }) => {
+    const calling = post({ retry: false });
+    await (await vendor.next()).answer(503, "busy");
+    assert.equal((await calling).status, 503);
+    assert.equal(await text(await calling), "busy");
+    await vendor.close();
+    await rejectsWith(post({ retry: false }), "upstream_unreachable");
+  }));
+
+Deno.test("a fresh connection that closes before an answer is not tried again", () =>
+  withVendor(async ({ vendor, post }) => {
+    for (const how of ["cut", "reset"] as const) {
+      const calling = post();
+      (await vendor.next())[how]();
+      await rejectsWith(calling, "upstream_unreachable");
+    }
+    assert.equal(vendor.requests.length, 2);
+  }));
+
+Deno.test("a kept connection that had been closed is replaced at once and costs no retry", () =>
+  withVendor(async ({ timers, vendor, post }) => {
+    for (const how of ["cut", "reset"] as const) {
+      await keepConnection({ vendor, post });
+      const second = post();
+      const stale = await vendor.next();
+      stale[how]();
+      const refused = await vendor.next();
+      assert.notEqual(refused.connection, stale.connection);
+      await refused.answer(503, "busy");
+      await until(() => timers.nextMs === 250);
+      timers.advance(250);
+      await (await vendor.next()).answer(503, "busy");
+      await until(() => timers.nextMs === 750);
+      timers.advance(750);
+      await (await vendor.next()).answer(200, "two");
+      const answer = await second;
+      assert.equal(await text(answer), "two");
+      assert.equal(answer.attempts, 4);
+      assert.deepEqual(answer.attemptLog.map((entry) => entry.status), [undefined, 503, 503, 200]);
+    }
+  }));
+
+Deno.test("a Retry-After beyond the two seconds is answered at once, within them it is waited for", () =>
+  withVendor(async ({ timers, vendor, post }) => {
+    const long = post();
+    await (await vendor.next()).answer(429, "slow down", { "retry-after": "3" });
+    const refused = await long;
+    assert.equal(refused.status, 429);
+    assert.equal(refused.headers["retry-after"], "3");
+    assert.equal(await text(refused), "slow down");
+    const short = post();
+    await (await vendor.next()).answer(429, "", { "retry-after": "1" });
+    await until(() => timers.nextMs === 1000);
+    timers.advance(1000);
+    await (await vendor.next()).answer(400, "no");
+    assert.equal((await short).status, 400);
+    assert.equal(await text(await short), "no");
+    assert.equal(vendor.requests.length, 3);
+  }));

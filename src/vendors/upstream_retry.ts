@@ -1,0 +1,58 @@
+/** When a failed try is repeated (interface.md §5, Retries): pure rules, no waiting here. */
+export interface RetryState {
+  /** Repetitions so far; sockets that had gone stale don't count. */
+  readonly retries: number;
+  /** Milliseconds waited so far, of all repetitions together. */
+  readonly waitedMs: number;
+}
+
+const maxRetries = 2;
+const maxWaitMs = 2000;
+/** Longest wait before the first and the second repetition; together they fit into the total. */
+const longestMs = [500, 1500];
+
+/** Statuses that may pass by themselves; 529 is what a vendor of messages says when overloaded. */
+const retryStatuses: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504, 529]);
+
+/** Whether an answer with this status may be asked for again. */
+export function isRetryStatus(status: number): boolean {
+  return retryStatuses.has(status);
+}
+
+/**
+ * Milliseconds to wait before the next try, or undefined when there is to be none. The wait is
+ * random in the upper half of its span, so that calls which failed together don't return together.
+ * A `retryAfterMs` beyond what is left of the total forbids the try: the caller is told instead.
+ */
+export function nextDelayMs(
+  state: RetryState,
+  random: () => number,
+  retryAfterMs?: number,
+): number | undefined {
+  const longest = longestMs[state.retries];
+  if (state.retries >= maxRetries || longest === undefined) return undefined;
+  const backOffMs = longest * (0.5 + random() / 2);
+  const delayMs = Math.round(Math.max(backOffMs, retryAfterMs ?? 0));
+  return delayMs > maxWaitMs - state.waitedMs ? undefined : delayMs;
+}
+
+/**
+ * What `Retry-After` (seconds or HTTP date, RFC 9110 §10.2.3) or the vendors' `retry-after-ms` asks
+ * for, in milliseconds from `now`; undefined when there is none that can be read.
+ */
+export function retryAfterMs(
+  headers: Readonly<Record<string, string>>,
+  now: Date,
+): number | undefined {
+  const ms = numberOf(headers["retry-after-ms"]);
+  if (ms !== undefined) return ms;
+  const value = headers["retry-after"];
+  const seconds = numberOf(value);
+  if (seconds !== undefined) return seconds * 1000;
+  const date = Date.parse(value ?? "");
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now.getTime());
+}
+
+function numberOf(value: string | undefined): number | undefined {
+  return value !== undefined && /^\s*\d+(\.\d+)?\s*$/.test(value) ? Number(value) : undefined;
+}

@@ -1,0 +1,53 @@
+import assert from "@std/assert";
+import { isRetryStatus, nextDelayMs, retryAfterMs } from "./upstream_retry.ts";
+
+const now = new Date("2026-11-21T12:00:00.500Z");
+
+Deno.test("only statuses that may pass by themselves are asked again", () => {
+  const retried = [408, 429, 500, 502, 503, 504, 529];
+  for (let status = 100; status < 600; status++) {
+    assert.equal(isRetryStatus(status), retried.includes(status), String(status));
+  }
+});
+
+Deno.test("there are at most two repetitions and at most two seconds of waiting", () => {
+  for (const random of [() => 0, () => 0.5, () => 0.999999]) {
+    let waitedMs = 0;
+    const delays: number[] = [];
+    for (let retries = 0;; retries++) {
+      const delayMs = nextDelayMs({ retries, waitedMs }, random);
+      if (delayMs === undefined) break;
+      assert.ok(delayMs > 0);
+      delays.push(delayMs);
+      waitedMs += delayMs;
+    }
+    assert.equal(delays.length, 2);
+    assert.ok(waitedMs <= 2000, String(waitedMs));
+  }
+});
+
+Deno.test("the vendor's wish to wait is kept, or ends the repetitions", () => {
+  const first = { retries: 0, waitedMs: 0 };
+  assert.equal(nextDelayMs(first, () => 0, 1000), 1000);
+  assert.equal(nextDelayMs(first, () => 0, 2000), 2000);
+  assert.equal(nextDelayMs(first, () => 0, 2001), undefined);
+  assert.equal(nextDelayMs(first, () => 0, 0), 250);
+  assert.equal(nextDelayMs({ retries: 1, waitedMs: 1000 }, () => 0, 1001), undefined);
+  assert.equal(nextDelayMs({ retries: 1, waitedMs: 1900 }, () => 0), undefined);
+});
+
+Deno.test("Retry-After is read as seconds, as a date and in milliseconds", () => {
+  const cases: [Record<string, string>, number | undefined][] = [
+    [{}, undefined],
+    [{ "retry-after": "2" }, 2000],
+    [{ "retry-after": " 0.5 " }, 500],
+    [{ "retry-after": "Sat, 21 Nov 2026 12:00:02 GMT" }, 1500],
+    [{ "retry-after": "Sat, 21 Nov 2026 11:00:00 GMT" }, 0],
+    [{ "retry-after": "soon" }, undefined],
+    [{ "retry-after": "60", "retry-after-ms": "150" }, 150],
+    [{ "retry-after": "60", "retry-after-ms": "x" }, 60_000],
+  ];
+  for (const [headers, expected] of cases) {
+    assert.equal(retryAfterMs(headers, now), expected, JSON.stringify(headers));
+  }
+});

@@ -1,0 +1,65 @@
+import { z } from "zod";
+import { Secret } from "../base/secret.ts";
+import type { CustomVendor } from "./registry.ts";
+
+const name = z.string().regex(
+  /^[a-z0-9][a-z0-9-]{0,62}$/,
+  "expected lower-case letters, digits and dashes",
+);
+
+const file = z.array(z.strictObject({
+  label: name,
+  aliases: z.array(name).default([]),
+  base_url: z.url({ protocol: /^https?$/ }),
+  api_key_env: z.string().regex(/^[A-Za-z_]\w*$/).optional(),
+  dialects: z.array(z.enum(["chat", "responses", "messages", "generate"])).min(1),
+  auth: z.enum(["bearer", "x-api-key", "x-goog-api-key"]),
+  models_path: z.string().startsWith("/").default("/models"),
+}));
+
+/** Path prefixes that are the service's own. */
+const reserved = [
+  "chat",
+  "api",
+  "imagen",
+  "tts",
+  "dashboard",
+  "reference",
+  "livez",
+  "readyz",
+  "metrics",
+];
+
+/**
+ * Reads `VENDORS_FILE` (interface.md §2): a JSON array of vendor rows. Throws an Error of one line
+ * that names the field. `secretFrom` gives the value of the variable that a row names.
+ */
+export function parseVendorsFile(
+  text: string,
+  secretFrom: (name: string) => Secret | undefined,
+): CustomVendor[] {
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch {
+    throw new Error("the file is not JSON");
+  }
+  const parsed = file.safeParse(json);
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0]!;
+    throw new Error(`${z.core.toDotPath(issue.path)}: ${issue.message}`);
+  }
+  return parsed.data.map((row, index) => {
+    const taken = [row.label, ...row.aliases].find((one) => reserved.includes(one));
+    if (taken) throw new Error(`[${index}].label: ${taken} is a path of the service itself`);
+    return {
+      label: row.label,
+      aliases: row.aliases,
+      baseUrl: row.base_url.replace(/\/+$/, ""),
+      apiKey: row.api_key_env === undefined ? undefined : secretFrom(row.api_key_env),
+      dialects: row.dialects,
+      auth: row.auth,
+      modelsPath: row.models_path,
+    };
+  });
+}

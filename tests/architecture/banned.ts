@@ -1,0 +1,103 @@
+import { inspect, memberName, type Report, stringValue, type Visitor } from "./syntax.ts";
+import { codeFiles, type Finding, isTest, type Tree } from "./tree.ts";
+
+/** What is nowhere in this tree: silenced checks, switched-off tests, loose ends, hidden state. */
+export function checkBanned(tree: Tree): Finding[] {
+  return codeFiles(tree).flatMap((path) => {
+    const text = tree.get(path) ?? "";
+    const product = /^(src|contracts)\//.test(path) && !isTest(path);
+    return [
+      ...inspect(path, text, bannedComments),
+      ...inspect(path, text, bannedSyntax),
+      ...(product ? inspect(path, text, moduleState) : []),
+      ...(product && path !== registry ? inspect(path, text, vendorComparisons) : []),
+    ];
+  });
+}
+
+/** The one file whose business is what vendors are called. */
+const registry = "src/vendors/registry.ts";
+
+const silencers = /@ts-(ignore|expect-error|nocheck)|deno-(lint|fmt|coverage)-ignore/;
+const looseEnds = /\b(TODO|FIXME|XXX)\b/;
+
+function bannedComments(report: Report, comments: readonly Deno.lint.Node[]): Visitor {
+  for (const comment of comments) {
+    if (comment.type !== "Line" && comment.type !== "Block") continue;
+    const found = silencers.exec(comment.value) ?? looseEnds.exec(comment.value);
+    if (found !== null) report(comment, `comment says ${found[0]}; do it instead`);
+  }
+  return {};
+}
+
+function bannedSyntax(report: Report): Visitor {
+  return {
+    TSAnyKeyword: (node) => report(node, "any: name the type, or take unknown and look at it"),
+    CallExpression: (node) => {
+      const name = memberName(node.callee) ?? "";
+      if (/^(Deno\.test|describe|it|test)\.(ignore|skip|only)$|\.only$/.test(name)) {
+        report(node, `${name}: every test runs, always`);
+      }
+      if (name === "Deno.test" || name.endsWith(".step")) switchedOff(node, report);
+    },
+  };
+}
+
+/** `ignore: true` and `only: true`; a condition (`ignore: !databaseIsThere`) is counted as a skip. */
+function switchedOff(call: Deno.lint.CallExpression, report: Report): void {
+  for (const argument of call.arguments) {
+    if (argument.type !== "ObjectExpression") continue;
+    for (const property of argument.properties) {
+      if (property.type !== "Property" || property.key.type !== "Identifier") continue;
+      const literal = property.value.type === "Literal" && property.value.value === true;
+      if (literal && /^(ignore|only)$/.test(property.key.name)) {
+        report(property, `${property.key.name}: true; every test runs, always`);
+      }
+    }
+  }
+}
+
+function moduleState(report: Report): Visitor {
+  const look = (node: Deno.lint.Node | null) => {
+    if (node?.type !== "VariableDeclaration") return;
+    if (node.kind !== "const") report(node, `module-level ${node.kind}: build it and pass it on`);
+    for (const { init } of node.declarations) {
+      if (init && isEmptyContainer(init)) {
+        report(init, "module-level container that is filled later: build it and pass it on");
+      }
+    }
+  };
+  return {
+    Program: (node) => node.body.forEach(look),
+    ExportNamedDeclaration: (node) => look(node.declaration),
+    PropertyDefinition: (node) => {
+      if (node.static && !node.readonly) report(node, "static field that can change: pass it on");
+    },
+  };
+}
+
+function isEmptyContainer(node: Deno.lint.Node): boolean {
+  if (node.type === "ArrayExpression") return node.elements.length === 0;
+  if (node.type === "ObjectExpression") return node.properties.length === 0;
+  if (node.type !== "NewExpression" || node.callee.type !== "Identifier") return false;
+  return /^(Weak)?(Map|Set)$/.test(node.callee.name) && node.arguments.length === 0;
+}
+
+const vendorName = /^(vendor-[a-z]|openai|anthropic|google|gemini|openrouter|xai|huggingface)$/;
+
+/** `if (vendor === …)` is a missing field of the vendor's row (design.md §2). */
+function vendorComparisons(report: Report): Visitor {
+  const look = (node: Deno.lint.Node | null) => {
+    const name = stringValue(node);
+    if (node === null || name === undefined || !vendorName.test(name)) return;
+    report(node, `compares with vendor name '${name}'; add a field to the vendor's row instead`);
+  };
+  return {
+    BinaryExpression: (node) => {
+      if (!/^[!=]==?$/.test(node.operator)) return;
+      look(node.left);
+      look(node.right);
+    },
+    SwitchCase: (node) => look(node.test),
+  };
+}

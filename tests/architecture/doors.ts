@@ -1,0 +1,139 @@
+import { importsOf } from "./imports.ts";
+import { inspect, memberName } from "./syntax.ts";
+import { codeFiles, type Finding, isTest, type Tree } from "./tree.ts";
+
+/** Each outside thing has one door (style.md rule 4). Tests are free to use what they need. */
+export function checkDoors(tree: Tree): Finding[] {
+  const product = codeFiles(tree).filter((path) => isProduct.test(path) && !isTest(path));
+  return product.flatMap((path) => {
+    const text = tree.get(path) ?? "";
+    return [...usesOutside(path, text), ...packagesOutside(path, text)];
+  });
+}
+
+/** Scripts for the browser (`.js`) run outside the process and have doors of their own. */
+const isProduct = /^(src\/|contracts\/|main\.ts$|admin\.ts$).*(?<!\.js)$/;
+
+interface Door {
+  readonly what: RegExp;
+  /** Files that may; everyone else is sent to `instead`. */
+  readonly may: RegExp;
+  readonly instead: string;
+}
+
+const nobody = /(?!)/;
+const everybody = /(?:)/;
+const upstream = /^src\/vendors\/upstream[^/]*\.ts$/;
+const clock = /^src\/base\/clock\.ts$/;
+
+/** Global members, by their full name, called or not. */
+const memberDoors: readonly Door[] = [
+  {
+    what: /^(Deno|process)\.env$/,
+    may: /^src\/config\.ts$/,
+    instead: "take a field of the configuration; only src/config.ts reads the environment",
+  },
+  {
+    what: /^(Date\.now|performance\.(now|timeOrigin|mark|measure)|Temporal\.Now)$/,
+    may: clock,
+    instead: "take a Clock; only src/base/clock.ts reads the time",
+  },
+  {
+    what: /^console\.\w+$/,
+    may: /^(src\/base\/log\.ts|src\/run_server\.ts|(main|admin)\.ts|src\/admin\/.*)$/,
+    instead: "take a Log; only src/base/log.ts and the entry points write for people",
+  },
+  {
+    what: /^Deno\.(connect|connectTls|startTls|createHttpClient)$/,
+    may: upstream,
+    instead: "only src/vendors/upstream*.ts opens connections",
+  },
+];
+
+/** Calls of globals; passing them as a value (a default that tests replace) is not a call. */
+const callDoors: readonly Door[] = [
+  {
+    what: /^fetch$/,
+    // The operator's commands reach the server that owns the data directory, on loopback.
+    may: /^src\/admin\/control\.ts$/,
+    instead: "use src/vendors/upstream*.ts; reading a fetch body in chunks is slow (design.md §4)",
+  },
+  { what: /^Date$/, may: clock, instead: "take a Clock" },
+  {
+    what: /^Math\.random$/,
+    may: nobody,
+    instead: "take a random source as a parameter; ids and secrets come from crypto",
+  },
+  {
+    what: /^(setTimeout|setInterval|setImmediate|AbortSignal\.timeout)$/,
+    // Time-outs towards vendors, the loops that run jobs, what the store does in the background,
+    // and the limit on draining at the end. Nothing on the way of a request waits for a timer.
+    may: /^(src\/vendors\/|src\/jobs\/|src\/store\/|src\/services\.ts$|src\/serve\.ts$)/,
+    instead: "a timer needs a place in the list of tests/architecture/doors.ts",
+  },
+];
+
+/** Packages. `typesMay` says who may name their types where that is not the same. */
+const packageDoors: readonly (Door & { readonly typesMay?: RegExp })[] = [
+  {
+    what: /^node:(http|https|http2|net|tls)$/,
+    may: upstream,
+    typesMay: everybody,
+    instead: "only src/vendors/upstream*.ts calls out",
+  },
+  {
+    what: /^postgres(\/|$)/,
+    may: /^src\/store\/postgres\.ts$/,
+    instead: "use Database; only src/store/postgres.ts knows the driver",
+  },
+  {
+    what: /^@electric-sql\/pglite(\/|$)/,
+    // The second one makes the image that a release ships; the service never runs it.
+    may: /^src\/store\/(embedded_worker|image\/build)\.ts$/,
+    instead: "use Database; only src/store/embedded_worker.ts knows the embedded database",
+  },
+  {
+    what: /^hono(\/|$)/,
+    may: /^src\/(http\/(?!routes\/)|dashboard\/|app\.ts$)/,
+    // Routes hand the application on to bind; they make nothing of it.
+    typesMay: /^src\/(http\/|dashboard\/|app\.ts$)/,
+    instead: "handlers take parsed input and return a typed value; bind knows the web framework",
+  },
+  {
+    what: /^node:(process|timers|perf_hooks)(\/|$)/,
+    may: nobody,
+    instead: "it is a second door to the environment, the timers or the clock",
+  },
+];
+
+/** Objects whose members are doors; taking them apart would go around the door. */
+const guarded = /^(Deno|process|Date|performance|console|Math)$/;
+
+function usesOutside(path: string, text: string): Finding[] {
+  return inspect(path, text, (report) => {
+    const check = (doors: readonly Door[], node: Deno.lint.Node, name: string | undefined) => {
+      const door = doors.find(({ what }) => name !== undefined && what.test(name));
+      if (door !== undefined && !door.may.test(path)) report(node, `${name}: ${door.instead}`);
+    };
+    return {
+      MemberExpression: (node) => check(memberDoors, node, memberName(node)),
+      CallExpression: (node) => check(callDoors, node, memberName(node.callee)),
+      NewExpression: (node) => {
+        if (node.arguments.length === 0) check(callDoors, node, memberName(node.callee));
+      },
+      VariableDeclarator: (node) => {
+        if (node.init?.type !== "Identifier" || !guarded.test(node.init.name)) return;
+        report(node, `${node.init.name} is taken apart; name its members where they are used`);
+      },
+    };
+  });
+}
+
+function packagesOutside(path: string, text: string): Finding[] {
+  return importsOf(path, text).flatMap(({ specifier, line, typeOnly }) => {
+    const door = packageDoors.find(({ what }) => what.test(specifier));
+    if (door === undefined) return [];
+    const may = typeOnly ? door.typesMay ?? door.may : door.may;
+    return may.test(path) ? [] : [{ path, line, message: `${specifier}: ${door.instead}` }];
+  });
+}

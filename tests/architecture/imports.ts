@@ -1,0 +1,55 @@
+import { inspect, lineAt, stringValue } from "./syntax.ts";
+
+/** One reference from a file to another file or to a package. */
+export interface Import {
+  /** As written. */
+  readonly specifier: string;
+  /** Path in the repository where the specifier is relative, else null. */
+  readonly path: string | null;
+  readonly line: number;
+  /** `import type`: nothing of it is there when the program runs. */
+  readonly typeOnly: boolean;
+}
+
+/**
+ * Every import of a file: static, re-export, dynamic, and `new URL("./x.ts", import.meta.url)`
+ * or `import.meta.resolve("./x.ts")`, which is how workers name their file.
+ */
+export function importsOf(path: string, text: string): Import[] {
+  const found: Import[] = [];
+  const add = (node: Deno.lint.Node | null, typeOnly = false) => {
+    const specifier = stringValue(node);
+    if (node === null || specifier === undefined) return;
+    found.push({
+      specifier,
+      path: resolve(path, specifier),
+      line: lineAt(text, node.range[0]),
+      typeOnly,
+    });
+  };
+  inspect(path, text, () => ({
+    ImportDeclaration: (node) => add(node.source, node.importKind === "type"),
+    ExportNamedDeclaration: (node) => add(node.source, node.exportKind === "type"),
+    ExportAllDeclaration: (node) => add(node.source, node.exportKind === "type"),
+    ImportExpression: (node) => add(node.source),
+    NewExpression: (node) => {
+      if (node.callee.type !== "Identifier" || node.callee.name !== "URL") return;
+      const first = node.arguments[0];
+      if (node.arguments.length === 2 && first !== undefined && isRelative(first)) add(first);
+    },
+    'CallExpression[callee.property.name="resolve"][callee.object.type="MetaProperty"]': (
+      node: Deno.lint.CallExpression,
+    ) => add(node.arguments[0] ?? null),
+  }));
+  return found;
+}
+
+/** A folder's address (`new URL("..", import.meta.url)`) is no import. */
+function isRelative(node: Deno.lint.Node): boolean {
+  return /^\.\.?\/.*\.\w+$/.test(stringValue(node) ?? "");
+}
+
+function resolve(from: string, specifier: string): string | null {
+  if (!/^\.\.?\//.test(specifier)) return null;
+  return new URL(specifier, `file:///${from}`).pathname.slice(1);
+}

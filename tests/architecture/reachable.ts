@@ -1,0 +1,44 @@
+import { importsOf } from "./imports.ts";
+import { codeFiles, type Finding, isTest, type Tree } from "./tree.ts";
+
+/**
+ * Files that nobody imports, from the programs that people start. A file of the product that only
+ * tests reach is dead too, so product files are looked for from the product's entries alone.
+ */
+export function checkReachable(tree: Tree): Finding[] {
+  const files = codeFiles(tree);
+  const started = [...productEntries, ...taskFiles(tree)];
+  const live = reach(tree, started);
+  const tested = reach(tree, [...started, ...files.filter((path) => /_test\.tsx?$/.test(path))]);
+  return files.flatMap((path) => {
+    if (isTest(path) ? tested.has(path) : live.has(path)) return [];
+    const message = tested.has(path)
+      ? "only tests import it: use it or move it to tests/support/"
+      : "nobody imports it: use it or delete it";
+    return [{ path, line: 0, message }];
+  });
+}
+
+const productEntries = ["main.ts", "admin.ts", "demo/main.ts", "openapi/generate.ts"];
+
+/** Files that the tasks of `deno.json` run. */
+function taskFiles(tree: Tree): string[] {
+  const settings: { tasks?: Record<string, unknown> } = JSON.parse(tree.get("deno.json") ?? "{}");
+  const commands = Object.values(settings.tasks ?? {}).map((task) => JSON.stringify(task));
+  return commands.flatMap((command) => command.match(/[\w./-]+\.tsx?\b/g) ?? [])
+    .map((path) => path.replace(/^\.\//, ""));
+}
+
+function reach(tree: Tree, entries: readonly string[]): ReadonlySet<string> {
+  const seen = new Set<string>();
+  const open = [...entries];
+  for (let path = open.pop(); path !== undefined; path = open.pop()) {
+    const text = tree.get(path);
+    if (text === undefined || seen.has(path)) continue;
+    seen.add(path);
+    for (const each of importsOf(path, text)) {
+      if (each.path !== null) open.push(each.path);
+    }
+  }
+  return seen;
+}

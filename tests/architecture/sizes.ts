@@ -1,0 +1,43 @@
+import { inspect, lineAt } from "./syntax.ts";
+import { codeFiles, type Finding, type Tree } from "./tree.ts";
+
+/** Lines; style.md rule 2. */
+export const limits = { file: 400, function: 70, median: 120 } as const;
+
+/** Files and functions that are too long. A function's lines include those nested in it. */
+export function checkSizes(tree: Tree): Finding[] {
+  return codeFiles(tree).flatMap((path) => {
+    const text = tree.get(path) ?? "";
+    const lines = lineCount(text);
+    const findings = longFunctions(path, text);
+    if (lines <= limits.file) return findings;
+    const message = `has ${lines} lines, at most ${limits.file}; split it by idea`;
+    return [{ path, line: 0, message }, ...findings];
+  });
+}
+
+/** Lines of the file in the middle, product and tests together; 0 for an empty tree. */
+export function medianLines(tree: Tree): number {
+  const counts = codeFiles(tree).map((path) => lineCount(tree.get(path) ?? ""));
+  counts.sort((a, b) => a - b);
+  return counts[Math.floor(counts.length / 2)] ?? 0;
+}
+
+function longFunctions(path: string, text: string): Finding[] {
+  return inspect(path, text, (report) => {
+    const measure = (node: Deno.lint.Node) => {
+      const lines = lineAt(text, node.range[1]) - lineAt(text, node.range[0]) + 1;
+      if (lines <= limits.function) return;
+      report(node, `function has ${lines} lines, at most ${limits.function}; name its parts`);
+    };
+    return {
+      FunctionDeclaration: measure,
+      FunctionExpression: measure,
+      ArrowFunctionExpression: measure,
+    };
+  });
+}
+
+function lineCount(text: string): number {
+  return text.split("\n").length - (text.endsWith("\n") ? 1 : 0);
+}

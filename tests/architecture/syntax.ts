@@ -1,0 +1,62 @@
+import type { Finding } from "./tree.ts";
+
+export type Visitor = Deno.lint.LintVisitor;
+
+/**
+ * Walks the syntax tree of one file with Deno's own parser (`Deno.lint.runPlugin`, which exists
+ * in `deno test` only). `build` gets a `report` that turns a node into a finding, and the file's
+ * comments. A file that can't be parsed is a finding too.
+ */
+export function inspect(
+  path: string,
+  text: string,
+  build: (report: Report, comments: readonly Deno.lint.Node[]) => Visitor,
+): Finding[] {
+  const findings: Finding[] = [];
+  const report: Report = (node, message) => {
+    findings.push({ path, line: lineAt(text, node.range[0]), message });
+  };
+  const create = (context: Deno.lint.RuleContext) =>
+    build(report, context.sourceCode.getAllComments());
+  const plugin = { name: "architecture", rules: { inspect: { create } } };
+  try {
+    Deno.lint.runPlugin(plugin, path, text);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message.split("\n")[0] : String(error);
+    findings.push({ path, line: 0, message: `can't be parsed: ${reason}` });
+  }
+  return findings;
+}
+
+export type Report = (node: { readonly range: Deno.lint.Range }, message: string) => void;
+
+/** The line, from 1, of a place in `text`. */
+export function lineAt(text: string, offset: number): number {
+  let line = 1;
+  for (let at = text.indexOf("\n"); at >= 0 && at < offset; at = text.indexOf("\n", at + 1)) line++;
+  return line;
+}
+
+/** The value of a string literal or of a template without parts, else undefined. */
+export function stringValue(node: Deno.lint.Node | null | undefined): string | undefined {
+  if (node?.type === "Literal" && typeof node.value === "string") return node.value;
+  if (node?.type === "TemplateLiteral" && node.expressions.length === 0) {
+    return node.quasis[0]?.cooked;
+  }
+  return undefined;
+}
+
+/**
+ * `Date.now` for a member of a global object, however it is written: `globalThis.Date.now`,
+ * `Date["now"]`. Undefined for anything else.
+ */
+export function memberName(node: Deno.lint.Node): string | undefined {
+  if (node.type === "Identifier") return node.name;
+  if (node.type !== "MemberExpression") return undefined;
+  const owner = memberName(node.object);
+  const property = node.property.type === "Identifier" && !node.computed
+    ? node.property.name
+    : stringValue(node.property);
+  if (owner === undefined || property === undefined) return undefined;
+  return owner === "globalThis" ? property : `${owner}.${property}`;
+}

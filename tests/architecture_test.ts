@@ -1,0 +1,40 @@
+/**
+ * The rules of style and floors that a program can check, on the tree as it is. Each check is
+ * shown to be able to fail in tests/architecture/*_test.ts.
+ */
+import assert from "@std/assert";
+import { checkBanned } from "./architecture/banned.ts";
+import { checkDependencies } from "./architecture/dependencies.ts";
+import { checkDoors } from "./architecture/doors.ts";
+import { checkFloors } from "./architecture/floors.ts";
+import { checkReachable } from "./architecture/reachable.ts";
+import { checkSizes, limits, medianLines } from "./architecture/sizes.ts";
+import { codeFiles, type Finding, listed, readTree, type Tree } from "./architecture/tree.ts";
+
+const tree = readTree(decodeURIComponent(new URL("..", import.meta.url).pathname));
+
+holds("imports point down, and siblings don't know each other", checkFloors);
+holds("files and functions are short", checkSizes);
+holds("each outside thing has one door", checkDoors);
+holds("no silenced checks, switched-off tests, loose ends, hidden state", checkBanned);
+holds("no file is there that nobody imports", checkReachable);
+holds("dependencies are pinned, used and named in deno.json", checkDependencies);
+
+Deno.test("the checks see the whole tree", () => {
+  for (const path of ["deno.json", "contracts/errors.ts", "src/config.ts", "tests/run.ts"]) {
+    assert.ok(tree.has(path), path);
+  }
+});
+
+Deno.test("the median file is short", () => {
+  const median = medianLines(tree);
+  console.log(`median file: ${median} lines over ${codeFiles(tree).length} files`);
+  assert.ok(median > 0 && median <= limits.median, `${median} lines, at most ${limits.median}`);
+});
+
+function holds(rule: string, check: (tree: Tree) => Finding[]): void {
+  Deno.test(rule, () => {
+    const findings = check(tree);
+    assert.ok(findings.length === 0, `${findings.length} finding(s)\n${listed(findings)}`);
+  });
+}

@@ -1,0 +1,92 @@
+/**
+ * The gate, as `deno task test`: everything that must hold of this tree, in one command.
+ * Ends with the line `N passed, N failed` and exits 0 only when nothing failed.
+ * With arguments it runs just the tests they name: `deno task test src/store "revoked key"`.
+ */
+import { readArguments } from "./run/arguments.ts";
+import { debianMachine, ensurePackages, neededPackages } from "./run/debian.ts";
+import { isCi, testEnvironment } from "./run/environment.ts";
+import { testFiles, testGroups } from "./run/files.ts";
+import { dependencies, type Gate, staticChecks, tests } from "./run/gate.ts";
+import { type Outcome, outcomeLine, total, totalsLine } from "./run/outcome.ts";
+import { Processes } from "./run/processes.ts";
+
+async function main(args: readonly string[]): Promise<number> {
+  const root = decodeURIComponent(new URL("..", import.meta.url).pathname).replace(/\/$/, "");
+  const tempDir = Deno.makeTempDirSync({ prefix: "llm-gateway-test-" });
+  // A database server that tests start as another user must be able to pass through.
+  Deno.chmodSync(tempDir, 0o711);
+  const processes = new Processes();
+  const outer = Deno.env.toObject();
+  const env = testEnvironment(outer, tempDir);
+  const gate: Gate = { root, processes, env, tempDir, inCi: isCi(outer) };
+  // What runs is ended, what would follow fails at once, and the way out is the usual one.
+  for (const signal of ["SIGINT", "SIGTERM"] as const) {
+    Deno.addSignalListener(signal, () => processes.stop());
+  }
+  const outcomes: Outcome[] = [];
+  const record = (outcome: Outcome) => {
+    outcomes.push(outcome);
+    print(outcome);
+  };
+  try {
+    await run(gate, args, record);
+  } catch (error) {
+    record(crashed(error));
+  } finally {
+    processes.stop();
+    Deno.removeSync(tempDir, { recursive: true });
+  }
+  return finish(outcomes, gate.inCi);
+}
+
+async function run(
+  gate: Gate,
+  args: readonly string[],
+  record: (outcome: Outcome) => void,
+): Promise<void> {
+  const all = testFiles(gate.root);
+  const selection = readArguments(args, all);
+  const whole = args.length === 0;
+  const apt = debianMachine((program, aptArgs) =>
+    gate.processes.run(program, aptArgs, {
+      cwd: gate.root,
+      env: { ...gate.env, DEBIAN_FRONTEND: "noninteractive" },
+      silenceMs: 15 * 60_000,
+    })
+  );
+  const packages = await ensurePackages(neededPackages(gate.root), apt, console.log);
+  if (packages !== null) record(packages);
+  console.log("Fetching the npm dependencies that deno.lock names");
+  record(await dependencies(gate));
+  if (whole) { for (const check of staticChecks(gate)) record(await check); }
+  for (const group of testGroups(selection.files)) {
+    // The whole run has looked at all types already.
+    record(await tests(gate, group, { check: !whole, filter: selection.filter }));
+  }
+}
+
+function print(outcome: Outcome): void {
+  console.log(outcomeLine(outcome));
+  if (outcome.details !== "") console.log(`\n${outcome.details}\n`);
+}
+
+function crashed(error: unknown): Outcome {
+  const details = error instanceof Error ? error.message : String(error);
+  const notes = [`failed: ${details}`];
+  return { name: "gate", passed: 0, failed: 1, skipped: 0, seconds: 0, notes, details: "" };
+}
+
+/** Prints the notes and, as the last line, the totals; returns the exit code. */
+function finish(outcomes: readonly Outcome[], inCi: boolean): number {
+  const totals = total(outcomes, inCi);
+  const notes = outcomes.flatMap((outcome) => outcome.notes);
+  if (notes.length > 0) console.log(`\n${notes.join("\n")}`);
+  if (inCi && notes.some((note) => note.startsWith("skipped"))) {
+    console.log("CI is set: what was skipped counts as failed.");
+  }
+  console.log(`\n${totalsLine(totals)}`);
+  return totals.failed === 0 && totals.passed > 0 ? 0 : 1;
+}
+
+if (import.meta.main) Deno.exit(await main(Deno.args));

@@ -1,0 +1,40 @@
+/** What a developer asked for; both lists empty means everything. */
+export interface Selection {
+  /** Test files, relative to the repository. */
+  readonly files: readonly string[];
+  /** Value for `deno test --filter`, or null. */
+  readonly filter: string | null;
+}
+
+/**
+ * Reads `deno task test [path|words]…`. A path (file or folder) selects its test files, anything
+ * else the tests whose name contains it; several words mean any of them.
+ * Throws an Error with one line when an argument can't be meant.
+ */
+export function readArguments(
+  args: readonly string[],
+  all: readonly string[],
+): Selection {
+  const paths: string[] = [];
+  const words: string[] = [];
+  for (const arg of args) {
+    if (arg.startsWith("-")) throw new Error(`Unknown option '${arg}'. ${usage}`);
+    const path = arg.replace(/^\.\//, "").replace(/\/+$/, "");
+    const matches = all.filter((file) => file === path || file.startsWith(`${path}/`));
+    if (matches.length > 0) paths.push(...matches);
+    else if (looksLikePath.test(arg)) throw new Error(`No test file at '${arg}'. ${usage}`);
+    else words.push(arg);
+  }
+  return {
+    files: paths.length > 0 ? [...new Set(paths)].sort() : all,
+    filter: words.length > 0 ? `/${words.map(escaped).join("|")}/` : null,
+  };
+}
+
+const usage = "Usage: deno task test [path or words of a test's name]…";
+
+const looksLikePath = /^[\w.-]+(\/[\w.-]*)+$|\.tsx?$/;
+
+function escaped(word: string): string {
+  return word.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&");
+}

@@ -1,0 +1,125 @@
+import type { Outcome } from "./outcome.ts";
+import type { Ended } from "./processes.ts";
+
+/** A Debian package that tests need, and how to see that it is there. */
+export interface DebianPackage {
+  readonly name: string;
+  /** What can't be tested without it, for the line that says so. */
+  readonly neededFor: string;
+  present(): boolean;
+}
+
+/** What installing touches outside the process; the tests of this file give their own. */
+export interface DebianMachine {
+  readonly isRoot: boolean;
+  readonly hasApt: boolean;
+  aptGet(args: readonly string[]): Promise<Ended>;
+}
+
+/**
+ * Installs what is missing when that is allowed, else says in one line what goes untested.
+ * Null when nothing was missing.
+ */
+export async function ensurePackages(
+  packages: readonly DebianPackage[],
+  machine: DebianMachine,
+  say: (line: string) => void,
+): Promise<Outcome | null> {
+  const missing = packages.filter((each) => !each.present());
+  if (missing.length === 0) return null;
+  const names = missing.map((each) => each.name);
+  if (!machine.isRoot || !machine.hasApt) {
+    const why = machine.hasApt ? "only root may install it" : "this machine has no apt-get";
+    return skipped(missing, why, "");
+  }
+  say(`Installing Debian packages: ${names.join(", ")}`);
+  const update = await machine.aptGet(["update"]);
+  // A mirror that fails to refresh may still hold the package, so the installation decides.
+  const install = await machine.aptGet(["install", "--yes", "--no-install-recommends", ...names]);
+  const left = missing.filter((each) => !each.present());
+  if (left.length === 0) return null;
+  const output = update.ok ? install.output : update.output + install.output;
+  return skipped(left, "apt-get could not install it", output);
+}
+
+/** The packages that the present tree's tests need. */
+export function neededPackages(root: string): DebianPackage[] {
+  const packages: DebianPackage[] = [
+    {
+      name: "postgresql",
+      neededFor: "tests on a real PostgreSQL",
+      present: () => debianPostgres() || inPath("postgres"),
+    },
+  ];
+  if (exists(`${root}/tests/browser`)) {
+    packages.push({
+      name: "chromium",
+      neededFor: "browser tests",
+      present: () => inPath("chromium"),
+    });
+  }
+  return packages;
+}
+
+/** Apt on this machine. `policy-rc.d` keeps the packages from starting their services. */
+export function debianMachine(
+  run: (program: string, args: readonly string[]) => Promise<Ended>,
+): DebianMachine {
+  return {
+    isRoot: Deno.uid() === 0,
+    hasApt: inPath("apt-get"),
+    aptGet: (args) =>
+      withoutServices(() => run("apt-get", ["-o", "DPkg::Lock::Timeout=120", ...args])),
+  };
+}
+
+async function withoutServices<T>(work: () => Promise<T>): Promise<T> {
+  const policy = "/usr/sbin/policy-rc.d";
+  if (exists(policy)) return await work();
+  Deno.writeTextFileSync(policy, "#!/bin/sh\nexit 101\n", { mode: 0o755 });
+  try {
+    return await work();
+  } finally {
+    Deno.removeSync(policy);
+  }
+}
+
+function skipped(packages: readonly DebianPackage[], why: string, details: string): Outcome {
+  const notes = packages.map((each) =>
+    `skipped ${each.neededFor}: Debian package ${each.name} is missing and ${why}`
+  );
+  return {
+    name: "packages",
+    passed: 0,
+    failed: 0,
+    skipped: packages.length,
+    seconds: 0,
+    notes,
+    details,
+  };
+}
+
+/** Debian keeps the server's programs out of PATH. */
+function debianPostgres(): boolean {
+  const versions = "/usr/lib/postgresql";
+  if (!exists(versions)) return false;
+  return [...Deno.readDirSync(versions)].some((entry) =>
+    exists(`${versions}/${entry.name}/bin/postgres`)
+  );
+}
+
+function inPath(program: string): boolean {
+  const folders = (Deno.env.get("PATH") ?? "").split(":");
+  return [...folders, "/usr/bin", "/usr/sbin"].some((folder) =>
+    folder !== "" && exists(`${folder}/${program}`)
+  );
+}
+
+function exists(path: string): boolean {
+  try {
+    Deno.statSync(path);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,37 @@
+/**
+ * The environment that checks and tests run in. Only what the machine needs is passed on: a
+ * developer's `DATABASE_URL` or vendor key must not reach a test, nor decide how it ends.
+ */
+export function testEnvironment(
+  outer: Readonly<Record<string, string>>,
+  tempDir: string,
+): Record<string, string> {
+  const env: Record<string, string> = {};
+  for (const [name, value] of Object.entries(outer)) {
+    if (kept.some((pattern) => pattern.test(name))) env[name] = value;
+  }
+  const noProxy = outer.NO_PROXY ?? outer.no_proxy;
+  return {
+    ...env,
+    TMPDIR: tempDir,
+    NO_COLOR: "1",
+    DENO_NO_UPDATE_CHECK: "1",
+    // A proxy of the machine is for downloads; tests talk to loopback.
+    NO_PROXY: [noProxy, "127.0.0.1", "localhost", "::1"].filter(Boolean).join(","),
+  };
+}
+
+/** Whether the run is nobody's: `CI` set to anything but a plain no. */
+export function isCi(outer: Readonly<Record<string, string>>): boolean {
+  return !["", "0", "false"].includes((outer.CI ?? "").toLowerCase());
+}
+
+const kept: readonly RegExp[] = [
+  /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|TZ|TERM|CI)$/,
+  /^LC_/,
+  /^XDG_/,
+  /^DENO_/,
+  /^(npm|NPM)_/,
+  /^(https?|all)_proxy$/i,
+  /^(SSL_CERT_(FILE|DIR)|NODE_EXTRA_CA_CERTS)$/,
+];

@@ -1,0 +1,36 @@
+import assert from "@std/assert";
+import { isCi, testEnvironment } from "./environment.ts";
+
+Deno.test("a developer's database and vendor keys don't reach the tests", () => {
+  const outer = {
+    PATH: "/bin",
+    HOME: "/root",
+    CI: "true",
+    DENO_DIR: "/cache",
+    https_proxy: "http://proxy",
+    DATABASE_URL: "postgres://live",
+    VENDOR_B_API_KEY: "secret",
+    PORT: "8787",
+    AWS_ACCESS_KEY_ID: "secret",
+  };
+  const env = testEnvironment(outer, "/tmp/x");
+  assert.deepEqual(Object.keys(env).sort(), [
+    "CI",
+    "DENO_DIR",
+    "DENO_NO_UPDATE_CHECK",
+    "HOME",
+    "NO_COLOR",
+    "NO_PROXY",
+    "PATH",
+    "TMPDIR",
+    "https_proxy",
+  ]);
+  assert.equal(env.TMPDIR, "/tmp/x");
+  assert.equal(testEnvironment({ no_proxy: "a.example" }, "").NO_PROXY?.split(",")[0], "a.example");
+});
+
+Deno.test("CI is on unless the variable says no", () => {
+  for (const CI of ["true", "1", "yes"]) assert.equal(isCi({ CI }), true);
+  for (const CI of ["", "0", "false", "False"]) assert.equal(isCi({ CI }), false);
+  assert.equal(isCi({}), false);
+});

@@ -1,0 +1,78 @@
+/** Folders that hold nothing of ours to test. */
+const foreign = new Set([".git", "node_modules", "data", "dist", "coverage"]);
+
+/** Every test file of the repository, relative to its root, sorted. */
+export function testFiles(root: string): string[] {
+  return walk(root, "").filter((file) => testName.test(file)).sort();
+}
+
+/** What `deno test` itself would take for a test file. */
+const testName = /(^|[/_.])test\.(ts|tsx|mts|js|mjs|jsx)$/;
+
+function walk(root: string, folder: string): string[] {
+  const found: string[] = [];
+  for (const entry of Deno.readDirSync(`${root}/${folder}`)) {
+    const path = folder === "" ? entry.name : `${folder}/${entry.name}`;
+    if (entry.isDirectory && !foreign.has(entry.name)) found.push(...walk(root, path));
+    if (entry.isFile) found.push(path);
+  }
+  return found;
+}
+
+/** Test files that run together in one `deno test`. */
+export interface TestGroup {
+  readonly name: string;
+  readonly files: readonly string[];
+  /** Groups that break or time things run one file at a time. */
+  readonly parallel: boolean;
+  /** Whether a timer, socket, file or worker that a test leaves open fails it. */
+  readonly sanitize: boolean;
+}
+
+/**
+ * Sorts test files by what they need, cheapest first. Every file is in exactly one group; groups
+ * without files are left out.
+ */
+export function testGroups(files: readonly string[]): TestGroup[] {
+  const kindOf = (file: string) => kinds.find((kind) => kind.takes(file));
+  const groups = kinds.map((kind) => ({
+    name: kind.name,
+    parallel: kind.parallel,
+    sanitize: kind.sanitize,
+    files: files.filter((file) => kindOf(file) === kind),
+  }));
+  return groups.filter((group) => group.files.length > 0);
+}
+
+interface Kind extends Omit<TestGroup, "files"> {
+  takes(file: string): boolean;
+}
+
+const kinds: readonly Kind[] = [
+  {
+    name: "architecture",
+    parallel: true,
+    sanitize: true,
+    takes: (file) => /^tests\/(architecture|run)(_test\.ts$|\/)/.test(file),
+  },
+  {
+    name: "unit",
+    parallel: true,
+    sanitize: true,
+    takes: (file) => !file.startsWith("tests/"),
+  },
+  {
+    name: "faults",
+    parallel: false,
+    sanitize: false,
+    takes: (file) => file.startsWith("tests/faults/"),
+  },
+  {
+    name: "browser",
+    parallel: false,
+    sanitize: false,
+    takes: (file) => file.startsWith("tests/browser/"),
+  },
+  // Servers and databases that several tests share outlive the test that opened them.
+  { name: "integration", parallel: true, sanitize: false, takes: () => true },
+];

@@ -1,0 +1,94 @@
+import { judgeTests } from "./judge.ts";
+import type { TestGroup } from "./files.ts";
+import type { Outcome } from "./outcome.ts";
+import type { Ended, Processes } from "./processes.ts";
+
+/** What the steps of the gate share. */
+export interface Gate {
+  readonly root: string;
+  readonly processes: Processes;
+  /** Environment of every child. */
+  readonly env: Readonly<Record<string, string>>;
+  /** For reports; removed at the end of the run. */
+  readonly tempDir: string;
+  readonly inCi: boolean;
+}
+
+const minute = 60_000;
+
+/** Downloads what the lock file names. Fails when `deno.json` and the lock file disagree. */
+export async function dependencies(gate: Gate): Promise<Outcome> {
+  const ended = await deno(gate, ["install", "--frozen"], 10 * minute);
+  const drift = gate.inCi ? await lockDrift(gate) : "";
+  if (drift === "") return judged("dependencies", ended);
+  // `deno task` itself brings the lock file up to date before this program runs.
+  const output = `deno.lock does not fit deno.json: run 'deno install' and commit it.\n${drift}`;
+  return judged("dependencies", { ...ended, ok: false, output: ended.output + output });
+}
+
+/** Format, lint, types and, once there is a document, its drift; independent, so side by side. */
+export function staticChecks(gate: Gate): Promise<Outcome>[] {
+  const checks: [name: string, args: string[]][] = [
+    ["format", ["fmt", "--check"]],
+    ["lint", ["lint"]],
+    ["types", ["check", "--quiet", "--frozen", "."]],
+  ];
+  if (fileExists(`${gate.root}/openapi/generate.ts`)) {
+    checks.push(["document", ["run", "-A", "--frozen", "openapi/generate.ts", "--check"]]);
+  }
+  return checks.map(async ([name, args]) => judged(name, await deno(gate, args, 5 * minute)));
+}
+
+/** Runs one group of test files. `check` has Deno look at the types of what it runs. */
+export async function tests(
+  gate: Gate,
+  group: TestGroup,
+  options: { readonly check: boolean; readonly filter: string | null },
+): Promise<Outcome> {
+  const report = `${gate.tempDir}/${group.name}.xml`;
+  const args = ["test", "-A", "--frozen", `--junit-path=${report}`];
+  if (!options.check) args.push("--no-check");
+  if (group.parallel) args.push("--parallel");
+  if (group.sanitize) args.push("--sanitize-ops", "--sanitize-resources");
+  if (options.filter !== null) args.push(`--filter=${options.filter}`);
+  const ended = await deno(gate, [...args, ...group.files], 5 * minute);
+  const junit = fileExists(report) ? await Deno.readTextFile(report) : "";
+  return judgeTests(group.name, group.files, ended, junit);
+}
+
+/** `Deno.execPath()` because a machine that has only Node has no `deno` in PATH. */
+function deno(gate: Gate, args: readonly string[], silenceMs: number): Promise<Ended> {
+  return gate.processes.run(Deno.execPath(), args, { cwd: gate.root, env: gate.env, silenceMs });
+}
+
+async function lockDrift(gate: Gate): Promise<string> {
+  if (!fileExists(`${gate.root}/.git`)) return "";
+  const options = { cwd: gate.root, env: gate.env, silenceMs: minute };
+  const status = await gate.processes.run(
+    "git",
+    ["status", "--porcelain", "--", "deno.lock"],
+    options,
+  );
+  return status.ok ? status.output.trim() : "";
+}
+
+function judged(name: string, ended: Ended): Outcome {
+  return {
+    name,
+    passed: ended.ok ? 1 : 0,
+    failed: ended.ok ? 0 : 1,
+    skipped: 0,
+    seconds: ended.seconds,
+    notes: ended.ok ? [] : [`failed ${name}`],
+    details: ended.ok ? "" : ended.output.trimEnd(),
+  };
+}
+
+function fileExists(path: string): boolean {
+  try {
+    Deno.statSync(path);
+    return true;
+  } catch {
+    return false;
+  }
+}

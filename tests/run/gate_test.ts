@@ -1,0 +1,76 @@
+/** The gate itself, on small trees: it must be able to fail, and its last line must be true. */
+import assert from "@std/assert";
+import { Processes } from "./processes.ts";
+
+const root = decodeURIComponent(new URL("../..", import.meta.url).pathname);
+
+const good: Readonly<Record<string, string>> = {
+  "deno.json": '{ "fmt": { "lineWidth": 100 } }\n',
+  "src/a_test.ts": 'Deno.test("one", () => {});\nDeno.test("two", () => {});\n',
+};
+
+/** Copies the gate and `files` into an empty folder and runs it there. */
+async function gate(files: Readonly<Record<string, string>>, args: readonly string[] = []) {
+  const folder = await Deno.makeTempDir({ prefix: "gate-" });
+  try {
+    await Deno.mkdir(`${folder}/tests/run`, { recursive: true });
+    for (const entry of Deno.readDirSync(`${root}/tests/run`)) {
+      if (entry.name.endsWith("_test.ts")) continue;
+      await Deno.copyFile(`${root}/tests/run/${entry.name}`, `${folder}/tests/run/${entry.name}`);
+    }
+    await Deno.copyFile(`${root}/tests/run.ts`, `${folder}/tests/run.ts`);
+    for (const [path, text] of Object.entries(files)) {
+      await Deno.mkdir(`${folder}/${path}`.replace(/[^/]+$/, ""), { recursive: true });
+      await Deno.writeTextFile(`${folder}/${path}`, text);
+    }
+    // `CI` stays out: whether this machine has PostgreSQL is not what these tests are about.
+    const { CI: _, ...env } = Deno.env.toObject();
+    const ended = await new Processes().run(Deno.execPath(), [
+      "run",
+      "-A",
+      "tests/run.ts",
+      ...args,
+    ], { cwd: folder, env, silenceMs: 120_000 });
+    const lines = ended.output.trimEnd().split("\n");
+    const last = (lines.at(-1) ?? "").replace(/, \d+ skipped$/, "");
+    return { code: ended.code, output: ended.output, last };
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+Deno.test("a good tree passes: each step counts as one, each test as one", async () => {
+  const { code, last, output } = await gate(good);
+  assert.deepEqual([code, last], [0, "6 passed, 0 failed"], output);
+});
+
+Deno.test("a bad tree fails, each step by itself, and the cause is in the output", async () => {
+  const { code, last, output } = await gate({
+    ...good,
+    "src/format.ts": "export const a = 'single'\n",
+    "src/lint.ts": "export function f() {\n  debugger;\n}\n",
+    "src/types.ts": 'export const a: number = "text";\n',
+    "src/b_test.ts": 'Deno.test("b holds", () => {\n  throw new Error("the cause");\n});\n',
+    "src/leak_test.ts": 'Deno.test("leaks", () => {\n  Deno.openSync("/etc/hostname");\n});\n',
+    "src/c_test.ts": 'throw new Error("at import");\n',
+    "src/d_test.ts": "export const nothing = 1;\n",
+    "openapi/generate.ts": "Deno.exit(Deno.args[0] === '--check' ? 1 : 0);\n",
+  });
+  assert.deepEqual([code, last], [1, "3 passed, 8 failed"], output);
+  for (const step of ["format", "lint", "types", "document"]) {
+    assert.match(output, new RegExp(`^failed ${step}$`, "m"));
+  }
+  assert.match(output, /failed src\/b_test.ts: b holds/);
+  assert.match(output, /failed src\/leak_test.ts: leaks/);
+  assert.match(output, /failed src\/c_test.ts failed outside a test/);
+  assert.match(output, /failed src\/d_test.ts: registers no test/);
+  assert.match(output, /the cause/);
+});
+
+Deno.test("arguments run just the tests they name", async () => {
+  const { code, last, output } = await gate(good, ["src/a_test.ts", "two"]);
+  assert.deepEqual([code, last], [0, "2 passed, 0 failed"], output);
+  const none = await gate(good, ["src/b_test.ts"]);
+  assert.deepEqual([none.code, none.last], [1, "0 passed, 1 failed"]);
+  assert.match(none.output, /No test file at 'src\/b_test.ts'/);
+});

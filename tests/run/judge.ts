@@ -1,0 +1,100 @@
+import { readJunit, type TestCase } from "./junit.ts";
+import type { Outcome } from "./outcome.ts";
+import type { Ended } from "./processes.ts";
+
+/**
+ * Judges one `deno test` run by its report, its output and its exit code, which must agree: a
+ * crash, a file that throws at import, and a file that registers no test are failures too.
+ * `files` are the test files that were asked for, relative to the repository.
+ */
+export function judgeTests(
+  name: string,
+  files: readonly string[],
+  ended: Ended,
+  junit: string,
+): Outcome {
+  const cases = readJunit(junit);
+  const failures = [
+    ...cases.filter((each) => each.state === "failed").map(describe),
+    ...brokenFiles(ended.output).map((file) => `${file} failed outside a test`),
+    ...silentFiles(files, cases, ended.output),
+  ];
+  if (ended.timedOut) failures.push(...pendingTests(ended.output), `${name}: no end in time`);
+  if (!ended.ok && failures.length === 0) {
+    failures.push(`${name}: deno test exited with ${ended.code} and named no failed test`);
+  }
+  const skips = cases.filter((each) => each.state === "skipped");
+  return {
+    name,
+    passed: cases.filter((each) => each.state === "passed").length,
+    failed: failures.length,
+    skipped: skips.length,
+    seconds: ended.seconds,
+    notes: [
+      ...failures.map((each) => `failed ${each}`),
+      ...skips.map((each) => `skipped ${each.file}: ${each.name}`),
+    ],
+    details: failures.length > 0 ? explain(ended.output) : "",
+  };
+}
+
+/**
+ * What is worth reading in the output of a failed run: what the failed tests printed, then Deno's
+ * own list of errors; the end of everything where there is no such list.
+ */
+export function explain(output: string): string {
+  const lines = output.split("\n");
+  const errorsAt = lines.findIndex((line) => line.trim() === "ERRORS");
+  if (errorsAt < 0) return lines.slice(-tailLines).join("\n");
+  const failuresAt = lines.findIndex((line, at) => at > errorsAt && line.trim() === "FAILURES");
+  const errors = lines.slice(errorsAt, failuresAt < 0 ? undefined : failuresAt);
+  return [...printedByFailed(lines.slice(0, errorsAt)), ...errors].join("\n").trimEnd();
+}
+
+const tailLines = 200;
+
+/** Output blocks end with a marker; the line after it names the test and how it ended. */
+function printedByFailed(lines: readonly string[]): string[] {
+  const kept: string[] = [];
+  let startedAt = -1;
+  for (const [at, line] of lines.entries()) {
+    if (/^-+ (post-test )?output -+$/.test(line)) startedAt = at;
+    if (startedAt < 0 || !/-+ (post-test )?output end -+$/.test(line)) continue;
+    const verdict = lines[at + 1] ?? "";
+    if (/ \.\.\. (FAILED|cancelled)/.test(verdict)) {
+      kept.push(`printed by ${verdict.replace(/ \.\.\. (FAILED|cancelled).*/, "")}:`);
+      kept.push(...lines.slice(startedAt + 1, at), "");
+    }
+    startedAt = -1;
+  }
+  return kept;
+}
+
+/** Files that threw at import or let an error escape: Deno lists them only in its output. */
+function brokenFiles(output: string): string[] {
+  const found = [...output.matchAll(/^(?:\.\/)?(\S+) \(uncaught error\)$/gm)];
+  return [...new Set(found.map(([, file = ""]) => file))];
+}
+
+/** What Deno, interrupted, says it was waiting for. */
+function pendingTests(output: string): string[] {
+  const [, list = ""] = output.split("SIGINT The following tests were pending:\n");
+  return [...list.matchAll(/^(.+) => (?:\.\/)?(\S+?):\d+:\d+$/gm)].map(
+    ([, name = "", file = ""]) => `${file}: ${name} (hung)`,
+  );
+}
+
+function silentFiles(
+  files: readonly string[],
+  cases: readonly TestCase[],
+  output: string,
+): string[] {
+  const spoken = new Set([...cases.map((each) => each.file), ...brokenFiles(output)]);
+  // With no case at all the run broke before any file could speak; its exit code says so.
+  if (spoken.size === 0) return [];
+  return files.filter((file) => !spoken.has(file)).map((file) => `${file}: registers no test`);
+}
+
+function describe(test: TestCase): string {
+  return `${test.file}: ${test.name}`;
+}

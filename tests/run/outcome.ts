@@ -1,0 +1,49 @@
+/** What one step of the gate ended with. A static step (format, lint…) counts as one. */
+export interface Outcome {
+  readonly name: string;
+  readonly passed: number;
+  readonly failed: number;
+  readonly skipped: number;
+  readonly seconds: number;
+  /** One line for each failure and each skip, for the list at the end. */
+  readonly notes: readonly string[];
+  /** Output that explains the failures; empty when there are none. */
+  readonly details: string;
+}
+
+export interface Totals {
+  readonly passed: number;
+  readonly failed: number;
+  readonly skipped: number;
+}
+
+/** Adds up outcomes. In CI a skip is a failure, since nobody is there to read the reason. */
+export function total(outcomes: readonly Outcome[], inCi: boolean): Totals {
+  const sum = { passed: 0, failed: 0, skipped: 0 };
+  for (const outcome of outcomes) {
+    sum.passed += outcome.passed;
+    sum.failed += outcome.failed + (inCi ? outcome.skipped : 0);
+    sum.skipped += inCi ? 0 : outcome.skipped;
+  }
+  return sum;
+}
+
+/** The last line of a run, which other programs read: `N passed, N failed[, N skipped]`. */
+export function totalsLine(totals: Totals): string {
+  const line = `${totals.passed} passed, ${totals.failed} failed`;
+  return totals.skipped > 0 ? `${line}, ${totals.skipped} skipped` : line;
+}
+
+/** One line of the running table. */
+export function outcomeLine(outcome: Outcome): string {
+  const state = outcome.failed > 0 ? "FAILED" : outcome.passed > 0 ? "ok" : "skipped";
+  const counts = outcome.passed + outcome.failed + outcome.skipped === 1
+    ? ""
+    : totalsLine({ ...outcome });
+  return [
+    outcome.name.padEnd(14),
+    state.padEnd(8),
+    `${outcome.seconds.toFixed(1)} s`.padStart(8),
+    counts && `  ${counts}`,
+  ].join("").trimEnd();
+}

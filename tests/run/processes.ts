@@ -1,0 +1,150 @@
+/** How a child process ended. `output` is standard output and error as they came. */
+export interface Ended {
+  readonly ok: boolean;
+  readonly code: number;
+  readonly timedOut: boolean;
+  readonly output: string;
+  readonly seconds: number;
+}
+
+export interface RunOptions {
+  readonly cwd: string;
+  /** The whole environment of the child; nothing is inherited. */
+  readonly env: Readonly<Record<string, string>>;
+  /** How long the child may say nothing before it counts as hung. */
+  readonly silenceMs: number;
+}
+
+/** What a hung child gets to say what it was waiting for; `deno test` names the pending tests. */
+const lastWordsMs = 1000;
+
+/**
+ * Runs children without standard input, each leading a process group of its own, so that what a
+ * hung or crashed test left behind (a service, a database, a browser) is ended with it.
+ */
+export class Processes {
+  readonly #groups = new Set<number>();
+  #stopped = false;
+
+  /** Never throws for a child that fails; a program that can't be started has code 127. */
+  async run(program: string, args: readonly string[], options: RunOptions): Promise<Ended> {
+    const started = performance.now();
+    const seconds = () => (performance.now() - started) / 1000;
+    const child = this.#stopped ? new Error("the run was stopped") : spawn(program, args, options);
+    if (child instanceof Error) {
+      const output = `Can't start ${program}: ${child.message}\n`;
+      return { ok: false, code: 127, timedOut: false, output, seconds: seconds() };
+    }
+    this.#groups.add(child.pid);
+    const chunks: string[] = [];
+    const watchdog = new Watchdog(child, options.silenceMs);
+    const keep = (text: string) => {
+      chunks.push(text);
+      watchdog.heard();
+    };
+    const closing = new AbortController();
+    const read = Promise.all(
+      [child.stdout, child.stderr].map((stream) => collect(stream, keep, closing.signal)),
+    );
+    const { code } = await child.status;
+    watchdog.stop();
+    killGroup(child.pid);
+    this.#groups.delete(child.pid);
+    // Whoever left the group (a daemon) may hold the pipes open for ever.
+    await atMost(lastWordsMs, read);
+    closing.abort();
+    await read;
+    const timedOut = watchdog.gaveUp;
+    if (timedOut) chunks.push(`\nEnded after ${options.silenceMs / 1000} s of silence.\n`);
+    const ok = code === 0 && !timedOut;
+    return { ok, code, timedOut, output: chunks.join(""), seconds: seconds() };
+  }
+
+  /** Ends all children and theirs and starts no more, for when the run itself is told to stop. */
+  stop(): void {
+    this.#stopped = true;
+    for (const pid of this.#groups) killGroup(pid);
+  }
+}
+
+/** Ends a child that says nothing for too long: politely first, then with its group. */
+class Watchdog {
+  gaveUp = false;
+  #ended = false;
+  #timer: ReturnType<typeof setTimeout>;
+  readonly #child: Deno.ChildProcess;
+  readonly #silenceMs: number;
+
+  constructor(child: Deno.ChildProcess, silenceMs: number) {
+    this.#child = child;
+    this.#silenceMs = silenceMs;
+    this.#timer = setTimeout(() => this.#giveUp(), silenceMs);
+  }
+
+  heard(): void {
+    if (this.gaveUp || this.#ended) return;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#giveUp(), this.#silenceMs);
+  }
+
+  /** To be called when the child has ended. */
+  stop(): void {
+    this.#ended = true;
+    clearTimeout(this.#timer);
+  }
+
+  #giveUp(): void {
+    this.gaveUp = true;
+    this.#child.kill("SIGINT");
+    this.#timer = setTimeout(() => killGroup(this.#child.pid), lastWordsMs);
+  }
+}
+
+async function atMost(ms: number, work: Promise<unknown>): Promise<void> {
+  const late = Promise.withResolvers<void>();
+  const timer = setTimeout(late.resolve, ms);
+  await Promise.race([work, late.promise]);
+  clearTimeout(timer);
+}
+
+function spawn(
+  program: string,
+  args: readonly string[],
+  options: RunOptions,
+): Deno.ChildProcess | Error {
+  try {
+    return new Deno.Command(program, {
+      args: [...args],
+      cwd: options.cwd,
+      env: options.env,
+      clearEnv: true,
+      detached: true,
+      stdin: "null",
+      stdout: "piped",
+      stderr: "piped",
+    }).spawn();
+  } catch (error) {
+    return error instanceof Error ? error : new Error(String(error));
+  }
+}
+
+function killGroup(pid: number): void {
+  try {
+    Deno.kill(-pid, "SIGKILL");
+  } catch {
+    // Nobody of the group is left.
+  }
+}
+
+async function collect(
+  stream: ReadableStream<Uint8Array>,
+  keep: (text: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    const texts = stream.pipeThrough(new TextDecoderStream(), { signal });
+    for await (const text of texts) keep(text);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+}

@@ -1,0 +1,66 @@
+import assert from "@std/assert";
+import { Processes } from "./processes.ts";
+
+const options = { cwd: "/", env: { PATH: "/usr/bin:/bin", A: "1" }, silenceMs: 20_000 };
+
+function run(script: string, silenceMs = options.silenceMs) {
+  return new Processes().run("bash", ["-c", script], { ...options, silenceMs });
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    // A zombie has been killed, though whoever started it has not looked yet.
+    return !/^State:\s+Z/m.test(Deno.readTextFileSync(`/proc/${pid}/status`));
+  } catch {
+    return false;
+  }
+}
+
+Deno.test("output of both streams, exit code and environment are the child's", async () => {
+  const ended = await run('echo out; echo err >&2; echo "A=$A HOME=$HOME"; read || exit 3');
+  assert.deepEqual([ended.ok, ended.code], [false, 3]);
+  assert.deepEqual(ended.output.trim().split("\n").sort(), ["A=1 HOME=", "err", "out"]);
+});
+
+Deno.test("what a child leaves behind is killed with it", async () => {
+  const ended = await run("sleep 600 & echo $!");
+  assert.equal(ended.ok, true);
+  assert.equal(isAlive(Number(ended.output)), false);
+});
+
+Deno.test("a child that hangs is ended, its children too, and that is no success", async () => {
+  const ended = await run("trap '' TERM; sleep 600 & echo $!; wait", 300);
+  assert.deepEqual([ended.ok, ended.timedOut], [false, true]);
+  assert.equal(isAlive(parseInt(ended.output)), false);
+});
+
+Deno.test("a child that is slow but talks is left alone, and a hung one has last words", async () => {
+  const slow = await run("for i in 1 2 3 4; do echo $i; sleep 0.1; done", 300);
+  assert.deepEqual([slow.ok, slow.timedOut], [true, false]);
+  const hung = await run("trap 'echo pending: x; exit 1' INT; sleep 600 & wait", 300);
+  assert.match(hung.output, /pending: x\n\nEnded after 0.3 s of silence/);
+});
+
+Deno.test("a daemon that holds the output open does not hold the run", async () => {
+  // The daemon tells its starter to go once it has left the group.
+  const daemon = 'setsid sh -c "echo \\$\\$; kill -USR1 $$; exec sleep 600"';
+  const ended = await run(`trap "exit 0" USR1; ${daemon} & wait`);
+  const pid = parseInt(ended.output);
+  assert.deepEqual([ended.ok, isAlive(pid)], [true, true]);
+  Deno.kill(pid, "SIGKILL");
+});
+
+Deno.test("a run that is told to stop ends its children and starts no more", async () => {
+  const processes = new Processes();
+  const running = processes.run("sleep", ["600"], options);
+  processes.stop();
+  assert.equal((await running).ok, false);
+  const next = await processes.run("echo", [], options);
+  assert.match(next.output, /the run was stopped/);
+});
+
+Deno.test("a program that isn't there is code 127 and says so", async () => {
+  const ended = await new Processes().run("/no/such/program", [], options);
+  assert.deepEqual([ended.ok, ended.code], [false, 127]);
+  assert.match(ended.output, /Can't start \/no\/such\/program/);
+});

@@ -1,0 +1,113 @@
+import assert from "@std/assert";
+import { runProgram, startService } from "./process.ts";
+
+/** Stands in for the service: prints a key and addresses, serves `/livez`, exits 3 on SIGTERM. */
+const standIn = `
+const server = Deno.serve(
+  { port: Number(Deno.env.get("PORT")), hostname: "127.0.0.1", onListen() {} },
+  (req) => new Response("", { status: new URL(req.url).pathname === "/livez" ? 200 : 404 }),
+);
+console.log("key dmt_" + "a".repeat(50));
+console.log("env " + Object.keys(Deno.env.toObject()).sort().join(" "));
+console.log("dead http://127.0.0.1:9 live http://127.0.0.1:" + server.addr.port + "/ ready");
+Deno.addSignalListener("SIGTERM", () => {
+  console.log("draining");
+  if (Deno.args[0] !== "deaf") server.shutdown().then(() => Deno.exit(3));
+});
+`;
+
+async function withScript(text: string, use: (script: string) => Promise<void>): Promise<void> {
+  const script = await Deno.makeTempFile({ suffix: ".ts" });
+  try {
+    await Deno.writeTextFile(script, text);
+    await use(script);
+  } finally {
+    await Deno.remove(script);
+  }
+}
+
+function isThere(path: string): boolean {
+  try {
+    Deno.statSync(path);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const strict = { sanitizeOps: true, sanitizeResources: true };
+
+Deno.test(
+  "a started service is alive, is told apart by its address, and stops",
+  strict,
+  () =>
+    withScript(standIn, async (script) => {
+      await using service = await startService({ script, env: { EXTRA: "1" } });
+      assert.notEqual(service.baseUrl, "http://127.0.0.1:9");
+      assert.equal(service.firstKey, "dmt_" + "a".repeat(50));
+      assert.ok(isThere(service.dataDir));
+      assert.equal(await service.stop(), 3);
+      assert.match(service.output(), /draining/);
+      assert.equal(isThere(service.dataDir), false);
+    }),
+);
+
+Deno.test("a service has a clean environment", strict, () =>
+  withScript(standIn, async (script) => {
+    Deno.env.set("VENDOR_B_API_KEY", "of the developer");
+    await using service = await startService({ script });
+    Deno.env.delete("VENDOR_B_API_KEY");
+    const [, names = ""] = await service.printed(/^env (.*)$/m);
+    assert.ok(names.includes("DATA_DIR"));
+    assert.ok(!names.includes("VENDOR_B_API_KEY"), names);
+  }));
+
+Deno.test(
+  "a service that is killed, or forgets to stop, leaves nothing behind",
+  strict,
+  () =>
+    withScript(standIn, async (script) => {
+      const killed = await startService({ script });
+      killed.kill("SIGKILL");
+      assert.equal((await killed.status).signal, "SIGKILL");
+      const deaf = await startService({ script, args: ["deaf"] });
+      await deaf[Symbol.asyncDispose]();
+      assert.equal((await deaf.status).signal, "SIGKILL");
+      assert.deepEqual([isThere(killed.dataDir), isThere(deaf.dataDir)], [false, false]);
+    }),
+);
+
+Deno.test(
+  "a data directory that the test gave stays, for the next start",
+  strict,
+  () =>
+    withScript(standIn, async (script) => {
+      const dataDir = await Deno.makeTempDir();
+      await using service = await startService({ script, env: { DATA_DIR: dataDir } });
+      await service.stop();
+      assert.ok(isThere(dataDir));
+      await Deno.remove(dataDir);
+    }),
+);
+
+Deno.test(
+  "a start that fails says why, with keys masked",
+  strict,
+  () =>
+    withScript(`console.error("bad dmt_" + "a".repeat(50)); Deno.exit(4);`, async (script) => {
+      await assert.rejects(startService({ script }), /ended before it printed[^]*bad dmt_\*{4}$/);
+      const { code, stdout, stderr } = await runProgram({ script });
+      assert.deepEqual([code, stdout], [4, ""]);
+      assert.match(stderr, /^bad dmt_a/);
+    }),
+);
+
+Deno.test(
+  "a program that doesn't end, or never listens, is given up",
+  strict,
+  () =>
+    withScript("setInterval(() => {}, 1000);", async (script) => {
+      await assert.rejects(runProgram({ script, timeoutMs: 300 }), /No end within 300 ms/);
+      await assert.rejects(startService({ script, timeoutMs: 300 }), /within \d+/);
+    }),
+);

@@ -1,0 +1,94 @@
+import assert from "@std/assert";
+import type { ErrorCode } from "../../contracts/errors.ts";
+import { Fault } from "../../src/domain/fault.ts";
+import {
+  createUpstream,
+  isAbort,
+  type Upstream,
+  type UpstreamOptions,
+  type UpstreamRequest,
+} from "../../src/vendors/upstream.ts";
+import { FakeTimers } from "./fake_timers.ts";
+import { type FakeVendor, startFakeVendor } from "./fake_vendor.ts";
+
+const timeouts = { connectMs: 5000, firstByteMs: 120_000, idleMs: 60_000 };
+
+export interface Setup {
+  timers: FakeTimers;
+  upstream: Upstream;
+  vendor: FakeVendor;
+  post(more?: Partial<UpstreamRequest>): ReturnType<Upstream["call"]>;
+}
+
+/** One vendor and one client; time stands still unless `timers.advance` is called. */
+export async function withVendor(
+  run: (setup: Setup) => Promise<void>,
+  options: Partial<UpstreamOptions> = {},
+): Promise<void> {
+  const timers = new FakeTimers();
+  const vendor = await startFakeVendor();
+  const upstream = createUpstream({
+    clock: timers.clock,
+    later: timers.later,
+    random: () => 0,
+    timeouts,
+    maxAnswerBytes: 1 << 20,
+    ...options,
+  });
+  const signal = new AbortController().signal;
+  const post: Setup["post"] = (more = {}) =>
+    upstream.call({
+      url: `${vendor.url}/v1/chat/completions`,
+      method: "POST",
+      headers: { authorization: "Bearer vendor-key" },
+      body: "{}",
+      signal,
+      ...more,
+    });
+  try {
+    await run({ timers, upstream, vendor, post });
+    assert.equal(timers.pending, 0, "no timer is left behind");
+  } finally {
+    upstream.close();
+    await vendor.close();
+  }
+}
+
+export async function text(answer: { body: { readAll(max: number): Promise<Uint8Array> } }) {
+  return new TextDecoder().decode(await answer.body.readAll(1 << 20));
+}
+
+export async function rejectsWith(promise: Promise<unknown>, code: ErrorCode): Promise<Fault> {
+  const thrown = await promise.then(() => undefined, (reason: unknown) => reason);
+  if (!(thrown instanceof Fault)) throw new Error(`Expected the fault ${code}, got ${thrown}`);
+  assert.equal(thrown.code, code);
+  assert.doesNotMatch(thrown.message + thrown.note, /127\.0\.0\.1|:\d{4}|vendor-key/);
+  return thrown;
+}
+
+export async function rejectsAborted(promise: Promise<unknown>): Promise<void> {
+  const thrown = await promise.then(() => undefined, (reason: unknown) => reason);
+  assert.equal(isAbort(thrown), true, String(thrown));
+}
+
+/** Some turns of the event loop, for what must not happen. */
+export async function turns(): Promise<void> {
+  for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Leaves a connection that the next call will use. */
+export async function keepConnection(
+  { vendor, post }: Pick<Setup, "vendor" | "post">,
+): Promise<void> {
+  const calling = post();
+  await (await vendor.next()).answer(200, "kept");
+  await text(await calling);
+}
+
+/** Waits for what other parts of the program do. */
+export async function until(holds: () => boolean): Promise<void> {
+  for (let turn = 0; !holds(); turn++) {
+    if (turn > 200_000) throw new Error(`Waited in vain for ${holds}`);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
