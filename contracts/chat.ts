@@ -1,4 +1,5 @@
 import { z } from "@hono/zod-openapi";
+import { callErrors } from "./call_errors.ts";
 import { defineContract } from "./contract.ts";
 import { optional } from "./common.ts";
 import type { VendorFamily } from "./vendors.ts";
@@ -7,7 +8,9 @@ const message = z.looseObject({
   role: z.enum(["system", "developer", "user", "assistant", "tool", "function"]).describe(
     "Who speaks.",
   ),
-  content: z.unknown().describe("Text, or an array of parts; may be null beside tool calls."),
+  content: z.unknown().optional().describe(
+    "Text, or an array of parts; null or left out beside tool calls.",
+  ),
 }).openapi("ChatMessage");
 
 /**
@@ -91,21 +94,6 @@ function chatContract(
     body: chatRequest,
     answer: chatCompletion,
     media: { "text/event-stream": chatChunk },
-    errors: [
-      "insufficient_credits",
-      "spend_cap_exceeded",
-      "model_not_found",
-      "vendor_not_configured",
-      "unsupported_parameter",
-      "context_length_exceeded",
-      "content_policy_violation",
-      "invalid_vendor_api_key",
-      "upstream_rate_limited",
-      "upstream_error",
-      "upstream_unreachable",
-      "upstream_timeout",
-      "upstream_overloaded",
-      "not_implemented",
-    ],
+    errors: callErrors,
   });
 }

@@ -22,6 +22,8 @@ export interface ContractSpec<
   path: string;
   /** Further paths that answer the same, with the same parameters. */
   aliases?: readonly string[];
+  /** Patterns of the router in place of the paths, where these can't say which addresses match. */
+  mounts?: readonly string[];
   operationId: string;
   summary: string;
   description?: string;
@@ -49,7 +51,8 @@ export interface Contract<
   Body extends z.ZodType | undefined = z.ZodType | undefined,
   Answer extends z.ZodType | undefined = z.ZodType | undefined,
 > extends ContractSpec<Params, Query, Body, Answer> {
-  readonly paths: readonly string[];
+  /** Patterns of the router that answer. */
+  readonly patterns: readonly string[];
   readonly route: RouteConfig;
 }
 
@@ -64,7 +67,8 @@ export function defineContract<
 ): Contract<Params, Query, Body, Answer> {
   return {
     ...spec,
-    paths: [spec.path, ...(spec.aliases ?? [])],
+    patterns: spec.mounts ??
+      [spec.path, ...(spec.aliases ?? [])].map((path) => path.replace(/\{(\w+)\}/g, ":$1")),
     route: createRoute(
       routeConfig(spec as ContractSpec<undefined, undefined, undefined, undefined>),
     ),

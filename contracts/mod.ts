@@ -1,9 +1,12 @@
 import { familyChat, unifiedChat } from "./chat.ts";
 import type { Contract } from "./contract.ts";
+import { familyGenerate, unifiedGenerate } from "./generate.ts";
 import { createExport } from "./exports.ts";
 import { familyHealth, unifiedHealth } from "./health.ts";
+import { familyMessages, unifiedMessages } from "./messages.ts";
 import { familyModels, unifiedModels } from "./models.ts";
 import { livez, metrics, readyz } from "./operations.ts";
+import { familyResponses, unifiedResponses } from "./responses.ts";
 import { status } from "./status.ts";
 import { vendorFamilies, type VendorFamily } from "./vendors.ts";
 
@@ -11,6 +14,9 @@ import { vendorFamilies, type VendorFamily } from "./vendors.ts";
 export function familyContracts(family: VendorFamily) {
   return {
     chat: family.dialects.includes("chat") ? familyChat(family) : undefined,
+    responses: family.dialects.includes("responses") ? familyResponses(family) : undefined,
+    messages: family.dialects.includes("messages") ? familyMessages(family) : undefined,
+    generate: family.dialects.includes("generate") ? familyGenerate(family) : undefined,
     models: familyModels(family),
     health: familyHealth(family),
   };
@@ -19,6 +25,9 @@ export function familyContracts(family: VendorFamily) {
 /** The contracts that are there once, whatever the vendors. */
 export const contracts = {
   unifiedChat,
+  unifiedResponses,
+  unifiedMessages,
+  unifiedGenerate,
   unifiedModels,
   unifiedHealth,
   status,
@@ -30,8 +39,13 @@ export const contracts = {
 
 /** Every contract, for the document. */
 export function allContracts(): Contract[] {
-  const families = vendorFamilies.flatMap((family) =>
-    Object.values(familyContracts(family)).filter((one) => one !== undefined)
+  return [contracts, ...vendorFamilies.map(familyContracts)].flatMap((group) =>
+    Object.values(group).flatMap(contractsIn)
   );
-  return [...Object.values(contracts), ...families] as unknown as Contract[];
+}
+
+/** A contract, or the contracts of a group such as `{create, get, remove}`. */
+function contractsIn(value: object | undefined): Contract[] {
+  if (value === undefined) return [];
+  return "route" in value ? [value as Contract] : Object.values(value) as Contract[];
 }

@@ -15,6 +15,7 @@ import { secure } from "./http/middleware/secure.ts";
 import { toResponse } from "./http/respond.ts";
 import { exportRoutes } from "./http/routes/exports.ts";
 import { healthRoutes } from "./http/routes/health.ts";
+import { keptResponseRoutes } from "./http/routes/kept_responses.ts";
 import { modelRoutes } from "./http/routes/models.ts";
 import { operationRoutes } from "./http/routes/operations.ts";
 import { proxyRoutes } from "./http/routes/proxy.ts";
@@ -51,6 +52,7 @@ export function createApp(services: Services): Hono<Env> {
   healthRoutes(app, { ...parts, ...services });
   exportRoutes(app, { ...parts, ...services });
   proxyRoutes(app, { ...parts, ...services });
+  keptResponseRoutes(app, { ...parts, ...services });
 
   app.notFound((context) =>
     answerFault(

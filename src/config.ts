@@ -1,5 +1,8 @@
 import { vendorFamilies } from "../contracts/vendors.ts";
-import { Secret } from "./base/secret.ts";
+import type { Secret } from "./base/secret.ts";
+import { ConfigError, EnvironmentReader } from "./environment.ts";
+
+export { ConfigError };
 
 /** What the environment says (interface.md §2), parsed and checked. */
 export interface Config {
@@ -57,16 +60,6 @@ export interface ExportBucketConfig {
   secretAccessKey: Secret;
 }
 
-/** A wrong value in the environment; the message is one line for the operator. */
-export class ConfigError extends Error {
-  override name = "ConfigError";
-
-  constructor(message: string) {
-    // A value may hold line breaks of its own.
-    super(message.replace(/[\r\n]+/g, " "));
-  }
-}
-
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Reads the process's environment, the only place that does; `overrides` come before it. */
@@ -76,11 +69,11 @@ export function readConfig(overrides: Environment = {}): Config {
 
 /** Parses an environment; throws `ConfigError` naming the variable, its value and what it takes. */
 export function parseConfig(environment: Environment): Config {
-  const read = reader(environment);
+  const read = new EnvironmentReader(environment);
   const config: Config = {
     host: read.text("HOST") ?? "127.0.0.1",
     port: read.integer("PORT", { min: 0, max: 65535 }) ?? 8787,
-    baseUrl: read.url("BASE_URL", ["http:", "https:"]),
+    baseUrl: read.url("BASE_URL"),
     dataDir: read.text("DATA_DIR") ?? "./data",
     databaseUrl: read.databaseUrl("DATABASE_URL"),
     analyticsDatabaseUrl: read.databaseUrl("ANALYTICS_DATABASE_URL"),
@@ -128,17 +121,17 @@ function refuseBarePlainHttp(config: Config): void {
   );
 }
 
-function vendorSettings(read: Reader): Config["vendors"] {
+function vendorSettings(read: EnvironmentReader): Config["vendors"] {
   return Object.fromEntries(vendorFamilies.map(({ label }) => {
     const name = label.toUpperCase().replace("-", "_");
     return [label, {
-      baseUrl: read.url(`${name}_BASE_URL`, ["http:", "https:"])?.replace(/\/+$/, ""),
+      baseUrl: read.url(`${name}_BASE_URL`)?.replace(/\/+$/, ""),
       apiKey: read.headerSecret(`${name}_API_KEY`),
     }];
   }));
 }
 
-function tlsSettings(read: Reader): Config["tls"] {
+function tlsSettings(read: EnvironmentReader): Config["tls"] {
   const certFile = read.file("TLS_CERT_FILE");
   const keyFile = read.file("TLS_KEY_FILE");
   const httpPort = read.integer("HTTP_PORT", { min: 0, max: 65535 });
@@ -157,11 +150,11 @@ function tlsSettings(read: Reader): Config["tls"] {
   return { certFile, keyFile, httpPort };
 }
 
-function oauthSettings(read: Reader): OAuthConfig | undefined {
-  const issuer = read.url("OAUTH_ISSUER", ["http:", "https:"]);
-  const authorizeUrl = read.url("OAUTH_AUTHORIZE_URL", ["http:", "https:"]);
-  const tokenUrl = read.url("OAUTH_TOKEN_URL", ["http:", "https:"]);
-  const userinfoUrl = read.url("OAUTH_USERINFO_URL", ["http:", "https:"]);
+function oauthSettings(read: EnvironmentReader): OAuthConfig | undefined {
+  const issuer = read.url("OAUTH_ISSUER");
+  const authorizeUrl = read.url("OAUTH_AUTHORIZE_URL");
+  const tokenUrl = read.url("OAUTH_TOKEN_URL");
+  const userinfoUrl = read.url("OAUTH_USERINFO_URL");
   const clientId = read.text("OAUTH_CLIENT_ID");
   const clientSecret = read.secret("OAUTH_CLIENT_SECRET");
   const plain = [authorizeUrl, tokenUrl, userinfoUrl];
@@ -196,8 +189,8 @@ function oauthSettings(read: Reader): OAuthConfig | undefined {
   return { clientId, clientSecret, issuer, authorizeUrl, tokenUrl, userinfoUrl };
 }
 
-function bucketSettings(read: Reader): ExportBucketConfig | undefined {
-  const endpoint = read.url("S3_ENDPOINT", ["http:", "https:"]);
+function bucketSettings(read: EnvironmentReader): ExportBucketConfig | undefined {
+  const endpoint = read.url("S3_ENDPOINT");
   const url = read.text("EXPORT_BUCKET_URL");
   if (url === undefined) return undefined;
   const match = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/(.*))?$/.exec(url);
@@ -218,114 +211,5 @@ function bucketSettings(read: Reader): ExportBucketConfig | undefined {
     region: read.text("AWS_REGION") ?? "us-east-1",
     accessKeyId,
     secretAccessKey,
-  };
-}
-
-type Reader = ReturnType<typeof reader>;
-
-/** One parser per kind of value; an empty value counts as not set. */
-function reader(environment: Environment) {
-  const text = (name: string) => environment[name]?.trim() || undefined;
-  const wrong = (name: string, shown: string, expected: string) =>
-    new ConfigError(`${name}=${shown} is not valid: expected ${expected}.`);
-  const integer = (name: string, range: { min: number; max: number }) => {
-    const value = text(name);
-    if (value === undefined) return undefined;
-    const number = /^\d{1,16}$/.test(value) ? Number(value) : NaN;
-    if (!(number >= range.min && number <= range.max)) {
-      throw wrong(name, value, `a whole number from ${range.min} to ${range.max}`);
-    }
-    return number;
-  };
-  const list = (name: string) =>
-    (text(name) ?? "").split(",").map((one) => one.trim()).filter((one) => one !== "");
-  return {
-    text,
-    integer,
-    bytes: (name: string) => integer(name, { min: 1, max: 2 ** 50 }),
-    milliseconds: (name: string) => integer(name, { min: 1, max: 3_600_000 }),
-    secret: (name: string) => {
-      const value = text(name);
-      return value === undefined ? undefined : new Secret(value);
-    },
-    headerSecret: (name: string) => {
-      const value = text(name);
-      if (value === undefined) return undefined;
-      if (!/^[\x21-\x7e]+$/.test(value)) {
-        throw wrong(name, "****", "a key of printable ASCII characters without spaces");
-      }
-      return new Secret(value);
-    },
-    flag: (name: string) => {
-      const value = text(name)?.toLowerCase();
-      if (value === undefined) return undefined;
-      if (value === "true" || value === "1") return true;
-      if (value === "false" || value === "0") return false;
-      throw wrong(name, value, "true or false");
-    },
-    oneOf: <T extends string>(name: string, values: readonly T[]) => {
-      const value = text(name);
-      if (value === undefined) return undefined;
-      const found = values.find((one) => one === value);
-      if (found === undefined) throw wrong(name, value, values.join(" or "));
-      return found;
-    },
-    url: (name: string, protocols: readonly string[]) => {
-      const value = text(name);
-      if (value === undefined) return undefined;
-      const url = URL.canParse(value) ? new URL(value) : undefined;
-      if (!url || !protocols.includes(url.protocol) || url.username || url.password) {
-        const shown = value.includes("@") ? "****" : value;
-        throw wrong(name, shown, "an address such as https://api.example.com, without credentials");
-      }
-      return value.replace(/\/+$/, "");
-    },
-    origins: (name: string) =>
-      list(name).map((one) => {
-        if (!URL.canParse(one) || new URL(one).origin !== one) {
-          throw wrong(name, one, "origins such as https://app.example.com, separated by commas");
-        }
-        return one;
-      }),
-    hosts: (name: string) =>
-      list(name).map((one) => {
-        if (!/^[\w.:[\]-]+$/.test(one)) {
-          throw wrong(name, one, "host names such as files.internal, separated by commas");
-        }
-        return one;
-      }),
-    usd: (name: string) => {
-      const value = text(name);
-      if (value === undefined) return undefined;
-      const match = /^(\d{1,9})(?:\.(\d{1,9}))?$/.exec(value);
-      if (!match) throw wrong(name, value, "an amount in US dollars such as 10 or 2.50");
-      return BigInt(match[1]!) * 1_000_000_000n + BigInt((match[2] ?? "").padEnd(9, "0"));
-    },
-    databaseUrl: (name: string) => {
-      const value = text(name);
-      if (value === undefined) return undefined;
-      if (!URL.canParse(value) || !/^postgres(ql)?:$/.test(new URL(value).protocol)) {
-        throw wrong(name, "****", "an address such as postgres://user:password@host:5432/database");
-      }
-      return new Secret(value);
-    },
-    masterKey: (name: string) => {
-      const value = text(name);
-      if (value === undefined) return undefined;
-      if (!/^[A-Za-z0-9+/]{43}=$/.test(value)) {
-        throw wrong(name, "****", "32 bytes in base64 (44 characters)");
-      }
-      return new Secret(value);
-    },
-    file: (name: string) => {
-      const path = text(name);
-      if (path === undefined) return undefined;
-      try {
-        if (Deno.statSync(path).isFile) return path;
-      } catch {
-        // Falls through to the same sentence: it can't be read as a file.
-      }
-      throw wrong(name, path, "a file that can be read");
-    },
   };
 }

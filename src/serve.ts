@@ -1,9 +1,11 @@
 import { createApp } from "./app.ts";
+import type { LogLines } from "./base/log.ts";
 import { adminPartsOf } from "./admin/parts.ts";
 import { serveControl } from "./admin/control.ts";
 import { type Config, ConfigError, isLoopback } from "./config.ts";
 import { httpsAddress } from "./http/middleware/https.ts";
 import { securityHeaders } from "./http/respond.ts";
+import { messageOf } from "./domain/fault.ts";
 import { createServices, type Services } from "./services.ts";
 import { firstStart } from "./first_start.ts";
 import { claimDataDir } from "./store/data_dir.ts";
@@ -30,27 +32,32 @@ const drainMs = 30_000;
 export async function startServer(
   config: Config,
   print: (line: string) => void,
+  logLines?: LogLines,
 ): Promise<Server> {
   const claim = await claimDataDir(config.dataDir);
-  let listeners: Listeners | undefined;
+  // What a start that fails has to take back, last first.
+  const undo: (() => Promise<void>)[] = [() => claim.release()];
   try {
     // The port is taken first: a key printed by a start that then fails would be lost.
-    listeners = listen(config);
+    const listeners = listen(config);
+    undo.push(() => listeners.abort());
     await claim.describe({ address: listeners.address });
     const database = await openDatabase(config.databaseUrl, config.dataDir);
-    const services = createServices(config, database, version);
+    undo.push(() => database.close());
+    const services = createServices(config, database, version, logLines);
+    undo.splice(-1, 1, () => services.close());
     const control = await serveControl(config.dataDir, adminPartsOf(services));
+    undo.push(() => control.close());
     const first = await firstStart(services);
     const app = createApp(services);
     listeners.open((request, remoteAddr) => app.fetch(request, { remoteAddr }));
     for (const line of greeting(services, listeners.address, first)) print(line);
     return {
       address: listeners.address,
-      stop: () => stop(listeners!, services, [control, claim]),
+      stop: () => stop(listeners, services, [control, claim]),
     };
   } catch (thrown) {
-    await listeners?.abort();
-    await claim.release();
+    for (const act of undo.reverse()) await act();
     throw thrown;
   }
 }
@@ -79,16 +86,17 @@ interface Listeners {
 function listen(config: Config): Listeners {
   const opened = Promise.withResolvers<Handle>();
   const aborter = new AbortController();
-  const main = serveOn("PORT", config.port, () =>
+  const tls = tlsOptions(config);
+  const main = serveOn(config, "PORT", config.port, () =>
     Deno.serve(
-      { ...listenOptions(config, config.port), ...tlsOptions(config), signal: aborter.signal },
+      { ...listenOptions(config, config.port), ...tls, signal: aborter.signal },
       async (request, info) => (await opened.promise)(request, info.remoteAddr),
     ));
   const port = (main.addr as Deno.NetAddr).port;
   const plainPort = config.tls?.httpPort;
   const plain = plainPort === undefined
     ? undefined
-    : serveOn("HTTP_PORT", plainPort, () =>
+    : serveOn(config, "HTTP_PORT", plainPort, () =>
       Deno.serve(
         { ...listenOptions(config, plainPort), signal: aborter.signal },
         (request) => upgrade(request, config.baseUrl, port),
@@ -116,32 +124,54 @@ function listenOptions(config: Config, port: number) {
 function tlsOptions(config: Config): { cert: string; key: string } | Record<never, never> {
   if (!config.tls) return {};
   return {
-    cert: Deno.readTextFileSync(config.tls.certFile),
-    key: Deno.readTextFileSync(config.tls.keyFile),
+    cert: readPem("TLS_CERT_FILE", config.tls.certFile),
+    key: readPem("TLS_KEY_FILE", config.tls.keyFile),
   };
 }
 
-function serveOn<T>(variable: string, port: number, serve: () => T): T {
+function readPem(variable: string, path: string): string {
+  const expected = "expected a file in PEM that this user can read";
+  try {
+    const text = Deno.readTextFileSync(path);
+    if (text.includes("-----BEGIN ")) return text;
+  } catch (thrown) {
+    throw new ConfigError(`${variable}=${path} is not valid (${messageOf(thrown)}): ${expected}.`);
+  }
+  throw new ConfigError(`${variable}=${path} is not valid: ${expected}.`);
+}
+
+function serveOn<T>(config: Config, variable: string, port: number, serve: () => T): T {
   try {
     return serve();
   } catch (thrown) {
-    if (thrown instanceof Deno.errors.AddrInUse) {
-      throw new ConfigError(
-        `${variable}=${port} is taken by another process: stop it, or set ${variable} to another port.`,
-      );
-    }
-    if (thrown instanceof Deno.errors.PermissionDenied) {
-      throw new ConfigError(
-        `${variable}=${port} may not be opened by this user: use a port above 1023.`,
-      );
-    }
-    if (thrown instanceof Deno.errors.AddrNotAvailable) {
-      throw new ConfigError(
-        `HOST is no address of this machine: use 127.0.0.1, 0.0.0.0 or one of its own.`,
-      );
-    }
-    throw thrown;
+    throw new ConfigError(listenFailure(config, `${variable}=${port}`, variable, thrown));
   }
+}
+
+/** What the operator can do about a listener that can't be opened. */
+function listenFailure(
+  config: Config,
+  setting: string,
+  variable: string,
+  thrown: unknown,
+): string {
+  if (thrown instanceof Deno.errors.AddrInUse) {
+    return `${setting} is taken by another process: stop it, or set ${variable} to another port.`;
+  }
+  if (thrown instanceof Deno.errors.PermissionDenied) {
+    return `${setting} may not be opened by this user: use a port above 1023.`;
+  }
+  const wrongHost = thrown instanceof Deno.errors.AddrNotAvailable || thrown instanceof URIError ||
+    messageOf(thrown).includes("lookup");
+  if (config.tls && !wrongHost) {
+    const { certFile, keyFile } = config.tls;
+    return `TLS_CERT_FILE=${certFile} and TLS_KEY_FILE=${keyFile} are not valid (${
+      messageOf(thrown)
+    }): expected a certificate and its private key in PEM.`;
+  }
+  return `HOST=${config.host} is not valid (${
+    messageOf(thrown)
+  }): expected an address of this machine, such as 127.0.0.1 or 0.0.0.0.`;
 }
 
 /** The plain listener beside HTTPS answers nothing but the way to it. */

@@ -1,11 +1,20 @@
 import { type Clock, systemClock } from "./base/clock.ts";
 import { createUuidv7 } from "./base/ids.ts";
-import { createLog, type Log, stdoutLines } from "./base/log.ts";
-import type { Config } from "./config.ts";
+import { createLog, type Log, type LogLines, stdoutLines } from "./base/log.ts";
+import { type Config, ConfigError } from "./config.ts";
 import { chat } from "./dialects/chat/mod.ts";
+import { generate } from "./dialects/generate/mod.ts";
+import { messages } from "./dialects/messages/mod.ts";
+import { responses } from "./dialects/responses/mod.ts";
 import type { AccountStore } from "./domain/account.ts";
 import type { ApiKeyStore } from "./domain/api_key.ts";
 import type { InteractionStore } from "./domain/interaction.ts";
+import { type CountRequest, countTokens } from "./gateway/count_tokens.ts";
+import type { Reply } from "./gateway/reply.ts";
+import { createPublicFetch } from "./vendors/public_fetch.ts";
+import { createKeptMemory, type KeptMemory } from "./gateway/kept_memory.ts";
+import type { FullDialect } from "./gateway/translation.ts";
+import type { DialectName } from "../contracts/vendors.ts";
 import { createKeyRing, type KeyRing } from "./domain/key_ring.ts";
 import { createMetrics, type Metrics } from "./gateway/metrics.ts";
 import { createRecorder, type Recorder } from "./gateway/recorder.ts";
@@ -13,6 +22,7 @@ import { createRelay, type Relay } from "./gateway/relay.ts";
 import { every } from "./jobs/every.ts";
 import { createAccounts } from "./store/accounts.ts";
 import { createApiKeys } from "./store/api_keys.ts";
+import { createKept } from "./store/kept.ts";
 import type { Database } from "./store/database.ts";
 import { createInteractions } from "./store/interactions.ts";
 import { type Catalogue, createCatalogue } from "./vendors/catalogue.ts";
@@ -21,7 +31,6 @@ import { parsePricesFile } from "./vendors/prices_file.ts";
 import { createRegistry, type Registry } from "./vendors/registry.ts";
 import { createUpstream, type Upstream } from "./vendors/upstream.ts";
 import { parseVendorsFile } from "./vendors/vendors_file.ts";
-import { ConfigError } from "./config.ts";
 import { messageOf } from "./domain/fault.ts";
 
 /** Everything that is built once and passed on; a function takes the fields it uses. */
@@ -43,7 +52,9 @@ export interface Services {
   catalogue: Catalogue;
   recorder: Recorder;
   relay: Relay;
-  dialects: { chat: typeof chat };
+  kept: KeptMemory;
+  countTokens: (request: CountRequest) => Promise<Reply>;
+  dialects: Readonly<Record<DialectName, FullDialect>>;
   /** Resolves when calls can be taken. */
   ready: () => Promise<void>;
   /** Ends the background jobs, writes what waits and closes the store. */
@@ -60,71 +71,49 @@ export function createServices(
   config: Config,
   database: Database,
   version: string,
+  lines: LogLines = stdoutLines(),
 ): Services {
   const clock = systemClock;
-  const lines = stdoutLines();
   const log = createLog(lines.write, clock.now);
   const newId = createUuidv7(clock);
-  const registry = registryOf(config);
-  const prices = createPricesOf(config, registry);
-  const upstream = createUpstream({
-    clock,
-    timeouts: {
-      connectMs: config.connectTimeoutMs,
-      firstByteMs: config.firstByteTimeoutMs,
-      idleMs: config.idleTimeoutMs,
-    },
-    maxAnswerBytes,
-  });
-  const catalogue = createCatalogue({ clock, upstream, prices });
+  const vendors = vendorParts(config, clock);
   const apiKeys = createApiKeys(database);
   const interactions = createInteractions(database);
   const keyRing = createKeyRing({ store: apiKeys, clock });
   const recorder = createRecorder({ store: interactions, log, pause });
-  const metrics = createMetrics({
-    gateway_records_waiting: {
-      help: "Records of ended calls that the store has not taken yet",
-      read: () => recorder.waiting,
-    },
-    gateway_resident_bytes: {
-      help: "Resident memory of the process",
-      read: () => Deno.memoryUsage().rss,
-    },
-  });
+  const kept = createKeptMemory({ store: createKept(database), clock });
+  const dialects = { chat, responses, messages, generate };
+  const publicFetch = createPublicFetch({ clock, allowHosts: config.fetchAllowHosts });
+  const laneParts = { clock, kept, dialects, publicFetch, ...vendors };
   const relay = createRelay({
-    clock,
+    ...laneParts,
     newTransactionId: newId,
-    prices,
     recorder,
     payloadMaxBytes: config.payloadMaxBytes,
-    registry,
-    catalogue,
-    upstream,
     log,
   });
   // The embedded database belongs to this process alone: who changes a key evicts it here.
   const stopWatching = database.kind === "postgres"
-    ? every(keyWatchMs, keyRing.refresh, log, "watch keys")
+    ? every(keyWatchMs, () => keyRing.refresh(), log, "watch keys")
     : () => {};
   return {
     config,
     version,
     clock,
     log,
-    metrics,
+    metrics: metricsOf(recorder),
     newId,
     database,
     accounts: createAccounts(database),
     apiKeys,
     interactions,
     keyRing,
-    registry,
-    prices,
-    upstream,
-    catalogue,
+    ...vendors,
     recorder,
+    kept,
     relay,
-    dialects: { chat },
+    countTokens: (request) => countTokens(laneParts, request),
+    dialects,
     ready: async () => {
       recorder.admit();
       await database.ping();
@@ -137,14 +126,43 @@ export function createServices(
           reason: messageOf(thrown),
         })
       );
-      upstream.close();
+      vendors.upstream.close();
       await database.close();
       lines.flush();
     },
   };
 }
 
-function createPricesOf(config: Config, registry: Registry): Prices {
+/** What the vendors' floor is made of. */
+function vendorParts(config: Config, clock: Clock) {
+  const registry = registryOf(config);
+  const prices = pricesOf(config, registry);
+  const upstream = createUpstream({
+    clock,
+    timeouts: {
+      connectMs: config.connectTimeoutMs,
+      firstByteMs: config.firstByteTimeoutMs,
+      idleMs: config.idleTimeoutMs,
+    },
+    maxAnswerBytes,
+  });
+  return { registry, prices, upstream, catalogue: createCatalogue({ clock, upstream, prices }) };
+}
+
+function metricsOf(recorder: Recorder): Metrics {
+  return createMetrics({
+    gateway_records_waiting: {
+      help: "Records of ended calls that the store has not taken yet",
+      read: () => recorder.waiting,
+    },
+    gateway_resident_bytes: {
+      help: "Resident memory of the process",
+      read: () => Deno.memoryUsage().rss,
+    },
+  });
+}
+
+function pricesOf(config: Config, registry: Registry): Prices {
   const path = config.pricesFile;
   try {
     const overrides = path === undefined ? [] : parsePricesFile(Deno.readTextFileSync(path));

@@ -98,7 +98,7 @@ export function usage(): string {
 function parse(argv: readonly string[]) {
   const words = argv.filter((word) => word !== "--json");
   const name = words.slice(0, 2).join(" ");
-  const command = commands[name];
+  const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (!command) throw new UsageError(`'${name}' is no command.\n${usage()}`);
   let parsed;
   try {
@@ -170,7 +170,13 @@ async function listKeys(parts: AdminParts, values: Values): Promise<CommandResul
   return done(
     keys.map(keyJson),
     keys.map((key) =>
-      [key.id, key.prefix + "…", key.name, `account ${key.accountId}`, keyState(key)].join("  ")
+      [
+        key.id,
+        key.prefix + "…",
+        key.name,
+        `account ${key.accountId}`,
+        keyState(key, parts.clock.now()),
+      ].join("  ")
     ),
   );
 }
@@ -245,8 +251,10 @@ function keyJson(key: ApiKey) {
   };
 }
 
-function keyState(key: ApiKey): string {
-  return key.revokedAt ? `revoked ${key.revokedAt.toISOString()}` : "usable";
+function keyState(key: ApiKey, now: Date): string {
+  if (key.revokedAt) return `revoked ${key.revokedAt.toISOString()}`;
+  const expired = key.expiresAt !== null && key.expiresAt <= now;
+  return expired ? `expired ${key.expiresAt!.toISOString()}` : "usable";
 }
 
 function done(json: unknown, lines: readonly string[]): CommandResult {
@@ -290,7 +298,8 @@ function time(values: Values, name: string, now: Date): Date | null {
   const value = optional(values, name);
   if (value === undefined) return null;
   const at = new Date(value);
-  if (!/^\d{4}-\d\d-\d\dT/.test(value) || Number.isNaN(at.getTime())) {
+  // Without its zone a time would mean another moment on another machine.
+  if (!/^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:\d\d)$/.test(value) || Number.isNaN(at.getTime())) {
     throw new UsageError(`--${name} ${value}: expected a time such as 2027-01-31T00:00:00Z`);
   }
   if (at <= now) throw new UsageError(`--${name} ${value}: expected a time to come`);

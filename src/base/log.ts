@@ -15,8 +15,15 @@ export function createLog(write: (line: string) => void, now: () => Date): Log {
   return { info: at("info"), warn: at("warn"), error: at("error") };
 }
 
+/** Where the lines go. */
+export interface LogLines {
+  write(line: string): void;
+  /** Writes what waits. */
+  flush(): void;
+}
+
 /** Writes to standard output, several lines at a time: a busy service must not wait for a pipe. */
-export function stdoutLines(): { write(line: string): void; flush(): void } {
+export function stdoutLines(): LogLines {
   const encoder = new TextEncoder();
   let pending: string[] = [];
   const flush = () => {

@@ -116,6 +116,8 @@ export interface TextPart {
   type: "text";
   text: string;
   cache?: CacheMark;
+  /** What its vendor signed this text with; optional to give back. */
+  opaque?: Opaque;
   path: string;
 }
 
@@ -194,7 +196,9 @@ export interface Tool {
   parameters?: Readonly<Record<string, unknown>>;
   strict?: boolean;
   cache?: CacheMark;
-  /** Grammar of a custom tool, as its dialect writes it. */
+  /**
+   * What a custom tool takes: `{type: "text"}`, or `{type: "grammar", grammar: {syntax, definition}}`.
+   */
   format?: unknown;
   path: string;
 }

@@ -30,6 +30,60 @@ export interface Dialect {
   encodeAnswer(answer: CanonicalAnswer): unknown;
   /** The bytes that end a stream with an error in this dialect. */
   errorFrame(fault: Fault): string;
+  /**
+   * For a dialect with a second stream form (a JSON array): rewrites the vendor's server-sent
+   * events into it, for callers of the pass-through lane who asked for that form.
+   */
+  reframe?(): StreamReframer;
+  /** For a dialect with an endpoint that counts a request's tokens. */
+  readonly counting?: Counting;
+  /** For a dialect whose callers may continue a kept answer. */
+  readonly conversation?: Conversation;
+}
+
+/** The endpoint of a dialect that counts tokens: towards the vendor, and for the caller. */
+export interface Counting {
+  /** Path of the count, appended to the vendor's base address. */
+  path(model: string): string;
+  /** Body that asks the vendor to count a request, given the request as JSON value. */
+  requestBody(request: Readonly<Record<string, unknown>>, model: string): unknown;
+  /** The count in the vendor's answer. */
+  read(answer: unknown): number | undefined;
+  /** The request whose tokens a caller's body asks for. */
+  counted(body: unknown): Readonly<Record<string, unknown>>;
+  /** The answer for the caller. */
+  write(tokens: number): unknown;
+}
+
+/** How a dialect's callers continue an answer by its id; the gateway keeps what it takes. */
+export interface Conversation {
+  /** Id of the answer that a request continues. */
+  previousId(body: unknown): string | undefined;
+  /** Whether the caller lets the answer be kept. */
+  wantsKept(body: unknown): boolean;
+  /** What the request adds to the conversation; JSON values. */
+  inputItems(body: unknown): readonly unknown[];
+  /** Id under which the caller knows an answer, given the answer as JSON value. */
+  answerId(answer: unknown): string | undefined;
+  /** The request with the kept conversation in front, as value and in its own text. */
+  continueFrom(
+    kept: {
+      body: unknown;
+      bodyText: string;
+      /** Of the whole conversation up to the kept answer. */
+      inputItems: readonly unknown[];
+      answer: unknown;
+    },
+  ): { body: unknown; bodyText: string };
+}
+
+/** Writes events of a stream in the dialect's other form; gives text to send, which may be empty. */
+export interface StreamReframer {
+  event(event: SseEvent): string;
+  /** After the last event of an answer that ended well. */
+  end(): string;
+  /** Ends the stream with an error. */
+  fail(fault: Fault): string;
 }
 
 /** What a vendor does differently within a dialect; a field of its row. */

@@ -93,7 +93,8 @@ export class Fold {
   }
 
   #append(block: number, text: string): void {
-    const kept = text.length <= this.#room ? text : text.slice(0, this.#room);
+    if (this.#truncated) return;
+    const kept = text.length <= this.#room ? text : cut(text, this.#room);
     if (kept.length < text.length) this.#truncated = true;
     this.#room -= kept.length;
     this.#parts.get(block)?.pieces.push(kept);
@@ -105,6 +106,11 @@ export class Fold {
     target.logprobs ??= [];
     target.logprobs.push(...logprobs);
   }
+}
+
+/** The first units of a text; half a character at the end, which no store takes, is left out. */
+function cut(text: string, units: number): string {
+  return text.slice(0, units).replace(/[\ud800-\udbff]$/, "");
 }
 
 /** Folds a finished list of events without a cap. */

@@ -11,7 +11,11 @@ export function mediaSource(
   mimeHint?: string,
 ): Exclude<MediaPart["source"], { type: "vendor-file" }> | undefined {
   if (!address.startsWith("data:")) {
-    return { type: "url", url: address, mimeType: mimeHint === undefined ? undefined : plainMime(mimeHint) };
+    return {
+      type: "url",
+      url: address,
+      mimeType: mimeHint === undefined ? undefined : plainMime(mimeHint),
+    };
   }
   const comma = address.indexOf(",");
   if (comma < 0) return undefined;

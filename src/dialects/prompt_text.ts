@@ -22,7 +22,8 @@ export function promptText(body: unknown): string {
 
 /** Addresses and base64 data are billed as media, not as words. */
 function isMedia(value: string): boolean {
-  return /^(data:|https?:\/\/)/.test(value) ||
+  // With words behind it, an address is where a prompt begins.
+  return /^(data:|https?:\/\/)\S*$/.test(value) ||
     (value.length > 1000 && !/\s/.test(value.slice(0, 1000)) &&
       /^[A-Za-z0-9+/_=-]+$/.test(value.slice(0, 1000)));
 }

@@ -1,7 +1,7 @@
 import type { Fault } from "../domain/fault.ts";
 import type { CanonicalAnswer, CanonicalEvent } from "./canonical.ts";
 import type { DialectQuirks } from "./dialect.ts";
-import type { CanonicalRequest, Loss } from "./canonical_request.ts";
+import type { CanonicalRequest, Loss, MediaPart } from "./canonical_request.ts";
 
 /**
  * The translating half of a dialect: requests into and out of the canonical form, and canonical
@@ -9,6 +9,8 @@ import type { CanonicalRequest, Loss } from "./canonical_request.ts";
  * no clock, no random; what must be minted is handed in.
  */
 export interface Translator {
+  /** Whether this media by address can't be sent: it has to be fetched and put in first. */
+  readonly needsInline?: (part: MediaPart, url: string) => boolean;
   /**
    * Reads a caller's request; `body` has passed the contract, prompt tags are cut already.
    * Throws `Fault` (invalid_value, missing_required_field…) naming the field by its path.
@@ -72,10 +74,16 @@ export interface AnswerContext {
   showUsage: boolean;
   /** Prompt tokens counted beforehand, for dialects that state them at the start. */
   inputTokens: number;
+  /** Unix time in seconds by now, for dialects that state when an answer ended. */
+  now?: () => number;
+  /** Stream as one JSON array in place of server-sent events, where the dialect has both forms. */
+  jsonArray?: boolean;
 }
 
 /** Writes one streamed answer in a dialect; gives text to send, which may be empty. */
 export interface StreamEncoder {
+  /** Of the whole stream; `text/event-stream` when absent. */
+  readonly contentType?: string;
   encode(event: CanonicalEvent): string;
   /** After the last event of an answer that ended well. */
   end(): string;

@@ -34,7 +34,8 @@ export function readVendorError(body: unknown, httpStatus: number | undefined): 
 
 /** Whether a parsed answer or stream event carries an error in place of content. */
 export function carriesError(json: JsonRecord): boolean {
-  return Boolean(json.error) && (isRecord(json.error) || typeof json.error === "string");
+  // `{"object":"error", …}` is how open-model servers say it.
+  return isRecord(json.error) || words(json.error) !== undefined || json.object === "error";
 }
 
 function claimedStatus(code: unknown): number | undefined {

@@ -1,3 +1,4 @@
+import type { Kept } from "./kept.ts";
 import type { ErrorCode } from "../../contracts/errors.ts";
 
 /** Whose vendor key a call used (spec.md, Authentication modes). */
@@ -59,6 +60,8 @@ export interface Interaction {
   requestText: string | null;
   responseText: string | null;
   payloadTruncated: boolean;
+  /** What the call leaves for the turns that follow; written with the row, never read with it. */
+  kept?: Kept;
 }
 
 /** Which rows a read wants. Times are half-open: `start` ≤ createdAt < `end`. */

@@ -13,94 +13,96 @@ export interface KeyRing {
   refresh(): Promise<void>;
 }
 
-/** Keys remembered at most; the ones not used for longest go first. */
+/** Keys remembered at most; the one learned first goes first. */
 const maxKnown = 50_000;
 /** A made-up key asks the database once in this time. */
 const unknownMs = 5_000;
 const maxUnknown = 10_000;
 
 export function createKeyRing(parts: { store: ApiKeyStore; clock: Clock }): KeyRing {
-  const known = new Map<string, Principal>();
-  const hashById = new Map<string, string>();
-  const unknown = new Map<string, number>();
-  const pending = new Map<string, Promise<Principal | undefined>>();
-  const seenChanges = new Map<string, number>();
-  let since: Date | null = null;
+  return new CachedKeyRing(parts.store, parts.clock);
+}
+
+class CachedKeyRing implements KeyRing {
+  readonly #known = new Map<string, Principal>();
+  readonly #hashById = new Map<string, string>();
+  readonly #unknown = new Map<string, number>();
+  readonly #pending = new Map<string, Promise<Principal | undefined>>();
+  readonly #seenChanges = new Map<string, number>();
+  #since: Date | null = null;
   /** Counts evictions: a look-up that one overtook may have read the old row. */
-  let epoch = 0;
+  #epoch = 0;
 
-  function remember(hash: string, principal: Principal): void {
-    known.delete(hash);
-    known.set(hash, principal);
-    hashById.set(principal.key.id, hash);
-    if (known.size <= maxKnown) return;
-    const [oldest, gone] = known.entries().next().value!;
-    known.delete(oldest);
-    hashById.delete(gone.key.id);
+  constructor(readonly store: ApiKeyStore, readonly clock: Clock) {}
+
+  async verify(value: string): Promise<Principal> {
+    if (!looksLikeKey(value)) throw new Fault("invalid_api_key");
+    const principal = await this.#find(hashKey(value));
+    if (!principal || !usable(principal, this.clock.now())) throw new Fault("invalid_api_key");
+    return principal;
   }
 
-  async function lookUp(hash: string): Promise<Principal | undefined> {
-    for (;;) {
-      const before = epoch;
-      const principal = await parts.store.findByHash(hash);
-      if (before !== epoch) continue;
-      if (principal) {
-        unknown.delete(hash);
-        remember(hash, principal);
-      } else {
-        if (unknown.size >= maxUnknown) unknown.delete(unknown.keys().next().value!);
-        unknown.set(hash, parts.clock.monotonicMs());
-      }
-      return principal;
+  evict(ids: readonly string[]): void {
+    if (ids.length === 0) return;
+    this.#epoch++;
+    for (const id of ids) {
+      const hash = this.#hashById.get(id);
+      if (hash !== undefined) this.#known.delete(hash);
+      this.#hashById.delete(id);
     }
   }
 
-  function find(hash: string): Principal | undefined | Promise<Principal | undefined> {
-    const principal = known.get(hash);
+  async refresh(): Promise<void> {
+    const { now, changes } = await this.store.changedSince(this.#since);
+    // Rows become visible when their transaction commits, a little after the time they carry:
+    // each look goes back a minute, and a change already seen evicts nobody twice.
+    const fresh = changes.filter(({ id, changedAt }) =>
+      this.#seenChanges.get(id) !== changedAt.getTime()
+    );
+    this.evict(fresh.map(({ id }) => id));
+    this.#seenChanges.clear();
+    for (const { id, changedAt } of changes) this.#seenChanges.set(id, changedAt.getTime());
+    this.#since = new Date(now.getTime() - 60_000);
+  }
+
+  #find(hash: string): Principal | undefined | Promise<Principal | undefined> {
+    const principal = this.#known.get(hash);
     if (principal) return principal;
-    const missedMs = unknown.get(hash);
-    if (missedMs !== undefined && parts.clock.monotonicMs() - missedMs < unknownMs) {
-      return undefined;
-    }
-    let one = pending.get(hash);
+    const missedMs = this.#unknown.get(hash);
+    if (missedMs !== undefined && this.clock.monotonicMs() - missedMs < unknownMs) return undefined;
+    let one = this.#pending.get(hash);
     if (!one) {
-      one = lookUp(hash).finally(() => pending.delete(hash));
-      pending.set(hash, one);
+      one = this.#lookUp(hash).finally(() => this.#pending.delete(hash));
+      this.#pending.set(hash, one);
     }
     return one;
   }
 
-  function evict(ids: readonly string[]): void {
-    if (ids.length === 0) return;
-    epoch++;
-    for (const id of ids) {
-      const hash = hashById.get(id);
-      if (hash !== undefined) known.delete(hash);
-      hashById.delete(id);
+  async #lookUp(hash: string): Promise<Principal | undefined> {
+    for (;;) {
+      const before = this.#epoch;
+      const principal = await this.store.findByHash(hash);
+      if (before !== this.#epoch) continue;
+      if (principal) this.#remember(hash, principal);
+      else this.#forget(hash);
+      return principal;
     }
   }
 
-  return {
-    async verify(value) {
-      if (!looksLikeKey(value)) throw new Fault("invalid_api_key");
-      const principal = await find(hashKey(value));
-      if (!principal || !usable(principal, parts.clock.now())) throw new Fault("invalid_api_key");
-      return principal;
-    },
-    evict,
-    async refresh() {
-      const { now, changes } = await parts.store.changedSince(since);
-      // Rows become visible when their transaction commits, a little after the time they carry:
-      // each look goes back a minute, and a change already seen evicts nobody twice.
-      const fresh = changes.filter(({ id, changedAt }) =>
-        seenChanges.get(id) !== changedAt.getTime()
-      );
-      evict(fresh.map(({ id }) => id));
-      seenChanges.clear();
-      for (const { id, changedAt } of changes) seenChanges.set(id, changedAt.getTime());
-      since = new Date(now.getTime() - 60_000);
-    },
-  };
+  #remember(hash: string, principal: Principal): void {
+    this.#unknown.delete(hash);
+    this.#known.set(hash, principal);
+    this.#hashById.set(principal.key.id, hash);
+    if (this.#known.size <= maxKnown) return;
+    const [oldest, gone] = this.#known.entries().next().value!;
+    this.#known.delete(oldest);
+    this.#hashById.delete(gone.key.id);
+  }
+
+  #forget(hash: string): void {
+    if (this.#unknown.size >= maxUnknown) this.#unknown.delete(this.#unknown.keys().next().value!);
+    this.#unknown.set(hash, this.clock.monotonicMs());
+  }
 }
 
 function usable({ key }: Principal, now: Date): boolean {

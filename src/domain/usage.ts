@@ -32,6 +32,8 @@ export interface Usage {
   vendorCostUsd?: string;
   /** The tier that the vendor says it used, such as `flex`. */
   serviceTier?: string;
+  /** Of the whole: what other models than the asked one did (advisors, fallbacks). */
+  otherModels?: readonly { model: string; usage: Usage }[];
   /** The vendor's own usage object, kept for the record. */
   raw?: unknown;
 }

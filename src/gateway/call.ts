@@ -4,11 +4,15 @@ import type { Dialect, RequestFacts } from "../dialects/dialect.ts";
 import { promptText } from "../dialects/prompt_text.ts";
 import { estimateTokens } from "../domain/estimate.ts";
 import type { Interaction, InteractionStatus, Mode } from "../domain/interaction.ts";
+import type { Kept } from "../domain/kept.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
 import type { Prices } from "../vendors/prices.ts";
 import type { Caller } from "./caller.ts";
 import { type Bill, Meter } from "./meter.ts";
 import { capPayload } from "./payload.ts";
+import type { Keeper } from "./conversation.ts";
+import type { KeptMemory } from "./kept_memory.ts";
+import type { Lane } from "./lane.ts";
 import type { Recorder } from "./recorder.ts";
 
 /** How a call ended. */
@@ -23,21 +27,25 @@ export interface Ending {
 
 /** What a call is made of, before it begins. */
 export interface CallFacts {
+  transactionId: string;
   caller: Caller;
   dialect: Dialect;
   facts: RequestFacts;
   target: ResolvedModel;
   mode: Mode;
+  lane: Lane;
   body: unknown;
   bodyText: string;
+  /** Makes what is kept of the answer for whoever continues it; undefined: nothing. */
+  kept: Keeper | undefined;
 }
 
 /** What every call uses. */
 export interface CallParts {
   clock: Clock;
-  newTransactionId: () => string;
   prices: Prices;
   recorder: Recorder;
+  kept: KeptMemory;
   payloadMaxBytes: number;
 }
 
@@ -55,7 +63,7 @@ export class Call {
   constructor(parts: CallParts, facts: CallFacts) {
     this.#parts = parts;
     this.#facts = facts;
-    this.transactionId = parts.newTransactionId();
+    this.transactionId = facts.transactionId;
     this.meter = new Meter(parts.payloadMaxBytes, () => parts.clock.monotonicMs());
     facts.caller.trace.transactionId = this.transactionId;
   }
@@ -68,6 +76,7 @@ export class Call {
     if (this.#settled) return;
     this.#settled = true;
     const interaction = this.#interaction(ending);
+    if (interaction.kept) this.#parts.kept.remember(interaction.accountId, interaction.kept);
     this.#parts.recorder.record(interaction);
     const trace = this.#facts.caller.trace;
     trace.settled = interaction;
@@ -75,7 +84,7 @@ export class Call {
   }
 
   #interaction(ending: Ending): Interaction {
-    const { caller, dialect, facts, target, mode, bodyText } = this.#facts;
+    const { caller, dialect, facts, target, mode, lane, bodyText } = this.#facts;
     const nowMs = this.#parts.clock.monotonicMs();
     const price = this.#parts.prices.find(target.vendor.label, target.model, caller.arrivedAt);
     const bill = this.meter.bill({
@@ -85,7 +94,9 @@ export class Call {
       vendorCostBelieved: target.vendor.reportsCost,
       promptTokens: () => estimateTokens(promptText(this.#facts.body)),
     });
-    const payload = this.#payload(ending, bodyText);
+    const folded = ending.responseText === undefined ? this.#folded() : undefined;
+    const responseText = ending.responseText ?? folded?.text;
+    const payload = this.#payload(bodyText, responseText, folded?.truncated === true);
     const firstTokenMs = this.meter.firstTokenMs;
     return {
       transactionId: this.transactionId,
@@ -111,22 +122,31 @@ export class Call {
       finishReason: this.meter.finishReason ?? null,
       ...tokenColumns(bill),
       priceVersion: price?.version ?? null,
-      translationLoss: [],
+      translationLoss: [...lane.losses],
       latencyMs: Math.round(nowMs - caller.arrivedMs),
       timeToFirstTokenMs: firstTokenMs === undefined
         ? null
         : Math.round(firstTokenMs - caller.arrivedMs),
       ...payload,
+      ...this.#kept(ending, folded?.truncated ? undefined : responseText),
     };
   }
 
+  /** Only an answer that ended well is continued. */
+  #kept(ending: Ending, responseText: string | undefined): { kept?: Kept } {
+    if (ending.status !== "completed") return {};
+    const reasoning = this.#facts.lane.keptReasoning(this.meter.answer());
+    const response = responseText === undefined ? undefined : this.#facts.kept?.(responseText);
+    if (reasoning.length === 0 && !response) return {};
+    return { kept: { reasoning, ...(response ? { response } : {}) } };
+  }
+
   #payload(
-    ending: Ending,
     bodyText: string,
+    response: string | undefined,
+    alreadyTruncated: boolean,
   ): Pick<Interaction, "requestText" | "responseText" | "payloadTruncated"> {
     const request = capPayload(bodyText, this.#parts.payloadMaxBytes);
-    const folded = ending.responseText === undefined ? this.#folded() : undefined;
-    const response = ending.responseText ?? folded?.text;
     const capped = response === undefined
       ? undefined
       : capPayload(response, this.#parts.payloadMaxBytes);
@@ -134,7 +154,7 @@ export class Call {
       requestText: request.text,
       responseText: capped?.text ?? null,
       payloadTruncated: request.truncated || capped?.truncated === true ||
-        folded?.truncated === true,
+        alreadyTruncated,
     };
   }
 
@@ -143,7 +163,7 @@ export class Call {
     const answer = this.meter.answer();
     if (answer.choices.length === 0) return undefined;
     return {
-      text: JSON.stringify(this.#facts.dialect.encodeAnswer(answer)),
+      text: JSON.stringify(this.#facts.lane.encodeFolded(answer)),
       truncated: answer.truncated,
     };
   }

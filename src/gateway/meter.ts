@@ -113,7 +113,9 @@ export class Meter {
     basis: BillingBasis,
     ending: { price: PriceRow | undefined; vendorCostBelieved: boolean },
   ): { nanos: bigint | null; basis: BillingBasis } {
-    const told = ending.vendorCostBelieved ? vendorCostNanos(usage) : undefined;
+    // A cost told before the end lags behind as a count does.
+    const believed = ending.vendorCostBelieved && basis === "reported";
+    const told = believed ? vendorCostNanos(usage) : undefined;
     if (told !== undefined) return { nanos: told, basis: "vendor_cost" };
     if (!ending.price) return { nanos: null, basis };
     return { nanos: costOf(usage, ending.price).nanos, basis };

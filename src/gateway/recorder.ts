@@ -25,92 +25,119 @@ const maxWaiting = 50_000;
 /** Bytes of payload (UTF-16 units) that may wait. */
 const maxWaitingChars = 512 * 1024 * 1024;
 
-export function createRecorder(
-  parts: {
-    store: InteractionStore;
-    log: Log;
-    /** Waits between attempts while the store is away; a timer in production. */
-    pause: (ms: number) => Promise<void>;
-  },
-): Recorder {
-  const queue: Interaction[] = [];
-  let waitingChars = 0;
-  let writing: Promise<void> | undefined;
-  let away = false;
-  let waiters: { resolve: () => void; reject: (fault: unknown) => void; upTo: number }[] = [];
-  let recorded = 0;
-  let written = 0;
+export function createRecorder(parts: RecorderParts): Recorder {
+  return new QueueRecorder(parts);
+}
 
-  async function write(batch: readonly Interaction[]): Promise<void> {
-    try {
-      await parts.store.insert(batch);
-    } catch (thrown) {
-      if (isAway(thrown) || batch.length === 1) throw thrown;
-      // One bad row must not take the others with it.
-      for (const one of batch) await write([one]).catch((cause) => reject(one, cause));
-    }
+interface RecorderParts {
+  store: InteractionStore;
+  log: Log;
+  /** Waits between attempts while the store is away; a timer in production. */
+  pause: (ms: number) => Promise<void>;
+}
+
+interface Waiter {
+  resolve: () => void;
+  reject: (fault: unknown) => void;
+  /** Resolved when this many records are written. */
+  upTo: number;
+}
+
+class QueueRecorder implements Recorder {
+  readonly #parts: RecorderParts;
+  readonly #queue: Interaction[] = [];
+  #waitingChars = 0;
+  #waiters: Waiter[] = [];
+  #recorded = 0;
+  #written = 0;
+  #writing = false;
+  #away = false;
+
+  constructor(parts: RecorderParts) {
+    this.#parts = parts;
   }
 
-  function reject(interaction: Interaction, cause: unknown): void {
-    if (isAway(cause)) throw cause;
-    parts.log.error("an interaction could not be stored", {
-      transaction: interaction.transactionId,
-      reason: messageOf(cause),
-    });
+  get waiting(): number {
+    return this.#queue.length;
   }
 
-  async function run(): Promise<void> {
+  record(interaction: Interaction): void {
+    this.#queue.push(interaction);
+    this.#waitingChars += weigh(interaction);
+    this.#recorded++;
+    if (this.#writing) return;
+    this.#writing = true;
+    // Records of the same turn of the event loop go in one batch.
+    queueMicrotask(() => void this.#run());
+  }
+
+  drain(): Promise<void> {
+    if (this.#recorded === this.#written) return Promise.resolve();
+    return new Promise((resolve, reject) =>
+      this.#waiters.push({ resolve, reject, upTo: this.#recorded })
+    );
+  }
+
+  admit(): void {
+    if (this.#queue.length < maxWaiting && this.#waitingChars < maxWaitingChars) return;
+    throw new Fault("overloaded", { note: "too many records wait for the store" });
+  }
+
+  /** Writes until nothing waits; an outage of the store only makes it take longer. */
+  async #run(): Promise<void> {
     let delayMs = 50;
-    while (queue.length > 0) {
-      const batch = queue.slice(0, maxBatch);
+    while (this.#queue.length > 0) {
+      const batch = this.#queue.slice(0, maxBatch);
       try {
-        await write(batch).catch((thrown) => reject(batch[0]!, thrown));
-        away = false;
-        delayMs = 50;
-        queue.splice(0, batch.length);
-        written += batch.length;
-        for (const one of batch) waitingChars -= weigh(one);
+        await this.#write(batch);
       } catch (thrown) {
-        if (!away) parts.log.warn("the store is away, records wait", { waiting: queue.length });
-        away = true;
-        release((waiter) => waiter.reject(thrown), () => true);
-        await parts.pause(delayMs);
+        this.#noteAway(thrown);
+        await this.#parts.pause(delayMs);
         delayMs = Math.min(delayMs * 2, 2000);
         continue;
       }
-      release((waiter) => waiter.resolve(), (waiter) => waiter.upTo <= written);
+      this.#away = false;
+      delayMs = 50;
+      this.#queue.splice(0, batch.length);
+      this.#written += batch.length;
+      for (const one of batch) this.#waitingChars -= weigh(one);
+      this.#release((waiter) => waiter.upTo <= this.#written, (waiter) => waiter.resolve());
     }
-    writing = undefined;
+    this.#writing = false;
   }
 
-  function release(
-    act: (waiter: typeof waiters[number]) => void,
-    which: (waiter: typeof waiters[number]) => boolean,
-  ): void {
-    const ready = waiters.filter(which);
-    waiters = waiters.filter((waiter) => !which(waiter));
+  /** Throws only when the store is away. */
+  async #write(batch: readonly Interaction[]): Promise<void> {
+    try {
+      await this.#parts.store.insert(batch);
+    } catch (thrown) {
+      if (isAway(thrown)) throw thrown;
+      if (batch.length > 1) {
+        // One bad row must not take the others with it.
+        for (const one of batch) await this.#write([one]);
+        return;
+      }
+      this.#parts.log.error("an interaction could not be stored", {
+        transaction: batch[0]!.transactionId,
+        reason: messageOf(thrown),
+      });
+    }
+  }
+
+  /** Who waits for a read is told at once; the records stay and are tried again. */
+  #noteAway(thrown: unknown): void {
+    if (!this.#away) {
+      this.#parts.log.warn("the store is away, records wait", { waiting: this.#queue.length });
+    }
+    this.#away = true;
+    this.#release(() => true, (waiter) => waiter.reject(thrown));
+  }
+
+  #release(which: (waiter: Waiter) => boolean, act: (waiter: Waiter) => void): void {
+    const ready = this.#waiters.filter(which);
+    this.#waiters = this.#waiters.filter((waiter) => !which(waiter));
     ready.forEach(act);
   }
-
-  return {
-    record(interaction) {
-      queue.push(interaction);
-      waitingChars += weigh(interaction);
-      recorded++;
-      writing ??= Promise.resolve().then(run);
-    },
-    drain() {
-      if (recorded === written) return Promise.resolve();
-      return new Promise((resolve, reject) => waiters.push({ resolve, reject, upTo: recorded }));
-    },
-    admit() {
-      if (queue.length < maxWaiting && waitingChars < maxWaitingChars) return;
-      throw new Fault("overloaded", { note: "too many records wait for the store" });
-    },
-    get waiting() {
-      return queue.length;
-    },
-  };
 }
 
 function weigh(interaction: Interaction): number {

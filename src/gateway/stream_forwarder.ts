@@ -1,11 +1,13 @@
 import { type SseEvent, SseEventTooLargeError, SseSplitter } from "../base/sse.ts";
 import { type PushStream, pushStream } from "../base/streams.ts";
-import type { Dialect, StreamDecoder } from "../dialects/dialect.ts";
+import type { CanonicalEvent } from "../dialects/canonical.ts";
+import type { StreamDecoder } from "../dialects/dialect.ts";
 import { Fault, messageOf } from "../domain/fault.ts";
 import type { OnDisconnect } from "../domain/api_key.ts";
 import type { Mode } from "../domain/interaction.ts";
-import type { UpstreamBody } from "../vendors/upstream.ts";
+import { isAbort, type UpstreamBody } from "../vendors/upstream.ts";
 import type { Call } from "./call.ts";
+import type { StreamLane } from "./lane.ts";
 import { vendorFault } from "./vendor_fault.ts";
 
 /** An event larger than this ends the stream: images in events are a few MiB at most. */
@@ -15,14 +17,12 @@ const commentGraceMs = 5_000;
 
 export interface ForwardParts {
   call: Call;
-  dialect: Dialect;
+  lane: StreamLane;
   decoder: StreamDecoder;
   body: UpstreamBody;
   mode: Mode;
   /** The vendor's base address, which no message shows. */
   address: string;
-  /** Whether the caller asked to see usage; an event with nothing else is hidden otherwise. */
-  showUsage: boolean;
   onDisconnect: OnDisconnect;
   /** Status that the caller receives with the stream. */
   httpStatus: number;
@@ -30,9 +30,9 @@ export interface ForwardParts {
 }
 
 /**
- * The pass-through lane of a stream: the vendor's bytes go on event by event, unaltered, while a
- * decoder listens. Resolves with the caller's stream once the first event has been seen, so that
- * a failure before it is an ordinary error answer; rejects with that failure.
+ * Forwards a vendor's stream event by event through its lane, while the meter listens. Resolves
+ * with the caller's stream once the first event has been seen, so that a failure before it is an
+ * ordinary error answer; rejects with that failure.
  */
 export function forwardStream(
   parts: ForwardParts,
@@ -95,34 +95,35 @@ class StreamForwarder {
   #take(events: readonly SseEvent[]): void {
     let run: Uint8Array | undefined;
     for (const event of events) {
-      const forward = this.#see(event);
+      const bytes = this.#see(event);
       if (this.#over) break;
-      if (!forward) continue;
+      if (!bytes) continue;
       // Events that lie side by side in one chunk leave as one piece.
-      const joined = run && adjacent(run, event.bytes);
+      const joined = run && adjacent(run, bytes);
       if (joined) {
         run = joined;
       } else {
         if (run) this.#push(run);
-        run = event.bytes;
+        run = bytes;
       }
     }
     if (run && !this.#over) this.#push(run);
   }
 
-  /** Lets the decoder see an event; false when it is not for the caller. */
-  #see(event: SseEvent): boolean {
-    const { call, decoder, showUsage } = this.#parts;
+  /** Lets decoder and lane see an event; gives what the caller gets to see of it. */
+  #see(event: SseEvent): Uint8Array | undefined {
+    const { call, decoder, lane } = this.#parts;
     const decoded = decoder.decode(event);
     const failure = decoded.events.find((one) => one.type === "error");
     if (failure) {
       this.#fail(vendorFault(failure.error, this.#parts), "failed");
-      return false;
+      return undefined;
     }
-    call.meter.listen(decoded.events);
+    const forwarded = lane.forward(event, decoded);
+    call.meter.listen(forwarded.events);
     if (decoded.terminal) this.#terminated = true;
     if (event.data !== undefined) this.#answer();
-    return showUsage || !decoded.usageOnly;
+    return forwarded.bytes;
   }
 
   #answer(): void {
@@ -148,32 +149,37 @@ class StreamForwarder {
     this.#take(this.#splitter.end());
     if (this.#over) return;
     const rest = this.#parts.decoder.end();
+    if (rest.complete) return this.#complete(rest.events);
     this.#parts.call.meter.listen(rest.events);
-    if (!rest.complete) return this.#fail(new Fault("upstream_stream_truncated"), "truncated");
-    this.#complete();
+    this.#fail(new Fault("upstream_stream_truncated"), "truncated");
   }
 
   /** The connection broke, fell silent or was aborted. */
   #broken(thrown: unknown): void {
+    if (isAbort(thrown)) return this.#aborted(thrown);
     const rest = this.#parts.decoder.end();
-    this.#parts.call.meter.listen(rest.events);
     // After the end marker nothing is missing, whatever the connection does.
-    if (rest.complete && this.#terminated) return this.#complete();
+    if (rest.complete && this.#terminated) return this.#complete(rest.events);
+    this.#parts.call.meter.listen(rest.events);
     const fault = thrown instanceof Fault
       ? thrown
       : new Fault("upstream_stream_truncated", { cause: thrown });
     this.#fail(fault, fault.code === "upstream_stream_truncated" ? "truncated" : "failed");
   }
 
-  #complete(): void {
-    this.#over = true;
+  #complete(rest: readonly CanonicalEvent[]): void {
+    const last = this.#parts.lane.end(rest);
+    this.#parts.call.meter.listen(last.events);
     this.#answer();
+    this.#over = true;
     // The record is made before the last byte leaves.
     this.#parts.call.settle({
       status: this.#callerLeft ? "cancelled" : "completed",
       httpStatus: this.#parts.httpStatus,
     });
-    if (!this.#callerLeft) this.#out.close();
+    if (this.#callerLeft) return;
+    if (last.bytes) this.#out.push(last.bytes);
+    this.#out.close();
   }
 
   #fail(fault: Fault, status: "failed" | "truncated"): void {
@@ -186,8 +192,15 @@ class StreamForwarder {
       errorCode: fault.code,
     });
     if (this.#callerLeft) return;
-    this.#out.push(new TextEncoder().encode(this.#parts.dialect.errorFrame(fault)));
+    this.#out.push(this.#parts.lane.fail(fault));
     this.#out.close();
+  }
+
+  /** The vendor call was ended because the caller left, which its own stream may not know yet. */
+  #aborted(thrown: unknown): void {
+    if (this.#answered) return this.#leave();
+    this.#over = true;
+    this.#reject(thrown);
   }
 
   #leave(): void {

@@ -16,7 +16,7 @@ export function vendorFault(
   const code = codeOf(error, managed);
   const retryAfterSeconds = context.retryAfterSeconds ?? error.retryAfterSeconds;
   const text = callersFault.has(code) && error.message
-    ? maskSecrets(error.message, [context.address])
+    ? scrub(error.message, context.address)
     : undefined;
   return new Fault(code, {
     ...(text === undefined ? {} : { message: text.slice(0, 2000) }),
@@ -26,6 +26,13 @@ export function vendorFault(
       maskSecrets(error.code ?? error.type ?? "none").slice(0, 100)
     }`,
   });
+}
+
+/** The message without keys, the vendor's address and the ids of the account behind the key. */
+function scrub(message: string, address: string): string {
+  const host = URL.canParse(address) ? new URL(address).host : "";
+  return maskSecrets(message, [address, host])
+    .replace(/\b(?:org|proj)[-_][0-9A-Za-z]{6,}|\bprojects\/[\w-]+/g, "***");
 }
 
 const callersFault: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
@@ -39,11 +46,14 @@ const callersFault: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 
 function codeOf(error: VendorError, managed: boolean): ErrorCode {
   const status = error.status ?? statusByName(error);
+  // What a decoder found wrong with the vendor's answer already has a name of ours.
+  const ours = unreadable.find((code) => code === error.type || code === error.code);
+  if (ours) return ours;
   const said = `${error.code ?? ""} ${error.type ?? ""} ${error.message ?? ""}`.toLowerCase();
   if (isKeyProblem(status, said)) {
     return managed ? "upstream_authentication_failed" : "invalid_vendor_api_key";
   }
-  if (isQuotaProblem(status, said)) {
+  if (isQuotaProblem(status, said, error.retryAfterSeconds !== undefined)) {
     return managed ? "upstream_quota_exhausted" : "vendor_quota_exhausted";
   }
   switch (status) {
@@ -71,15 +81,22 @@ function codeOf(error: VendorError, managed: boolean): ErrorCode {
   }
 }
 
+const unreadable = ["upstream_invalid_tool_call", "upstream_invalid_response"] as const;
+
 /** An error without a status: go by the names that the vendors give (messages.md §6). */
 function statusByName(error: VendorError): number {
   const name = `${error.type ?? ""} ${error.code ?? ""}`.toLowerCase();
   if (name.includes("overloaded") || name.includes("unavailable")) return 503;
-  if (name.includes("rate_limit") || name.includes("resource_exhausted")) return 429;
+  if (/rate_limit|resource_exhausted|quota/.test(name)) return 429;
+  if (name.includes("billing")) return 402;
+  if (name.includes("too_large")) return 413;
   if (name.includes("timeout") || name.includes("deadline")) return 504;
   if (name.includes("authentication")) return 401;
-  if (name.includes("invalid_request") || name.includes("invalid_argument")) return 400;
+  if (name.includes("permission")) return 403;
   if (name.includes("not_found")) return 404;
+  if (/invalid_request|invalid_argument/.test(name) || badRequestCode(name) !== "invalid_request") {
+    return 400;
+  }
   return 500;
 }
 
@@ -90,8 +107,10 @@ function isKeyProblem(status: number, said: string): boolean {
     /api[ _-]?key|credential|unregistered callers|permission_denied/.test(said);
 }
 
-function isQuotaProblem(status: number, said: string): boolean {
+function isQuotaProblem(status: number, said: string, saysWhenToRetry: boolean): boolean {
   if (status === 402) return true;
+  // Where waiting helps it is a rate: Google says "quota" and "billing" of both.
+  if (status === 429 && saysWhenToRetry) return false;
   if (status === 429) return said.includes("insufficient_quota") || said.includes("billing");
   return status === 400 && said.includes("credit balance is too low");
 }

@@ -4,6 +4,7 @@ import type { Contract } from "../../contracts/contract.ts";
 import { Fault } from "../domain/fault.ts";
 import type { Caller } from "../gateway/caller.ts";
 import type { Reply } from "../gateway/reply.ts";
+import { isAbort } from "../vendors/upstream.ts";
 import { parseJson, readBody } from "./body.ts";
 import { asFault, errorReply } from "./errors.ts";
 import type { Env } from "./scene.ts";
@@ -84,7 +85,7 @@ export function bindPublic<
 
 function mount<Answer>(
   app: Hono<Env>,
-  contract: Pick<Contract, "paths" | "path" | "method" | "dialect" | "status">,
+  contract: Pick<Contract, "patterns" | "path" | "method" | "dialect" | "status">,
   parts: BindParts,
   run: (context: Context<Env>) => Promise<Output<Answer>>,
 ): void {
@@ -95,15 +96,19 @@ function mount<Answer>(
       const output = await run(context);
       return toResponse(isReply(output) ? output.reply : jsonReply(output, contract.status), scene);
     } catch (thrown) {
+      if (isAbort(thrown)) return toResponse(leftReply, scene);
       const fault = asFault(thrown);
       parts.onFault(fault, scene.requestId);
       return toResponse(errorReply(fault, contract.dialect, scene.requestId), scene);
     }
   };
-  for (const path of contract.paths) {
-    app.on(contract.method.toUpperCase(), path.replace(/\{(\w+)\}/g, ":$1"), route);
+  for (const pattern of contract.patterns) {
+    app.on(contract.method.toUpperCase(), pattern, route);
   }
 }
+
+/** For a caller who left before an answer began: nobody receives it, but log and metrics say so. */
+const leftReply = { status: 499, headers: {}, body: null };
 
 async function readInput<
   Params extends ObjectSchema | undefined,

@@ -8,13 +8,30 @@ export async function readBody(request: Request, maxBytes: number): Promise<stri
     });
   const announced = Number(request.headers.get("content-length") ?? "0");
   if (announced > maxBytes) throw tooLarge();
-  const bytes = request.headers.has("content-length")
-    ? new Uint8Array(await request.arrayBuffer())
-    : await readAtMost(request.body, maxBytes, tooLarge);
+  const bytes = await readBytes(request, maxBytes, tooLarge);
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
     throw new Fault("invalid_json", { message: "The request body is not valid UTF-8." });
+  }
+}
+
+async function readBytes(
+  request: Request,
+  maxBytes: number,
+  tooLarge: () => Fault,
+): Promise<Uint8Array> {
+  try {
+    return request.headers.has("content-length")
+      ? new Uint8Array(await request.arrayBuffer())
+      : await readAtMost(request.body, maxBytes, tooLarge);
+  } catch (thrown) {
+    if (thrown instanceof Fault) throw thrown;
+    // The caller left in the middle of its body: no failure of ours.
+    throw new Fault("invalid_request", {
+      message: "The request body ended before it was complete.",
+      cause: thrown,
+    });
   }
 }
 

@@ -29,11 +29,11 @@ type Encode = (error: PublicError, context: { fault: Fault; requestId: string })
 /** Fields that each dialect's own clients look for (translation.md §14.3). */
 const bodies: Readonly<Record<ErrorDialect, Encode>> = {
   service: (error) => ({ error }),
-  chat: (error, { fault }) => ({ error: { ...error, param: fault.param ?? null } }),
-  responses: (error, { fault }) => ({ error: { ...error, param: fault.param ?? null } }),
+  chat: (error, { fault }) => ({ error: { ...error, param: fault.param || null } }),
+  responses: (error, { fault }) => ({ error: { ...error, param: fault.param || null } }),
   messages: (error, { requestId }) => ({
     type: "error",
-    error: { ...error, type: messagesTypes[error.type] ?? error.type },
+    error: { ...error, type: messagesTypes[error.code] ?? messagesTypes[error.type] ?? error.type },
     request_id: requestId,
   }),
   generate: (error, { fault }) => ({
@@ -42,7 +42,10 @@ const bodies: Readonly<Record<ErrorDialect, Encode>> = {
 };
 
 /** The messages dialect has a closed list of types (messages.md §6). */
-const messagesTypes: Readonly<Record<string, string>> = { upstream_error: "api_error" };
+const messagesTypes: Readonly<Record<string, string>> = {
+  upstream_error: "api_error",
+  request_too_large: "request_too_large",
+};
 
 /** Canonical status names of the generate dialect (generate-content.md §7). */
 const canonicalNames: Readonly<Record<number, string>> = {

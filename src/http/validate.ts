@@ -9,21 +9,32 @@ export function validate<T extends z.ZodType>(schema: T, value: unknown): z.outp
 }
 
 function faultOf(issue: z.core.$ZodIssue): Fault {
-  const unknown = issue.code === "unrecognized_keys" ? issue.keys[0] : undefined;
+  const unknown = issue.code === "unrecognized_keys" ? issue.keys[0]?.slice(0, 100) : undefined;
   const param = z.core.toDotPath(unknown === undefined ? issue.path : [...issue.path, unknown]);
   const place = param === "" ? "The request body" : param;
   if (unknown !== undefined) {
     return new Fault("invalid_value", { param, message: `${place}: unknown field.` });
   }
-  const missing = issue.code === "invalid_type" && issue.input === undefined;
-  if (missing) {
+  if (issue.input === undefined && absenceCodes.has(issue.code)) {
+    const expected = issue.code === "invalid_type" && issue.expected !== "nonoptional"
+      ? `, expected ${aOrAn(issue.expected)}`
+      : issue.code === "invalid_value"
+      ? `, ${expectation(issue)}`
+      : "";
     return new Fault("missing_required_field", {
       param,
-      message: `${place}: required, expected ${aOrAn(issue.expected)}.`,
+      message: `${place}: required${expected}.`,
     });
   }
   return new Fault("invalid_value", { param, message: `${place}: ${expectation(issue)}.` });
 }
+
+/** What a schema says of a value that isn't there. */
+const absenceCodes: ReadonlySet<string> = new Set([
+  "invalid_type",
+  "invalid_value",
+  "invalid_union",
+]);
 
 /** What was expected, and the type of what came: never the value, which may be a prompt. */
 function expectation(issue: z.core.$ZodIssue): string {
@@ -31,14 +42,14 @@ function expectation(issue: z.core.$ZodIssue): string {
     case "invalid_type":
       return `expected ${aOrAn(issue.expected)}, received ${typeName(issue.input)}`;
     case "invalid_value":
-      return `expected ${issue.values.map((value) => `'${String(value)}'`).join(" or ")}`;
+      return `expected ${issue.values.map(quoted).join(" or ")}`;
     case "too_small":
       return `expected ${issue.inclusive === false ? "more than" : "at least"} ${issue.minimum}${
-        unit(issue.origin)
+        unit(issue.origin, issue.minimum)
       }`;
     case "too_big":
       return `expected ${issue.inclusive === false ? "less than" : "at most"} ${issue.maximum}${
-        unit(issue.origin)
+        unit(issue.origin, issue.maximum)
       }`;
     case "invalid_format":
       return formatNames[issue.format] ?? `expected the format ${issue.format}`;
@@ -55,12 +66,18 @@ const formatNames: Readonly<Record<string, string>> = {
   uuid: "expected a UUID",
 };
 
-function unit(origin: string): string {
-  if (origin === "array") return " items";
-  return origin === "string" ? " characters" : "";
+function quoted(value: unknown): string {
+  return typeof value === "string" ? `'${value}'` : String(value);
+}
+
+function unit(origin: string, size: number | bigint): string {
+  const plural = Number(size) === 1 ? "" : "s";
+  if (origin === "array") return ` item${plural}`;
+  return origin === "string" ? ` character${plural}` : "";
 }
 
 function aOrAn(type: string): string {
+  if (type === "int") return "a whole number";
   return /^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`;
 }
 

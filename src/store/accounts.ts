@@ -1,5 +1,6 @@
 import type { Account, AccountStore, Tier } from "../domain/account.ts";
 import type { Queryable, SqlRow } from "./database.ts";
+import { storable } from "./storable.ts";
 
 /** Columns of an account, in the order that `readAccount` knows. */
 export const accountColumns = "id, name, tier, requests_per_minute, burst, created_at";
@@ -18,7 +19,7 @@ export function createAccounts(database: Queryable): AccountStore {
       const byId = /^\d{1,18}$/.test(idOrName);
       const [row] = await database.query(
         `select ${accountColumns} from accounts where ${byId ? "id = $1::bigint" : "name = $1"}`,
-        [idOrName],
+        [storable(idOrName)],
       );
       return row && readAccount(row);
     },

@@ -46,10 +46,12 @@ export function createApiKeys(database: Queryable): ApiKeyStore {
       const rows = await database.query<{ now: Date; id: string | null; changed_at: Date | null }>(
         `select n.now, c.id, c.changed_at from (select clock_timestamp() as now) n
          left join (
-           select id, changed_at from api_keys where changed_at >= $1::timestamptz
-           union all
-           select k.id, a.changed_at from accounts a join api_keys k on k.account_id = a.id
-           where a.changed_at >= $1::timestamptz
+           select id, max(changed_at) as changed_at from (
+             select id, changed_at from api_keys where changed_at >= $1::timestamptz
+             union all
+             select k.id, a.changed_at from accounts a join api_keys k on k.account_id = a.id
+             where a.changed_at >= $1::timestamptz
+           ) both_kinds group by id
          ) c on true`,
         [since],
       );

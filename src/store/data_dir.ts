@@ -24,7 +24,12 @@ export async function claimDataDir(path: string): Promise<DataDirClaim> {
   }
   const ownerPath = `${path}/owner.json`;
   const write = (owner: Owner) => Deno.writeTextFile(ownerPath, JSON.stringify(owner) + "\n");
-  await write({ pid: Deno.pid });
+  try {
+    await write({ pid: Deno.pid });
+  } catch (thrown) {
+    file.close();
+    throw unusable(path, thrown);
+  }
   return {
     describe: ({ address }) => write({ pid: Deno.pid, address }),
     async release() {
@@ -39,11 +44,15 @@ async function openLock(path: string): Promise<Deno.FsFile> {
     await Deno.mkdir(path, { recursive: true, mode: 0o700 });
     return await Deno.open(`${path}/owner.lock`, { create: true, write: true, mode: 0o600 });
   } catch (thrown) {
-    const reason = thrown instanceof Error ? thrown.message.split("\n")[0]! : String(thrown);
-    throw new Error(
-      `DATA_DIR=${path} can't be used (${reason}): set DATA_DIR to a directory that this user can write.`,
-    );
+    throw unusable(path, thrown);
   }
+}
+
+function unusable(path: string, thrown: unknown): Error {
+  const reason = thrown instanceof Error ? thrown.message.split("\n")[0]! : String(thrown);
+  return new Error(
+    `DATA_DIR=${path} can't be used (${reason}): set DATA_DIR to a directory that this user can write.`,
+  );
 }
 
 async function heldBy(path: string): Promise<string> {
@@ -54,9 +63,11 @@ async function heldBy(path: string): Promise<string> {
   return `DATA_DIR=${path} is held by ${who}: stop it, or set DATA_DIR to another directory.`;
 }
 
+/** Undefined when the note is missing or only half written. */
 async function readOwner(path: string): Promise<Owner | undefined> {
   try {
-    return JSON.parse(await Deno.readTextFile(`${path}/owner.json`)) as Owner;
+    const owner = JSON.parse(await Deno.readTextFile(`${path}/owner.json`)) as Owner;
+    return Number.isInteger(owner.pid) ? owner : undefined;
   } catch {
     return undefined;
   }

@@ -1,107 +1,113 @@
-import { Fault } from "../domain/fault.ts";
+import { Fault, messageOf } from "../domain/fault.ts";
 import type { Database, Queryable, SqlRow, SqlValue } from "./database.ts";
-import type { Ask, Told } from "./embedded_protocol.ts";
+import { embeddedAway, EmbeddedThread } from "./embedded_thread.ts";
+import { type OpenTransaction, transact } from "./transaction.ts";
 
 /** The initialised image of a new database; its name says which version of PGlite made it. */
 export const embeddedImage = new URL("./image/pglite-0.5.16.tar.gz", import.meta.url);
 
-type WithoutId<T> = T extends unknown ? Omit<T, "id"> : never;
+/** After a thread that could not be opened again no other is tried for so long. */
+const holdOffMs = 1000;
+/** How long closing waits for a transaction that is open. */
+const closeMs = 2000;
 
 /**
  * Opens the embedded database in a directory that this process has claimed; a new one is made from
- * the image. Queries run in a worker thread, one after the other.
+ * the image. Queries run in a thread of their own, one after the other. A thread that dies or is of
+ * no more use (after a full disk) fails what waits with `Fault("store_unavailable")`, and the next
+ * query opens the database again. Throws an Error of one line when the directory can't be opened.
  */
 export async function openEmbedded(directory: string): Promise<Database> {
-  const worker = new Worker(new URL("./embedded_worker.ts", import.meta.url), { type: "module" });
-  const asks = new Asks(worker);
+  const threads = new Threads(directory);
   try {
-    await asks.ask({ kind: "open", directory, image: embeddedImage.href });
+    await threads.live();
   } catch (thrown) {
-    worker.terminate();
+    threads.close("it could not be opened");
     throw new Error(
       `DATA_DIR: the embedded database in ${directory} can't be opened (${
-        thrown instanceof Error ? thrown.message : thrown
+        reasonOf(thrown)
       }); restore it from a backup, or set DATA_DIR to another directory.`,
     );
   }
-  const query =
-    (tx: number | undefined) =>
-    async <Row extends SqlRow>(text: string, values?: readonly SqlValue[]): Promise<Row[]> =>
-      (await asks.ask({ kind: "query", tx, text, values })).rows as Row[];
+  const query = async <Row extends SqlRow>(text: string, values?: readonly SqlValue[]) =>
+    await runOn<Row>(await threads.live(), undefined, text, values);
   return {
     kind: "embedded",
-    query: query(undefined),
-    async transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T> {
-      const { tx } = await asks.ask({ kind: "begin" });
-      try {
-        const result = await work({ query: query(tx) });
-        await asks.ask({ kind: "commit", tx: tx! });
-        return result;
-      } catch (thrown) {
-        // After a failed commit there is nothing left to roll back.
-        await asks.ask({ kind: "rollback", tx: tx! }).catch(() => {});
-        throw thrown;
-      }
-    },
+    query,
+    transaction: async <T>(work: (tx: Queryable) => Promise<T>) =>
+      await transact(await begin(await threads.live()), work),
     async ping() {
-      await asks.ask({ kind: "query", tx: undefined, text: "select 1", values: [] });
+      await query("select 1", []);
     },
     async close() {
-      await asks.ask({ kind: "close" }).catch(() => {});
-      worker.terminate();
-      asks.fail("the embedded database is closed");
+      const thread = await threads.live().catch(() => undefined);
+      let timer: ReturnType<typeof setTimeout> | undefined;
+      const late = new Promise<void>((resolve) => timer = setTimeout(resolve, closeMs));
+      await Promise.race([thread?.ask({ kind: "close" }).catch(() => {}), late]);
+      clearTimeout(timer);
+      threads.close("it is closed");
     },
   };
 }
 
-/** Questions to the worker, joined with their answers by number. */
-class Asks {
-  readonly #worker: Worker;
-  readonly #pending = new Map<number, PromiseWithResolvers<Told & { ok: true }>>();
-  #next = 1;
-  #dead: string | undefined;
+/** The thread of the present, and one after it when it has died. */
+class Threads {
+  #live: EmbeddedThread | undefined;
+  #opening: Promise<EmbeddedThread> | undefined;
+  #holdOff: ReturnType<typeof setTimeout> | undefined;
+  #closedOf: string | undefined;
 
-  constructor(worker: Worker) {
-    this.#worker = worker;
-    worker.onmessage = ({ data }: MessageEvent<Told>) => this.#settle(data);
-    worker.onerror = (event) => {
-      event.preventDefault();
-      this.fail(event.message);
-    };
+  constructor(readonly directory: string) {}
+
+  live(): Promise<EmbeddedThread> {
+    if (this.#closedOf !== undefined) return Promise.reject(embeddedAway(this.#closedOf));
+    if (this.#live && !this.#live.isDead) return Promise.resolve(this.#live);
+    return this.#opening ??= this.#open();
   }
 
-  ask(ask: WithoutId<Ask>): Promise<Told & { ok: true }> {
-    if (this.#dead !== undefined) return Promise.reject(away(this.#dead));
-    const id = this.#next++;
-    const pending = Promise.withResolvers<Told & { ok: true }>();
-    this.#pending.set(id, pending);
-    this.#worker.postMessage({ ...ask, id });
-    return pending.promise;
+  close(reason: string): void {
+    this.#closedOf = reason;
+    this.#live?.end(reason);
+    clearTimeout(this.#holdOff);
   }
 
-  /** The worker is gone: nothing that waits will be answered. */
-  fail(reason: string): void {
-    this.#dead = reason;
-    for (const pending of this.#pending.values()) pending.reject(away(reason));
-    this.#pending.clear();
-  }
-
-  #settle(told: Told): void {
-    const pending = this.#pending.get(told.id);
-    this.#pending.delete(told.id);
-    if (told.ok) pending?.resolve(told);
-    else pending?.reject(new SqlError(told.error.message, told.error.code));
+  async #open(): Promise<EmbeddedThread> {
+    try {
+      this.#live = await EmbeddedThread.start(this.directory, embeddedImage);
+      this.#opening = undefined;
+      return this.#live;
+    } catch (thrown) {
+      if (this.#closedOf === undefined) {
+        this.#holdOff = setTimeout(() => this.#opening = undefined, holdOffMs);
+      }
+      throw thrown instanceof Fault ? thrown : embeddedAway(messageOf(thrown), thrown);
+    }
   }
 }
 
-/** An error of the database itself, with its SQLSTATE as the other driver has it. */
-class SqlError extends Error {
-  constructor(message: string, readonly code: string | undefined) {
-    super(message);
-    this.name = "SqlError";
-  }
+async function runOn<Row extends SqlRow>(
+  thread: EmbeddedThread,
+  tx: number | undefined,
+  text: string,
+  values: readonly SqlValue[] | undefined,
+): Promise<Row[]> {
+  return (await thread.ask({ kind: "query", tx, text, values })).rows as Row[];
 }
 
-function away(reason: string): Fault {
-  return new Fault("store_unavailable", { note: `embedded database: ${reason}` });
+async function begin(thread: EmbeddedThread): Promise<OpenTransaction> {
+  const { tx } = await thread.ask({ kind: "begin" });
+  if (tx === undefined) throw new Error("The embedded database began no transaction.");
+  return {
+    query: (text, values) => runOn(thread, tx, text, values),
+    async commit() {
+      await thread.ask({ kind: "commit", tx });
+    },
+    async rollback() {
+      await thread.ask({ kind: "rollback", tx }).catch(() => {});
+    },
+  };
+}
+
+function reasonOf(thrown: unknown): string {
+  return (thrown instanceof Fault && thrown.note || messageOf(thrown)).split("\n")[0]!;
 }

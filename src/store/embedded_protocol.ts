@@ -15,6 +15,12 @@ export type Ask =
   | { id: number; kind: "rollback"; tx: number }
   | { id: number; kind: "close" };
 
+/** `broken`: the database will answer nothing else any more; only opening it again helps. */
 export type Told =
   | { id: number; ok: true; rows: SqlRow[]; tx?: number }
-  | { id: number; ok: false; error: { message: string; code: string | undefined } };
+  | {
+    id: number;
+    ok: false;
+    error: { message: string; code: string | undefined };
+    broken: boolean;
+  };

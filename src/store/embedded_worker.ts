@@ -1,5 +1,8 @@
 import { PGlite } from "@electric-sql/pglite";
+import { messageOf } from "../domain/fault.ts";
+import { parseArray } from "./arrays.ts";
 import type { SqlRow } from "./database.ts";
+import { unpackImage } from "./embedded_image.ts";
 import type { Ask, Told } from "./embedded_protocol.ts";
 
 /**
@@ -60,28 +63,23 @@ function createWorker() {
     try {
       return { id: ask.id, ok: true, ...await answer(ask) };
     } catch (thrown) {
-      const code = typeof thrown === "object" && thrown !== null && "code" in thrown
-        ? String(thrown.code)
-        : undefined;
-      const message = thrown instanceof Error ? thrown.message : String(thrown);
-      return { id: ask.id, ok: false, error: { message, code } };
+      const error = { message: messageOf(thrown), code: codeOf(thrown) };
+      return { id: ask.id, ok: false, error, broken: isBroken(thrown) };
     }
   };
 }
 
 /**
- * A new directory is filled from an initialised image, which takes a tenth of `initdb`. It is
- * filled beside its place and renamed: a start that is killed leaves no half directory.
+ * A new directory is filled beside its place and renamed: a start that is killed leaves no half
+ * directory. One that holds something else is left as it is, and the rename fails.
  */
 async function openDirectory(directory: string, image: string): Promise<PGlite> {
-  if (await exists(`${directory}/PG_VERSION`)) return await PGlite.create(directory);
-  const fresh = `${directory}.new`;
-  await Deno.remove(fresh, { recursive: true }).catch(() => {});
-  await Deno.remove(directory, { recursive: true }).catch(() => {});
-  const blob = new Blob([await Deno.readFile(new URL(image))], { type: "application/gzip" });
-  const loading = await PGlite.create(fresh, { loadDataDir: blob });
-  await loading.close();
-  await Deno.rename(fresh, directory);
+  if (!await exists(`${directory}/PG_VERSION`)) {
+    const fresh = `${directory}.new`;
+    await Deno.remove(fresh, { recursive: true }).catch(() => {});
+    await unpackImage(new URL(image), fresh);
+    await Deno.rename(fresh, directory);
+  }
   return await PGlite.create(directory);
 }
 
@@ -119,8 +117,28 @@ async function run(
   return (await runner.query(text, [...values], { parsers })).rows as SqlRow[];
 }
 
-/** `int8` is a bigint whatever its size, as with the other driver. */
-const parsers = { 20: (value: string) => BigInt(value) };
+/** `int8` is a bigint whatever its size, as with the other driver; the second is its array. */
+const parsers = {
+  20: (value: string) => BigInt(value),
+  1016: (value: string) => parseArray(value, BigInt),
+};
+
+/**
+ * Where PostgreSQL would end a process and start another, as when the disk is full or fails, PGlite
+ * goes on with what is left in its memory and answers every query with one internal error or other.
+ */
+function isBroken(thrown: unknown): boolean {
+  if (thrown instanceof WebAssembly.RuntimeError) return true;
+  const code = codeOf(thrown) ?? "";
+  const isAfterEffect = code === "24000" && messageOf(thrown).includes("active portal");
+  // System errors, internal errors, disk full (PostgreSQL's manual, "Error Codes").
+  return /^(58|XX|53100)/.test(code) || isAfterEffect;
+}
+
+function codeOf(thrown: unknown): string | undefined {
+  if (typeof thrown !== "object" || thrown === null || !("code" in thrown)) return undefined;
+  return String(thrown.code);
+}
 
 function transactionOf(open: ReadonlyMap<number, OpenTransaction>, tx: number): OpenTransaction {
   const transaction = open.get(tx);

@@ -21,7 +21,10 @@ export async function readMigrations(directory: URL): Promise<Migration[]> {
     const sql = await Deno.readTextFile(new URL(entry.name, directory));
     migrations.push({ version: Number(match[1]), name: match[2]!, sql });
   }
-  return migrations.sort((a, b) => a.version - b.version);
+  migrations.sort((a, b) => a.version - b.version);
+  const twice = migrations.find(({ version }, at) => migrations[at + 1]?.version === version);
+  if (twice) throw new Error(`Two migrations have the number ${twice.version}: renumber one.`);
+  return migrations;
 }
 
 /**

@@ -1,129 +1,241 @@
 import postgres from "postgres";
 import { Fault } from "../domain/fault.ts";
-import type { Database, Queryable, SqlRow, SqlValue } from "./database.ts";
+import { formatArray, parseArray } from "./arrays.ts";
+import type { Database, SqlRow, SqlValue } from "./database.ts";
+import { asFault, codeOf, tooManyConnections } from "./postgres_faults.ts";
+import { type Connection, Pool } from "./postgres_pool.ts";
+import { type OpenTransaction, transact } from "./transaction.ts";
 
-/** Connections of one process; calls under way never hold one, so few are enough. */
+/** How long the server may take, in milliseconds. */
+export interface PostgresPatience {
+  /** To open a session. */
+  connectMs: number;
+  /** To answer; after that it is asked, on another connection, whether it is there at all. */
+  answerMs: number;
+}
+
+/**
+ * Connections of one process; calls under way never hold one, so few are enough. Servers allow 100
+ * by default, for all processes together.
+ */
 const maxConnections = 10;
-const connectTimeoutSeconds = 5;
 
 /**
  * Opens PostgreSQL at an address. Connections are made as they are needed and again after an
  * outage; the first one is made here. Throws an Error of one line, without the address's password,
- * when the server can't be reached or refuses.
+ * when the server can't be reached or refuses. Afterwards a server that is away makes queries
+ * throw `Fault("store_unavailable")` within seconds; long queries of a server that is there are
+ * left in peace.
  */
-export async function openPostgres(url: string): Promise<Database> {
-  const sql = postgres(url, {
-    max: maxConnections,
-    connect_timeout: connectTimeoutSeconds,
-    idle_timeout: 60,
-    backoff: () => 0.2,
-    onnotice: () => {},
-    types: {
-      bigint: {
-        to: 20,
-        from: [20],
-        serialize: (value: bigint | number) => String(value),
-        parse: (value: string) => BigInt(value),
-      },
-    },
-  });
-  const database = createDatabase(sql);
+export async function openPostgres(
+  url: string,
+  patience: PostgresPatience = { connectMs: 5000, answerMs: 3000 },
+): Promise<Database> {
+  const host = hostOf(url);
+  if (host === undefined) {
+    throw new Error("DATABASE_URL: expected postgres://user:password@host:port/database.");
+  }
+  const database = createDatabase(url, patience);
   try {
     await database.ping();
     return database;
   } catch (thrown) {
-    await sql.end({ timeout: 1 }).catch(() => {});
-    throw new Error(`DATABASE_URL: ${startFailure(thrown, url)}`);
+    await database.close();
+    throw new Error(`DATABASE_URL: ${startFailure(thrown, host)}`);
   }
 }
 
-type Sql = ReturnType<typeof postgres>;
-
-function createDatabase(sql: Sql): Database {
+function createDatabase(url: string, patience: PostgresPatience): Database {
+  let probing: Promise<void> | undefined;
+  const probe = async () => {
+    const connection = createConnection();
+    try {
+      await connection.ready();
+    } catch (thrown) {
+      if (codeOf(thrown) === tooManyConnections) return;
+      pool.lost(thrown);
+      throw thrown;
+    } finally {
+      connection.end(0).catch(() => {});
+      probing = undefined;
+    }
+  };
+  const createConnection = () => new Session(url, patience, () => probing ??= probe());
+  const pool = new Pool(createConnection, maxConnections);
   return {
     kind: "postgres",
-    query: (text, values) => run(sql, text, values),
-    async transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T> {
-      try {
-        return await sql.begin((tx) =>
-          work({ query: (text, values) => run(tx, text, values) })
-        ) as T;
-      } catch (thrown) {
-        throw asFault(thrown);
-      }
-    },
+    query: (text, values) => pool.use((session) => session.query(text, values)),
+    transaction: (work) => pool.use(async (session) => transact(await session.begin(), work)),
     async ping() {
-      await run(sql, "select 1");
+      await pool.use((session) => session.query("select 1"));
     },
-    async close() {
-      await sql.end({ timeout: 5 });
-    },
+    close: () => pool.close(),
   };
 }
 
-/** What both a pool and a transaction can do. */
-interface Runner {
-  unsafe: Sql["unsafe"];
-}
+/** A client of the driver that is limited to one connection, so that it is known what runs on it. */
+class Session implements Connection {
+  readonly #sql: ReturnType<typeof postgres>;
+  readonly #patience: PostgresPatience;
+  readonly #probe: () => Promise<void>;
+  #isOpen = false;
+  /** Sessions that ended: the driver makes another without a word when one is gone. */
+  #ended = 0;
+  gone = false;
 
-async function run<Row extends SqlRow>(
-  sql: Runner,
-  text: string,
-  values?: readonly SqlValue[],
-): Promise<Row[]> {
-  try {
+  constructor(url: string, patience: PostgresPatience, probe: () => Promise<void>) {
+    this.#patience = patience;
+    this.#probe = probe;
+    this.#sql = postgres(url, {
+      ...driverOptions,
+      connect_timeout: patience.connectMs / 1000,
+      onclose: () => {
+        this.#isOpen = false;
+        this.#ended++;
+      },
+    });
+  }
+
+  async ready(): Promise<void> {
+    if (this.#isOpen) return;
+    // The driver's own limit starts anew whenever something in between hangs up on it.
+    let isLate = false;
+    const timer = setTimeout(() => {
+      isLate = true;
+      void this.end(0);
+    }, this.#patience.connectMs);
+    try {
+      await this.#sql.unsafe("select 1");
+      this.#isOpen = true;
+    } catch (thrown) {
+      throw asFault(isLate ? { code: "CONNECT_TIMEOUT" } : thrown);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async query<Row extends SqlRow>(text: string, values?: readonly SqlValue[]): Promise<Row[]> {
+    const stopWatching = this.#watch();
+    try {
+      return await this.#run(text, values) as Row[];
+    } catch (thrown) {
+      throw asFault(thrown);
+    } finally {
+      stopWatching();
+    }
+  }
+
+  async begin(): Promise<OpenTransaction> {
+    // Counted before, so that a session that ends right after is noticed.
+    const endedBefore = this.#ended;
+    const isOurs = () => this.#ended === endedBefore && !this.gone;
+    const check = () => {
+      if (isOurs()) return;
+      throw new Fault("store_unavailable", { note: "PostgreSQL: the transaction's session ended" });
+    };
+    await this.query("begin");
+    return {
+      query: async (text, values) => {
+        check();
+        return await this.query(text, values);
+      },
+      commit: async () => {
+        check();
+        await this.query("commit");
+      },
+      rollback: async () => {
+        if (isOurs()) await this.query("rollback").catch(() => this.end(0));
+      },
+    };
+  }
+
+  async #run(text: string, values: readonly SqlValue[] | undefined): Promise<SqlRow[]> {
     // Without values the simple protocol takes several statements at once, as migrations need.
-    const rows = values === undefined
-      ? await sql.unsafe(text)
-      : await sql.unsafe(text, values as never[], { prepare: true });
-    return [...rows] as unknown as Row[];
-  } catch (thrown) {
-    throw asFault(thrown);
+    if (values !== undefined && values.length > 0) {
+      // Type 0 leaves the types to the server, as with the other driver; this one would take an
+      // array of bigints for a bigint.
+      const bound = values.map((value) => value === null ? null : this.#sql.typed(value, 0));
+      return [...await this.#sql.unsafe(text, bound as never[], { prepare: true })];
+    }
+    const result: SqlRow[] | SqlRow[][] = await this.#sql.unsafe(text);
+    const last = result.at(-1);
+    // Of several statements the last one's rows count.
+    return Array.isArray(last) ? [...last] : [...result as SqlRow[]];
+  }
+
+  /** Ends the session, and with it the query, when there is no answer and the server is away. */
+  #watch(): () => void {
+    let answered = false;
+    const wait = () => setTimeout(look, this.#patience.answerMs);
+    const look = async () => {
+      const alive = await this.#probe().then(() => true, () => false);
+      if (answered) return;
+      if (alive) timer = wait();
+      else await this.end(0);
+    };
+    let timer = wait();
+    return () => {
+      answered = true;
+      clearTimeout(timer);
+    };
+  }
+
+  async end(timeoutMs: number): Promise<void> {
+    this.gone = true;
+    await this.#sql.end({ timeout: timeoutMs / 1000 });
   }
 }
 
-/** Codes of a server that can't be reached or takes no more connections. */
-const awayCodes: ReadonlySet<string> = new Set([
-  "ECONNREFUSED",
-  "ECONNRESET",
-  "ETIMEDOUT",
-  "EPIPE",
-  "ENOTFOUND",
-  "EHOSTUNREACH",
-  "ENOENT",
-  "CONNECTION_CLOSED",
-  "CONNECTION_ENDED",
-  "CONNECTION_DESTROYED",
-  "CONNECT_TIMEOUT",
-  "53300",
-  "57P01",
-  "57P02",
-  "57P03",
-]);
+/** Arrays whose types are known, by the type's number in `pg_type`. */
+const arrayElements: Readonly<Record<string, (element: string) => unknown>> = {
+  1000: (element) => element === "t",
+  1007: Number,
+  1009: String,
+  1016: BigInt,
+  1185: (element) => new Date(element),
+};
 
-function asFault(thrown: unknown): unknown {
+const arrayTypes = Object.entries(arrayElements).map(([type, parse]) => [`array${type}`, {
+  to: Number(type),
+  from: [Number(type)],
+  serialize: formatArray,
+  parse: (text: string) => parseArray(text, parse),
+}]);
+
+const driverOptions = {
+  max: 1,
+  max_lifetime: null,
+  idle_timeout: 60,
+  backoff: () => 0,
+  // They are given below; asking the server would take a round trip for each connection.
+  fetch_types: false,
+  onnotice: () => {},
+  // What a server or a role has as its defaults must not change what texts and days mean.
+  connection: { application_name: "llm-gateway", TimeZone: "UTC", DateStyle: "ISO" },
+  types: {
+    bigint: { to: 20, from: [20], serialize: String, parse: (value: string) => BigInt(value) },
+    ...Object.fromEntries(arrayTypes),
+  },
+};
+
+/** Undefined for what is no address; an address in an error's text would show its password. */
+function hostOf(url: string): string | undefined {
+  return URL.canParse(url) ? new URL(url).host : undefined;
+}
+
+function startFailure(thrown: unknown, host: string): string {
   const code = codeOf(thrown);
-  if (code === undefined || !(awayCodes.has(code) || code.startsWith("08"))) return thrown;
-  return new Fault("store_unavailable", { note: `PostgreSQL: ${code}`, cause: thrown });
-}
-
-function codeOf(thrown: unknown): string | undefined {
-  if (typeof thrown !== "object" || thrown === null || !("code" in thrown)) return undefined;
-  return String(thrown.code);
-}
-
-function startFailure(thrown: unknown, url: string): string {
-  const cause = thrown instanceof Fault ? thrown.cause : thrown;
-  const host = new URL(url).host;
-  switch (codeOf(cause)) {
+  switch (code) {
     case "28P01":
     case "28000":
       return `PostgreSQL at ${host} refuses this user or password; correct them in the address.`;
     case "3D000":
       return `PostgreSQL at ${host} has no database of that name; create it or correct the address.`;
+    case tooManyConnections:
+      return `PostgreSQL at ${host} takes no more connections (${code}); close others or raise its max_connections.`;
     default:
       return `PostgreSQL at ${host} can't be reached (${
-        codeOf(cause) ?? "unknown reason"
+        code ?? "unknown reason"
       }); start it or correct the address.`;
   }
 }

@@ -4,7 +4,7 @@ import { Fault } from "../domain/fault.ts";
 import { isRecord, type JsonRecord, words } from "../dialects/json.ts";
 import type { Prices } from "./prices.ts";
 import type { Vendor } from "./registry.ts";
-import type { Upstream } from "./upstream.ts";
+import { isAbort, type Upstream } from "./upstream.ts";
 import { vendorHeaders } from "./vendor_headers.ts";
 
 /** One model as its vendor lists it. */
@@ -37,6 +37,7 @@ interface Entry {
   models: readonly ListedModel[] | undefined;
   readAtMs: number;
   probe: Probe | undefined;
+  probedAtMs: number;
   pending: Promise<Probe> | undefined;
 }
 
@@ -45,66 +46,94 @@ const probeMs = 10_000;
 /** Pages of a list that are followed at most. */
 const maxPages = 20;
 
-export function createCatalogue(
-  parts: { clock: Clock; upstream: Upstream; prices: Prices },
-): Catalogue {
-  const entries = new Map<string, Entry>();
+export function createCatalogue(parts: CatalogueParts): Catalogue {
+  return new RememberedLists(parts);
+}
 
-  function entryOf(vendor: Vendor): Entry {
-    let entry = entries.get(vendor.label);
+interface CatalogueParts {
+  clock: Clock;
+  upstream: Upstream;
+  prices: Prices;
+}
+
+class RememberedLists implements Catalogue {
+  readonly #parts: CatalogueParts;
+  readonly #entries = new Map<string, Entry>();
+
+  constructor(parts: CatalogueParts) {
+    this.#parts = parts;
+  }
+
+  async models(vendor: Vendor): Promise<readonly ListedModel[]> {
+    const entry = this.#entryOf(vendor);
+    if (this.#nowMs() - entry.readAtMs > freshMs) {
+      const probe = await this.#recent(vendor, entry);
+      // A list that was good once is better than none while its vendor is away.
+      if (probe.fault && !entry.models) throw probe.fault;
+    }
+    return entry.models ?? [];
+  }
+
+  probe(vendor: Vendor): Promise<Probe> {
+    return this.#recent(vendor, this.#entryOf(vendor));
+  }
+
+  /** A vendor that just failed isn't asked again at once. */
+  async #recent(vendor: Vendor, entry: Entry): Promise<Probe> {
+    const last = entry.probe;
+    if (last && this.#nowMs() - entry.probedAtMs < probeMs) return last;
+    // Callers that ask at the same time share one request.
+    entry.pending ??= this.#refresh(vendor, entry).finally(() => entry.pending = undefined);
+    return await entry.pending;
+  }
+
+  async #refresh(vendor: Vendor, entry: Entry): Promise<Probe> {
+    const startedMs = this.#nowMs();
+    const checkedAt = this.#parts.clock.now();
+    let fault: Fault | undefined;
+    try {
+      entry.models = await readList(this.#parts.upstream, vendor);
+      entry.readAtMs = this.#nowMs();
+      this.#learnPrices(vendor, entry.models);
+    } catch (thrown) {
+      fault = asFault(thrown);
+    }
+    // Counted from the end: a vendor that hangs is let alone as long as one that refuses.
+    entry.probedAtMs = this.#nowMs();
+    return entry.probe = { checkedAt, latencyMs: Math.round(entry.probedAtMs - startedMs), fault };
+  }
+
+  #learnPrices(vendor: Vendor, models: readonly ListedModel[]): void {
+    if (!vendor.listedPrices) return;
+    const body = { data: models.map((model) => model.raw) };
+    this.#parts.prices.learn(vendor.label, vendor.listedPrices(vendor.label, body));
+  }
+
+  #entryOf(vendor: Vendor): Entry {
+    let entry = this.#entries.get(vendor.label);
     if (!entry) {
-      entry = { models: undefined, readAtMs: -Infinity, probe: undefined, pending: undefined };
-      entries.set(vendor.label, entry);
+      entry = {
+        models: undefined,
+        readAtMs: -Infinity,
+        probe: undefined,
+        probedAtMs: -Infinity,
+        pending: undefined,
+      };
+      this.#entries.set(vendor.label, entry);
     }
     return entry;
   }
 
-  async function refresh(vendor: Vendor, entry: Entry): Promise<Probe> {
-    const startedMs = parts.clock.monotonicMs();
-    const checkedAt = parts.clock.now();
-    let fault: Fault | undefined;
-    try {
-      entry.models = await readList(parts.upstream, vendor);
-      entry.readAtMs = parts.clock.monotonicMs();
-      const body = { data: entry.models.map((model) => model.raw) };
-      if (vendor.listedPrices) {
-        parts.prices.learn(vendor.label, vendor.listedPrices(vendor.label, body));
-      }
-    } catch (thrown) {
-      fault = thrown instanceof Fault
-        ? thrown
-        : new Fault("upstream_invalid_response", { cause: thrown });
-    }
-    const latencyMs = Math.round(parts.clock.monotonicMs() - startedMs);
-    return entry.probe = { checkedAt, latencyMs, fault };
+  #nowMs(): number {
+    return this.#parts.clock.monotonicMs();
   }
+}
 
-  /** Callers that ask at the same time share one request. */
-  function shared(vendor: Vendor, entry: Entry): Promise<Probe> {
-    entry.pending ??= refresh(vendor, entry).finally(() => entry.pending = undefined);
-    return entry.pending;
-  }
-
-  /** A vendor that just failed isn't asked again at once. */
-  async function recent(vendor: Vendor, entry: Entry): Promise<Probe> {
-    const last = entry.probe;
-    const age = last ? parts.clock.now().getTime() - last.checkedAt.getTime() : Infinity;
-    return last && age < probeMs ? last : await shared(vendor, entry);
-  }
-
-  return {
-    async models(vendor) {
-      const entry = entryOf(vendor);
-      const stale = parts.clock.monotonicMs() - entry.readAtMs > freshMs;
-      if (stale) {
-        const probe = await recent(vendor, entry);
-        // A list that was good once is better than none while its vendor is away.
-        if (probe.fault && !entry.models) throw probe.fault;
-      }
-      return entry.models ?? [];
-    },
-    probe: (vendor) => recent(vendor, entryOf(vendor)),
-  };
+function asFault(thrown: unknown): Fault {
+  if (thrown instanceof Fault) return thrown;
+  // Only our own time-out aborts; all else is an answer that can't be read.
+  const code = isAbort(thrown) ? "upstream_timeout" : "upstream_invalid_response";
+  return new Fault(code, { cause: thrown });
 }
 
 async function readList(upstream: Upstream, vendor: Vendor): Promise<ListedModel[]> {
@@ -169,7 +198,9 @@ function nextPage(json: JsonRecord): string | undefined {
 
 /** Entries of any of the three list formats: `data` with `id`, or `models` with `name`. */
 function readEntries(json: JsonRecord): ListedModel[] {
-  const list = Array.isArray(json.data) ? json.data : Array.isArray(json.models) ? json.models : [];
+  const list = Array.isArray(json.data) ? json.data : json.models;
+  // An error inside a 200, or another service's page: the list that was good stays.
+  if (!Array.isArray(list)) throw new Fault("upstream_invalid_response");
   return list.filter(isRecord).flatMap((raw) => {
     const id = words(raw.id) ?? words(raw.name)?.replace(/^models\//, "");
     if (id === undefined) return [];

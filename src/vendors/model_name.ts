@@ -10,6 +10,15 @@ export interface ResolvedModel {
   id: string;
 }
 
+/** The model that a call names: on a vendor's family, or on the unified one where it is undefined. */
+export function resolveTarget(
+  registry: Registry,
+  vendor: Vendor | undefined,
+  name: string,
+): ResolvedModel {
+  return vendor ? resolveOnFamily(vendor, name) : resolveUnified(registry, name);
+}
+
 /**
  * `<provider>/<model_name>` of the unified endpoint; split at the first slash, since names of the
  * aggregator hold more (translation.md §2). An unknown provider is 404, no vendor is called.

@@ -50,6 +50,20 @@ const chatDefaults = {
   quirks: {},
 } as const;
 
+const messagesDefaults = {
+  fixedHeaders: { "anthropic-version": "2023-06-01" },
+  forwardHeaders: ["anthropic-version", "anthropic-beta"],
+  modelsFormat: "anthropic",
+} as const;
+
+/** What a vendor added by the operator needs beside `chatDefaults`, by its first dialect. */
+const dialectDefaults = {
+  chat: {},
+  responses: {},
+  messages: messagesDefaults,
+  generate: { forwardHeaders: [], modelsFormat: "google" },
+} as const;
+
 const googleRow = {
   baseUrl: "https://generativelanguage.googleapis.com/v1beta",
   dialects: ["generate"],
@@ -89,10 +103,8 @@ const rows: readonly VendorRow[] = [
     baseUrl: "https://api.anthropic.com/v1",
     dialects: ["messages"],
     auth: "x-api-key",
-    fixedHeaders: { "anthropic-version": "2023-06-01" },
-    forwardHeaders: ["anthropic-version", "anthropic-beta"],
+    ...messagesDefaults,
     modelsPath: "/models",
-    modelsFormat: "anthropic",
     sharesWith: "vendor-c",
   },
   { ...googleRow, label: "vendor-d", aliases: ["google"] },
@@ -142,7 +154,10 @@ export interface Registry {
   find(name: string): Vendor | undefined;
 }
 
-/** Builds the vendors from the seven rows, the environment's overrides and the operator's rows. */
+/**
+ * Builds the vendors from the seven rows, the environment's overrides and the operator's rows.
+ * Throws an Error of one line when two vendors would have the same name.
+ */
 export function createRegistry(
   settings: Readonly<Record<string, VendorSettings>>,
   custom: readonly CustomVendor[],
@@ -150,39 +165,45 @@ export function createRegistry(
   const seven = rows.map((row): Vendor => {
     const own = settings[row.label] ?? {};
     const shared = settings[row.sharesWith] ?? {};
+    const operators = custom.findLast((one) => one.label === row.sharesWith);
     return {
       ...row,
-      baseUrl: own.baseUrl ?? shared.baseUrl ?? row.baseUrl,
-      apiKey: own.apiKey ?? shared.apiKey,
+      baseUrl: own.baseUrl ?? operators?.baseUrl ?? shared.baseUrl ?? row.baseUrl,
+      apiKey: own.apiKey ?? operators?.apiKey ?? shared.apiKey,
       family: vendorFamilies.find((family) => family.label === row.label)!,
     };
   });
   const byLabel = new Map(seven.map((vendor) => [vendor.label, vendor]));
   for (const row of custom) byLabel.set(row.label, customVendor(row, byLabel.get(row.label)));
   const all = [...byLabel.values()];
-  const byName = new Map(
-    all.flatMap((vendor) =>
-      [vendor.label, ...vendor.aliases].map((name) => [name, vendor] as const)
-    ),
-  );
+  const byName = new Map<string, Vendor>();
+  for (const vendor of all) {
+    for (const name of [vendor.label, ...vendor.aliases]) {
+      const other = byName.get(name) ?? vendor;
+      if (other !== vendor) throw new Error(`${name}: names ${other.label} and ${vendor.label}`);
+      byName.set(name, vendor);
+    }
+  }
   return { all, find: (name) => byName.get(name) };
 }
 
 /** An operator's row; of one of the seven it changes what it names and keeps the rest. */
 function customVendor(row: CustomVendor, existing: Vendor | undefined): Vendor {
-  const base = existing ?? { ...chatDefaults, sharesWith: row.label };
+  const base = existing ??
+    { ...chatDefaults, ...dialectDefaults[row.dialects[0] ?? "chat"], sharesWith: row.label };
+  const aliases = [...new Set([...(existing?.aliases ?? []), ...row.aliases])];
   return {
     ...base,
     label: row.label,
-    aliases: [...new Set([...(existing?.aliases ?? []), ...row.aliases])],
+    aliases,
     baseUrl: row.baseUrl,
     apiKey: row.apiKey ?? existing?.apiKey,
     dialects: row.dialects,
     auth: row.auth,
     modelsPath: row.modelsPath,
-    family: existing?.family ?? {
+    family: existing ? { ...existing.family, aliases } : {
       label: row.label,
-      aliases: row.aliases,
+      aliases,
       kind: "vendor added by the operator",
       dialects: row.dialects,
     },

@@ -47,11 +47,12 @@ export function parseVendorsFile(
   const parsed = file.safeParse(json);
   if (!parsed.success) {
     const issue = parsed.error.issues[0]!;
-    throw new Error(`${z.core.toDotPath(issue.path)}: ${issue.message}`);
+    const place = z.core.toDotPath(issue.path) || "the file";
+    throw new Error(`${place}: ${issue.message}`);
   }
   return parsed.data.map((row, index) => {
     const taken = [row.label, ...row.aliases].find((one) => reserved.includes(one));
-    if (taken) throw new Error(`[${index}].label: ${taken} is a path of the service itself`);
+    if (taken) throw new Error(`[${index}]: ${taken} is a path of the service itself`);
     return {
       label: row.label,
       aliases: row.aliases,

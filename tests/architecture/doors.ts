@@ -23,7 +23,7 @@ interface Door {
 
 const nobody = /(?!)/;
 const everybody = /(?:)/;
-const upstream = /^src\/vendors\/upstream[^/]*\.ts$/;
+const upstream = /^src\/vendors\/(upstream[^/]*|public_agents)\.ts$/;
 const clock = /^src\/base\/clock\.ts$/;
 
 /** Global members, by their full name, called or not. */

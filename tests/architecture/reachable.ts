@@ -9,7 +9,8 @@ export function checkReachable(tree: Tree): Finding[] {
   const files = codeFiles(tree);
   const started = [...productEntries, ...taskFiles(tree)];
   const live = reach(tree, started);
-  const tested = reach(tree, [...started, ...files.filter((path) => /_test\.tsx?$/.test(path))]);
+  const tests = files.filter((path) => /_test\.tsx?$/.test(path));
+  const tested = reach(tree, [...started, ...tests, ...programs(tree, files)]);
   return files.flatMap((path) => {
     if (isTest(path) ? tested.has(path) : live.has(path)) return [];
     const message = tested.has(path)
@@ -20,6 +21,15 @@ export function checkReachable(tree: Tree): Finding[] {
 }
 
 const productEntries = ["main.ts", "admin.ts", "demo/main.ts", "openapi/generate.ts"];
+
+/** Programs that a test starts as processes of their own: named in some other file's text. */
+function programs(tree: Tree, files: readonly string[]): string[] {
+  return files.filter((path) => {
+    if (!/^tests\/.*\/programs\//.test(path)) return false;
+    const name = path.split("/").at(-1)!;
+    return files.some((other) => other !== path && tree.get(other)?.includes(name));
+  });
+}
 
 /** Files that the tasks of `deno.json` run. */
 function taskFiles(tree: Tree): string[] {

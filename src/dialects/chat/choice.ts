@@ -36,13 +36,17 @@ export class ChoiceReader {
       : {};
     const reasoning = reasoningText(delta);
     if (reasoning) this.#text("reasoning", reasoning, events);
-    const text = words(delta.content);
-    if (text) this.#text("text", text, events, readLogprobs(choice.logprobs));
+    let logprobs = readLogprobs(choice.logprobs);
+    for (const { kind, text } of contentPieces(delta.content)) {
+      this.#text(kind, text, events, kind === "text" ? logprobs : undefined);
+      if (kind === "text") logprobs = undefined;
+    }
     const refusal = words(delta.refusal);
     if (refusal) this.#text("refusal", refusal, events);
     if (Array.isArray(delta.tool_calls)) {
+      const alone = delta.tool_calls.length === 1;
       for (const [position, call] of delta.tool_calls.entries()) {
-        if (isRecord(call)) this.#toolCall(call, position, events);
+        if (isRecord(call)) this.#toolCall(call, alone ? undefined : position, events);
       }
     }
     if (isRecord(delta.function_call)) {
@@ -94,11 +98,11 @@ export class ChoiceReader {
     });
   }
 
-  #toolCall(call: JsonRecord, position: number, events: CanonicalEvent[]): void {
+  #toolCall(call: JsonRecord, position: number | undefined, events: CanonicalEvent[]): void {
     this.#closeText(events);
     const custom = isRecord(call.custom);
     const body = custom ? call.custom as JsonRecord : isRecord(call.function) ? call.function : {};
-    const tool = this.#tool(this.#toolIndex(call, position));
+    const tool = this.#tool(this.#lastTool = this.#toolIndex(call, position, words(body.name)));
     tool.id ??= words(call.id);
     tool.name ??= words(body.name);
     tool.custom ||= custom;
@@ -111,15 +115,21 @@ export class ChoiceReader {
     }
   }
 
-  /** Which call a fragment belongs to: its index, else a change of id, else its position. */
-  #toolIndex(call: JsonRecord, position: number): number {
-    if (typeof call.index === "number") return this.#lastTool = call.index;
+  /**
+   * Which call a fragment belongs to: its index, else a change of id, else its position among
+   * several, else the call before. Without index and id, a second name is a second call.
+   */
+  #toolIndex(call: JsonRecord, position: number | undefined, name: string | undefined): number {
+    if (typeof call.index === "number") return call.index;
+    const unused = Math.max(-1, ...this.#tools.keys()) + 1;
     const id = words(call.id);
     if (id !== undefined) {
-      for (const [index, tool] of this.#tools) if (tool.id === id) return this.#lastTool = index;
-      return this.#lastTool = this.#tools.size;
+      for (const [index, tool] of this.#tools) if (tool.id === id) return index;
+      return unused;
     }
-    return this.#lastTool >= 0 ? this.#lastTool : this.#lastTool = position;
+    const index = position ?? Math.max(0, this.#lastTool);
+    const named = this.#tools.get(index)?.name !== undefined;
+    return name !== undefined && named ? unused : index;
   }
 
   #tool(index: number): ToolCall {
@@ -157,6 +167,22 @@ export class ChoiceReader {
     events.push({ type: "block-end", choice: this.#choice, block: this.#open.block });
     this.#open = undefined;
   }
+}
+
+/** Text of `content`: a string, or parts of text, refusals and a compatible vendor's thinking. */
+function contentPieces(
+  content: unknown,
+): { kind: "text" | "reasoning" | "refusal"; text: string }[] {
+  const parts = Array.isArray(content) ? content : [{ text: content }];
+  return parts.filter(isRecord).flatMap((part) => {
+    const thinking = Array.isArray(part.thinking) ? part.thinking : [{ text: part.thinking }];
+    const pieces = [
+      ...thinking.filter(isRecord).map(({ text }) => ({ kind: "reasoning" as const, text })),
+      { kind: "text" as const, text: part.text },
+      { kind: "refusal" as const, text: part.refusal },
+    ];
+    return pieces.flatMap(({ kind, text }) => words(text) ? [{ kind, text: text as string }] : []);
+  });
 }
 
 /** Reasoning as compatible servers and the aggregator name it (chat-completions.md §4.3). */

@@ -22,3 +22,8 @@ export function unifyFinish(raw: string, sawToolCall: boolean): FinishReason | "
   if (/tool/i.test(raw)) return "tool_calls";
   return sawToolCall ? "tool_calls" : "stop";
 }
+
+/** Whether a `finish_reason` says that the answer failed. */
+export function saysError(raw: unknown): boolean {
+  return typeof raw === "string" && unifyFinish(raw, false) === "error";
+}

@@ -1,10 +1,14 @@
 import type { Dialect } from "../dialect.ts";
 import { readChatRequest, spliceChatRequest } from "./request.ts";
-import { decodeChatAnswer, encodeChatAnswer } from "./response.ts";
+import type { Translator } from "../translator.ts";
+import { decodeChatRequest } from "./decode_request.ts";
+import { encodeChatRequest } from "./encode_request.ts";
+import { decodeChatAnswer, encodeChatAnswer, encodeWholeChat } from "./response.ts";
 import { chatErrorFrame, ChatStreamDecoder } from "./stream.ts";
+import { ChatStreamEncoder } from "./stream_encoder.ts";
 
 /** Chat completions (protocols/chat-completions.md). */
-export const chat: Dialect = {
+export const chat: Dialect & Translator = {
   name: "chat",
   readRequest: readChatRequest,
   spliceRequest: spliceChatRequest,
@@ -13,4 +17,10 @@ export const chat: Dialect = {
   decodeAnswer: decodeChatAnswer,
   encodeAnswer: encodeChatAnswer,
   errorFrame: chatErrorFrame,
+  decodeRequest: decodeChatRequest,
+  encodeRequest: encodeChatRequest,
+  encodeWhole: encodeWholeChat,
+  // Pictures and videos go by address; documents and sound only as data (translation.md §11).
+  needsInline: ({ kind }) => kind === "file" || kind === "audio",
+  streamEncoder: (context) => new ChatStreamEncoder(context),
 };

@@ -8,18 +8,28 @@ import type {
 } from "../canonical.ts";
 import type { DialectQuirks } from "../dialect.ts";
 import { isRecord, words } from "../json.ts";
+import { dataUrl } from "../media_source.ts";
+import type { AnswerContext } from "../translator.ts";
 import { carriesError, readVendorError } from "../vendor_error.ts";
 import { ChoiceReader } from "./choice.ts";
+import { saysError } from "./finish.ts";
 import { readChatUsage, writeChatUsage } from "./usage.ts";
 
 /** Events of a whole chat answer (chat-completions.md §4.1). */
-export function decodeChatAnswer(json: unknown, quirks: DialectQuirks): CanonicalEvent[] {
+export function decodeChatAnswer(answer: unknown, quirks: DialectQuirks): CanonicalEvent[] {
+  // Some vendors wrap their errors in an array (pitfalls 119).
+  const json: unknown = Array.isArray(answer) ? answer[0] : answer;
   if (!isRecord(json)) {
     throw new Fault("upstream_invalid_response", { note: "answer is no object" });
   }
   if (carriesError(json)) return [{ type: "error", error: readVendorError(json, undefined) }];
   if (!Array.isArray(json.choices)) {
     throw new Fault("upstream_invalid_response", { note: "answer has no choices" });
+  }
+  const failed = json.choices.find((one) => isRecord(one) && saysError(one.finish_reason));
+  if (isRecord(failed)) {
+    const error = readVendorError(carriesError(failed) ? failed : json, undefined);
+    return [{ type: "error", error }];
   }
   const events: CanonicalEvent[] = [{
     type: "start",
@@ -56,6 +66,17 @@ export function encodeChatAnswer(answer: CanonicalAnswer): Record<string, unknow
   };
 }
 
+/** The answer of another dialect's vendor as `chat.completion`, under an id of our own. */
+export function encodeWholeChat(answer: CanonicalAnswer, context: AnswerContext): unknown {
+  return encodeChatAnswer({
+    ...answer,
+    id: context.id("chatcmpl-"),
+    created: context.created,
+    model: answer.model ?? context.model,
+    usage: answer.usage ?? { input: context.inputTokens, output: 0 },
+  });
+}
+
 function encodeChoice(choice: CanonicalChoice): Record<string, unknown> {
   const tools = choice.parts.filter((part) => part.kind === "tool-call");
   const text = textOf(choice, "text");
@@ -69,11 +90,36 @@ function encodeChoice(choice: CanonicalChoice): Record<string, unknown> {
       refusal: refusal ?? null,
       ...(reasoning === undefined ? {} : { reasoning_content: reasoning }),
       ...(tools.length > 0 ? { tool_calls: tools.map(encodeToolCall) } : {}),
+      ...encodeExtras(choice.parts),
     },
     finish_reason: choice.finish?.reason ?? null,
     logprobs: choice.logprobs
       ? { content: choice.logprobs.map(encodeLogprob), refusal: null }
       : null,
+  };
+}
+
+/** Sources, pictures and sound beside the text. */
+function encodeExtras(parts: readonly AnswerPart[]): Record<string, unknown> {
+  const annotations = parts.flatMap((part) => part.citations ?? []).map((citation) => ({
+    type: "url_citation",
+    url_citation: {
+      start_index: citation.start ?? 0,
+      end_index: citation.end ?? 0,
+      url: citation.url,
+      title: citation.title ?? "",
+    },
+  }));
+  const media = parts.filter((part) => part.kind === "media");
+  const images = media.filter((part) => part.media === "image").map((part) => ({
+    type: "image_url",
+    image_url: { url: dataUrl(part.mimeType, part.text) },
+  }));
+  const audio = media.find((part) => part.media === "audio");
+  return {
+    ...(annotations.length > 0 ? { annotations } : {}),
+    ...(images.length > 0 ? { images } : {}),
+    ...(audio ? { audio: { id: audio.id ?? "", data: audio.text } } : {}),
   };
 }
 
@@ -86,10 +132,16 @@ function encodeToolCall(part: AnswerPart): Record<string, unknown> {
   if (part.kind !== "tool-call") throw new Error("not a tool call");
   return part.custom
     ? { id: part.id, type: "custom", custom: { name: part.name, input: part.text } }
-    : { id: part.id, type: "function", function: { name: part.name, arguments: part.text } };
+    : {
+      id: part.id,
+      type: "function",
+      // A call without arguments is an empty object, never empty text (pitfalls 55).
+      function: { name: part.name, arguments: part.text || "{}" },
+    };
 }
 
-function encodeLogprob(entry: TokenLogprob): Record<string, unknown> {
+/** A token's log-probability in this dialect's words. */
+export function encodeLogprob(entry: TokenLogprob): Record<string, unknown> {
   return {
     token: entry.token,
     logprob: entry.logprob,

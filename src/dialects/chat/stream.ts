@@ -6,6 +6,7 @@ import type { DecodedEvent, DialectQuirks, StreamDecoder } from "../dialect.ts";
 import { isRecord, type JsonRecord, words } from "../json.ts";
 import { carriesError, readVendorError } from "../vendor_error.ts";
 import { ChoiceReader } from "./choice.ts";
+import { saysError } from "./finish.ts";
 import { readChatUsage } from "./usage.ts";
 
 /**
@@ -33,6 +34,8 @@ export class ChatStreamDecoder implements StreamDecoder {
     } catch {
       return this.#fail({ message: "A stream event was not JSON." });
     }
+    // Some vendors wrap their errors in an array (pitfalls 119).
+    if (Array.isArray(json) && isRecord(json[0]) && carriesError(json[0])) json = json[0];
     if (!isRecord(json)) return nothing;
     if (carriesError(json)) return this.#fail(json);
     return this.#chunk(json);
@@ -60,7 +63,7 @@ export class ChatStreamDecoder implements StreamDecoder {
     const choices = Array.isArray(json.choices) ? json.choices : [];
     for (const [position, choice] of choices.entries()) {
       if (!isRecord(choice)) continue;
-      if (choice.finish_reason === "error") return this.#fail(json);
+      if (saysError(choice.finish_reason)) return this.#fail(carriesError(choice) ? choice : json);
       const index = typeof choice.index === "number" ? choice.index : position;
       this.#choice(index).read(choice, events);
     }

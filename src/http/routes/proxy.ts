@@ -1,30 +1,110 @@
 import type { Hono } from "hono";
+import type { z } from "zod";
+import type { Contract } from "../../../contracts/contract.ts";
 import { contracts, familyContracts } from "../../../contracts/mod.ts";
-import type { Dialect } from "../../dialects/dialect.ts";
+import type { DialectName } from "../../../contracts/vendors.ts";
+import type { CountRequest } from "../../gateway/count_tokens.ts";
 import type { Relay } from "../../gateway/relay.ts";
+import type { Reply } from "../../gateway/reply.ts";
+import type { FullDialect } from "../../gateway/translation.ts";
 import type { Registry, Vendor } from "../../vendors/registry.ts";
-import { bind, type BindParts, type Handler } from "../bind.ts";
+import { bind, type BindParts } from "../bind.ts";
 import type { Env } from "../scene.ts";
 
+/** What the endpoints that reach vendors are mounted with. */
+export type ProxyParts = BindParts & {
+  registry: Registry;
+  relay: Relay;
+  /** Counts the tokens of a request; no call to a model. */
+  countTokens: (request: CountRequest) => Promise<Reply>;
+  dialects: Readonly<Record<DialectName, FullDialect>>;
+};
+
 /** Mounts the endpoints that reach vendors: the unified family and one family per vendor. */
-export function proxyRoutes(
-  app: Hono<Env>,
-  parts: BindParts & {
-    registry: Registry;
-    relay: Relay;
-    dialects: Readonly<Record<"chat", Dialect>>;
-  },
-): void {
-  const relayed = (
-    dialect: Dialect,
-    vendor: Vendor | undefined,
-  ): Handler<undefined, undefined, typeof contracts.unifiedChat.body, never> =>
-  async ({ caller, body, bodyText }) => ({
-    reply: await parts.relay.send({ caller, dialect, vendor, body, bodyText }),
+export function proxyRoutes(app: Hono<Env>, parts: ProxyParts): void {
+  mountFamily(app, parts, undefined, {
+    chat: contracts.unifiedChat,
+    responses: contracts.unifiedResponses,
+    messages: contracts.unifiedMessages,
+    generate: contracts.unifiedGenerate,
   });
-  bind(app, contracts.unifiedChat, parts, relayed(parts.dialects.chat, undefined));
   for (const vendor of parts.registry.all) {
-    const { chat } = familyContracts(vendor.family);
-    if (chat) bind(app, chat, parts, relayed(parts.dialects.chat, vendor));
+    mountFamily(app, parts, vendor, familyContracts(vendor.family));
   }
+}
+
+type FamilyContracts = Pick<
+  ReturnType<typeof familyContracts>,
+  "chat" | "responses" | "messages" | "generate"
+>;
+
+/** `vendor` is undefined on the unified family, where the model's name chooses it. */
+function mountFamily(
+  app: Hono<Env>,
+  parts: ProxyParts,
+  vendor: Vendor | undefined,
+  family: FamilyContracts,
+): void {
+  const { dialects } = parts;
+  if (family.chat) relayed(app, parts, family.chat, dialects.chat, vendor);
+  if (family.responses) relayed(app, parts, family.responses.create, dialects.responses, vendor);
+  if (family.messages) relayed(app, parts, family.messages.create, dialects.messages, vendor);
+  if (family.generate) generated(app, parts, family.generate, dialects.generate, vendor);
+  if (family.messages) {
+    bind(app, family.messages.count, parts, async ({ caller, body }) => ({
+      reply: await parts.countTokens({ caller, dialect: dialects.messages, vendor, body }),
+    }));
+  }
+}
+
+type CreateContract = Contract<undefined, undefined, z.ZodType, z.ZodType>;
+
+/** An endpoint whose body says all there is to say. */
+function relayed(
+  app: Hono<Env>,
+  parts: ProxyParts,
+  contract: CreateContract,
+  dialect: FullDialect,
+  vendor: Vendor | undefined,
+): void {
+  bind(app, contract, parts, async ({ caller, body, bodyText }) => ({
+    reply: await parts.relay.send({ caller, dialect, vendor, body, bodyText }),
+  }));
+}
+
+/** The native endpoints say model and streaming in the path; the dialect reads them in the body. */
+function generated(
+  app: Hono<Env>,
+  parts: ProxyParts,
+  family: NonNullable<FamilyContracts["generate"]>,
+  dialect: FullDialect,
+  vendor: Vendor | undefined,
+): void {
+  bind(app, family.whole, parts, async ({ caller, params, body, bodyText }) => ({
+    reply: await parts.relay.send({
+      caller,
+      dialect,
+      vendor,
+      body: { ...body, model: params.model, stream: false },
+      bodyText,
+    }),
+  }));
+  bind(app, family.stream, parts, async ({ caller, params, query, body, bodyText }) => ({
+    reply: await parts.relay.send({
+      caller,
+      dialect,
+      vendor,
+      body: { ...body, model: params.model, stream: true },
+      bodyText,
+      jsonArray: query.alt !== "sse" && query.$alt !== "sse",
+    }),
+  }));
+  bind(app, family.count, parts, async ({ caller, params, body }) => ({
+    reply: await parts.countTokens({
+      caller,
+      dialect,
+      vendor,
+      body: { ...body, model: params.model },
+    }),
+  }));
 }

@@ -1,0 +1,27 @@
+import type { ErrorCode } from "./errors.ts";
+
+/** Codes that a call to a vendor can answer with, in whatever dialect. */
+export const callErrors: readonly ErrorCode[] = [
+  "invalid_request",
+  "insufficient_credits",
+  "spend_cap_exceeded",
+  "model_not_found",
+  "vendor_not_configured",
+  "unsupported_parameter",
+  "context_length_exceeded",
+  "content_policy_violation",
+  "idempotency_conflict",
+  "invalid_vendor_api_key",
+  "vendor_quota_exhausted",
+  "upstream_forbidden",
+  "upstream_rate_limited",
+  "upstream_authentication_failed",
+  "upstream_quota_exhausted",
+  "upstream_error",
+  "upstream_unreachable",
+  "upstream_invalid_response",
+  "upstream_invalid_tool_call",
+  "upstream_stream_truncated",
+  "upstream_timeout",
+  "upstream_overloaded",
+];

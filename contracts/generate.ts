@@ -1,0 +1,97 @@
+import { z } from "@hono/zod-openapi";
+import { callErrors } from "./call_errors.ts";
+import { optional } from "./common.ts";
+import { defineContract } from "./contract.ts";
+import type { VendorFamily } from "./vendors.ts";
+
+const content = z.looseObject({
+  role: optional(z.string()).describe("`user` or `model`."),
+  parts: optional(z.array(z.looseObject({}))),
+}).openapi("GenerateContent");
+
+/**
+ * A native content-generation request (protocols/generate-content.md §2). Only what the service
+ * interprets is checked; every other field reaches the native vendor as it was sent.
+ */
+export const generateRequest = z.looseObject({
+  contents: z.union([z.array(content).min(1), content]).describe(
+    "The conversation so far, oldest first.",
+  ),
+}).openapi("GenerateRequest");
+
+const countRequest = z.looseObject({
+  contents: z.union([z.array(content), content]).optional(),
+  generateContentRequest: z.looseObject({}).optional(),
+}).openapi("GenerateCountRequest");
+
+export const generateAnswer = z.looseObject({
+  candidates: z.array(z.looseObject({})).optional(),
+  usageMetadata: z.looseObject({}).optional(),
+  modelVersion: z.string().optional(),
+}).openapi("GenerateAnswer");
+
+const tokenCount = z.looseObject({ totalTokens: z.number().int() }).openapi("GenerateTokenCount");
+
+/** `alt=sse` (or `$alt=sse`) streams server-sent events; else a stream is one JSON array. */
+const query = z.looseObject({ alt: z.string().optional(), $alt: z.string().optional() });
+
+/** The native endpoints of one vendor's family. */
+export function familyGenerate(family: VendorFamily) {
+  return generateContracts(family.label, family.aliases, family.label);
+}
+
+/** The same for every vendor, chosen by the model's name. */
+export const unifiedGenerate = generateContracts("chat", [], "chat");
+
+function generateContracts(prefix: string, aliases: readonly string[], scope: string) {
+  const suffix = prefix.replace("-", "_");
+  const verb = (name: string) => ({
+    method: "post" as const,
+    path: `/${prefix}/v1/models/{model}:${name}`,
+    // `{model}` may hold slashes, and the `models/` segment may be missing (interface.md §4).
+    mounts: [prefix, ...aliases].flatMap((one) => [
+      `/${one}/v1/:model{.+:${name}}`,
+      `/${one}/v1beta/:model{.+:${name}}`,
+    ]),
+    operationId: `${name}_${suffix}`,
+    tag: prefix,
+    scope,
+    dialect: "generate" as const,
+    params: z.object({ model: z.string().transform((path) => modelOf(path, name)) }),
+  });
+  return {
+    whole: defineContract({
+      ...verb("generateContent"),
+      summary: prefix === "chat" ? "Generate content, any vendor" : `Generate content (${prefix})`,
+      description: "Answers under `/v1beta` too.",
+      body: generateRequest,
+      answer: generateAnswer,
+      errors: callErrors,
+    }),
+    stream: defineContract({
+      ...verb("streamGenerateContent"),
+      summary: "Generate content, streamed",
+      description:
+        "One JSON array, or server-sent events with `?alt=sse`. Answers under `/v1beta` too.",
+      query,
+      body: generateRequest,
+      answer: z.array(generateAnswer),
+      media: { "text/event-stream": generateAnswer },
+      errors: callErrors,
+    }),
+    count: defineContract({
+      ...verb("countTokens"),
+      summary: "Tokens of a request",
+      description:
+        "The vendor's own count where it has one, else an estimate with `X-Token-Count: estimated`. Costs nothing.",
+      body: countRequest,
+      answer: tokenCount,
+      errors: callErrors,
+    }),
+  };
+}
+
+/** `models/gemini-x:generateContent` as `gemini-x`. */
+function modelOf(path: string, verb: string): string {
+  return path.slice(0, -(verb.length + 1)).replace(/^models\//, "");
+}

@@ -1,0 +1,87 @@
+import { z } from "@hono/zod-openapi";
+import { callErrors } from "./call_errors.ts";
+import { optional } from "./common.ts";
+import { defineContract } from "./contract.ts";
+import type { VendorFamily } from "./vendors.ts";
+
+const message = z.looseObject({
+  role: z.enum(["user", "assistant", "system"]).describe("Who speaks."),
+  content: z.union([z.string(), z.array(z.looseObject({ type: z.string() }))]),
+}).openapi("MessagesMessage");
+
+/**
+ * A messages request (protocols/messages.md §2). Only what the service interprets is checked;
+ * every other field reaches a vendor that speaks this dialect as it was sent.
+ */
+export const messagesRequest = z.looseObject({
+  model: z.string().min(1).describe(
+    "`<provider>/<model_name>` on the unified endpoint; the vendor's own name on its family.",
+  ).openapi({ example: "vendor-c/claude-haiku-5-5" }),
+  max_tokens: z.number().int().min(0).describe("Upper bound of the answer in tokens."),
+  messages: z.array(message).min(1).describe("The conversation so far, oldest first."),
+  system: optional(z.union([z.string(), z.array(z.looseObject({}))])),
+  stream: optional(z.boolean()).describe("Answer as server-sent events. Default false."),
+  metadata: optional(z.looseObject({ user_id: optional(z.string()) })).describe(
+    "`user_id` is recorded as the end user.",
+  ),
+}).openapi("MessagesRequest");
+
+const countRequest = z.looseObject({
+  model: z.string().min(1),
+  messages: z.array(message).min(1),
+}).openapi("MessagesCountRequest");
+
+export const messageObject = z.looseObject({
+  id: z.string(),
+  type: z.literal("message"),
+  role: z.literal("assistant"),
+  model: z.string(),
+  content: z.array(z.looseObject({ type: z.string() })),
+  stop_reason: z.string().nullable(),
+  usage: z.looseObject({ input_tokens: z.number().int(), output_tokens: z.number().int() }),
+}).openapi("Message");
+
+const messageEvent = z.looseObject({ type: z.string() }).openapi("MessageStreamEvent");
+const tokenCount = z.looseObject({ input_tokens: z.number().int() }).openapi("MessagesTokenCount");
+
+/** `POST …/messages` and `…/messages/count_tokens` of one vendor's family. */
+export function familyMessages(family: VendorFamily) {
+  return messagesContracts(family.label, family.aliases, family.label);
+}
+
+/** The same for every vendor, chosen by the model's name. */
+export const unifiedMessages = messagesContracts("chat", [], "chat");
+
+function messagesContracts(prefix: string, aliases: readonly string[], scope: string) {
+  const at = (path: string) => ({
+    path: `/${prefix}/v1/messages${path}`,
+    aliases: aliases.map((alias) => `/${alias}/v1/messages${path}`),
+    tag: prefix,
+    scope,
+    dialect: "messages" as const,
+  });
+  const suffix = prefix.replace("-", "_");
+  return {
+    create: defineContract({
+      ...at(""),
+      method: "post",
+      operationId: `createMessage_${suffix}`,
+      summary: prefix === "chat" ? "Message, any vendor" : `Message (${prefix})`,
+      body: messagesRequest,
+      answer: messageObject,
+      media: { "text/event-stream": messageEvent },
+      errors: callErrors,
+    }),
+    count: defineContract({
+      ...at("/count_tokens"),
+      method: "post",
+      operationId: `countMessageTokens_${suffix}`,
+      summary: "Tokens of a messages request",
+      description:
+        "The vendor's own count where it has one, else an estimate with `X-Token-Count: estimated`. Costs nothing.",
+      body: countRequest,
+      answer: tokenCount,
+      errors: callErrors,
+    }),
+  };
+}

@@ -1,0 +1,101 @@
+import { z } from "@hono/zod-openapi";
+import { callErrors } from "./call_errors.ts";
+import { optional } from "./common.ts";
+import { defineContract } from "./contract.ts";
+import type { VendorFamily } from "./vendors.ts";
+
+/**
+ * A responses request (protocols/responses.md §1). Only what the service interprets is checked;
+ * every other field reaches a vendor that speaks this dialect as it was sent.
+ */
+export const responsesRequest = z.looseObject({
+  model: z.string().min(1).describe(
+    "`<provider>/<model_name>` on the unified endpoint; the vendor's own name on its family.",
+  ).openapi({ example: "vendor-b/gpt-5-mini" }),
+  input: z.union([z.string(), z.array(z.looseObject({}))]).describe(
+    "Text of one user message, or the items of the conversation.",
+  ),
+  instructions: optional(z.string()).describe("Put before the input; not kept for the next turn."),
+  stream: optional(z.boolean()).describe("Answer as server-sent events. Default false."),
+  store: optional(z.boolean()).describe(
+    "Keep the response, so that it can be read and continued. Default true.",
+  ),
+  previous_response_id: optional(z.string().min(1)).describe(
+    "Id of a stored response that this request continues.",
+  ),
+  max_output_tokens: optional(z.number().int().min(1)).describe(
+    "Upper bound of the answer in tokens, reasoning included.",
+  ),
+  user: optional(z.string()).describe("The end user, recorded as `user_id`."),
+  safety_identifier: optional(z.string()).describe("Newer name of `user`."),
+}).openapi("ResponsesRequest");
+
+/** The whole answer (protocols/responses.md §4). */
+export const responseObject = z.looseObject({
+  id: z.string(),
+  object: z.literal("response"),
+  created_at: z.number().int().describe("Unix time in seconds."),
+  status: z.string(),
+  model: z.string(),
+  output: z.array(z.looseObject({ type: z.string() })),
+}).openapi("Response");
+
+const responseEvent = z.looseObject({ type: z.string(), sequence_number: z.number().int() })
+  .openapi("ResponseStreamEvent");
+
+const deletedResponse = z.object({
+  id: z.string(),
+  object: z.literal("response"),
+  deleted: z.literal(true),
+}).openapi("DeletedResponse");
+
+/** `POST …/responses`, and `GET`/`DELETE …/responses/{id}` beside it, of one vendor's family. */
+export function familyResponses(family: VendorFamily) {
+  return responsesContracts(family.label, family.aliases, family.label);
+}
+
+/** The same for every vendor, chosen by the model's name. */
+export const unifiedResponses = responsesContracts("chat", [], "chat");
+
+function responsesContracts(prefix: string, aliases: readonly string[], scope: string) {
+  const at = (path: string) => ({
+    path: `/${prefix}/v1/responses${path}`,
+    aliases: aliases.map((alias) => `/${alias}/v1/responses${path}`),
+    tag: prefix,
+    scope,
+    dialect: "responses" as const,
+  });
+  const suffix = prefix.replace("-", "_");
+  const params = z.object({ response_id: z.string().min(1) });
+  return {
+    create: defineContract({
+      ...at(""),
+      method: "post",
+      operationId: `createResponse_${suffix}`,
+      summary: prefix === "chat" ? "Response, any vendor" : `Response (${prefix})`,
+      body: responsesRequest,
+      answer: responseObject,
+      media: { "text/event-stream": responseEvent },
+      errors: [...callErrors, "previous_response_not_found"],
+    }),
+    get: defineContract({
+      ...at("/{response_id}"),
+      method: "get",
+      operationId: `getResponse_${suffix}`,
+      summary: "A stored response",
+      params,
+      answer: responseObject,
+      errors: ["response_not_found"],
+    }),
+    remove: defineContract({
+      ...at("/{response_id}"),
+      method: "delete",
+      operationId: `deleteResponse_${suffix}`,
+      summary: "Forget a stored response",
+      description: "It can't be read or continued afterwards; the interaction's record stays.",
+      params,
+      answer: deletedResponse,
+      errors: ["response_not_found"],
+    }),
+  };
+}

@@ -1,0 +1,233 @@
+import assert from "@std/assert";
+import { FakeClock } from "../base/clock.ts";
+import type { Account, AccountStore } from "../domain/account.ts";
+import type { ApiKey, ApiKeyStore } from "../domain/api_key.ts";
+import { hashKey, looksLikeKey } from "../domain/credential.ts";
+import { Fault } from "../domain/fault.ts";
+import { type AdminParts, runCommand, usage } from "./commands.ts";
+
+function setup(accountNames: readonly string[] = ["operator", "team"]) {
+  const clock = new FakeClock();
+  const accounts: Account[] = [];
+  const keys: (ApiKey & { hash: string })[] = [];
+  const changed: string[][] = [];
+  const accountStore: AccountStore = {
+    create(account) {
+      const made = { id: accounts.length + 1, createdAt: clock.now(), ...account };
+      accounts.push(made);
+      return Promise.resolve(made);
+    },
+    find: (idOrName) =>
+      Promise.resolve(
+        accounts.find(({ id, name }) => String(id) === idOrName || name === idOrName),
+      ),
+    first: () => Promise.resolve(accounts[0]),
+    list: () => Promise.resolve(accounts),
+  };
+  const apiKeys: ApiKeyStore = {
+    insert(key) {
+      const made = { createdAt: clock.now(), revokedAt: null, ...key };
+      keys.push(made);
+      return Promise.resolve(made);
+    },
+    list: (accountId) =>
+      Promise.resolve(keys.filter((key) => accountId === undefined || key.accountId === accountId)),
+    revoke(id) {
+      const key = keys.find((one) => one.id === id && one.revokedAt === null);
+      if (key) key.revokedAt = clock.now();
+      return Promise.resolve(key !== undefined);
+    },
+    findByHash: () => Promise.reject(new Error("unused")),
+    changedSince: () => Promise.reject(new Error("unused")),
+  };
+  const limits = { tier: "enterprise", requestsPerMinute: 9, burst: 9 } as const;
+  accountNames.forEach((name) => void accountStore.create({ name, ...limits }));
+  const parts: AdminParts = {
+    accounts: accountStore,
+    apiKeys,
+    scopes: ["chat", "vendor-b"],
+    clock,
+    keysChanged: (ids) => void changed.push([...ids]),
+  };
+  const run = (...argv: string[]) => runCommand(parts, argv);
+  return { run, parts, clock, accounts, keys, changed };
+}
+
+const create = ["key", "create", "--name", "ci"];
+
+Deno.test("key create makes a key of the first account and shows its value once", async () => {
+  const { run, keys } = setup();
+  const { exitCode, json, lines } = await run(...create);
+  const made = json as Record<string, unknown>;
+  const key = keys[0]!;
+  assert.equal(exitCode, 0);
+  assert.deepEqual(Object.keys(made), ["id", "key", "prefix", "name", "account_id"]);
+  const value = String(made.key);
+  assert.ok(looksLikeKey(value) && value.startsWith(String(made.prefix)));
+  assert.deepEqual([made.id, made.name, made.account_id], [key.id, "ci", 1]);
+  assert.equal(lines[0], value);
+  assert.equal(key.hash, hashKey(value));
+  assert.equal(JSON.stringify(keys).includes(value), false, "the value itself isn't stored");
+  assert.deepEqual(
+    [key.scopes, key.models, key.onDisconnect, key.translationMode, key.expiresAt],
+    [[], [], "cancel", "default", null],
+  );
+  assert.deepEqual([key.capDayNanos, key.capMonthNanos], [null, null]);
+  const listed = await run("key", "list");
+  assert.equal(JSON.stringify(listed).includes(value), false, "the value isn't shown again");
+});
+
+Deno.test("key create takes every option, --json anywhere", async () => {
+  const { run, keys } = setup();
+  const { exitCode } = await run(
+    ...["key", "create", "--json", "--name", "ci", "--account", "team"],
+    ...["--scope", "chat", "--scope", "vendor-b", "--expires", "2027-01-31T00:00:00+01:00"],
+    ...["--models", "vendor-b/gpt-x", "openai/gpt-y", "--models", "vendor-f/a/b"],
+    ...["--cap-day-usd", "2.50", "--cap-month-usd", "0"],
+    ...["--on-disconnect", "drain", "--translation-mode", "strict"],
+  );
+  assert.equal(exitCode, 0);
+  const { accountId, scopes, models, onDisconnect, translationMode, ...rest } = keys[0]!;
+  assert.deepEqual([accountId, scopes], [2, ["chat", "vendor-b"]]);
+  assert.deepEqual(models, ["vendor-b/gpt-x", "openai/gpt-y", "vendor-f/a/b"]);
+  assert.deepEqual([onDisconnect, translationMode], ["drain", "strict"]);
+  assert.deepEqual([rest.capDayNanos, rest.capMonthNanos], [2_500_000_000n, 0n]);
+  assert.equal(rest.expiresAt?.toISOString(), "2027-01-30T23:00:00.000Z");
+});
+
+const wrong: [string[], RegExp][] = [
+  [[], /^'' is no command\.\nusage: deno task admin/],
+  [["key"], /^'key' is no command/],
+  [["key", "make"], /^'key make' is no command/],
+  [["constructor"], /^'constructor' is no command/],
+  [["--help"], /is no command/],
+  [["key", "create"], /--name is missing/],
+  [["key", "create", "--name", "  "], /--name is missing/],
+  [["key", "create", "--name"], /usage: key create --name N/],
+  [["key", "create", "--name", "x".repeat(201)], /--name: at most 200 characters/],
+  [[...create, "--colour", "red"], /--colour[^]*usage: key create/],
+  [[...create, "stray"], /^usage: key create/],
+  [[...create, "--scope", "everything"], /^--scope everything: expected one of chat, vendor-b/],
+  [[...create, "--on-disconnect", "maybe"], /^--on-disconnect maybe: expected cancel or drain/],
+  [[...create, "--translation-mode", "x"], /^--translation-mode x: expected strict or lenient/],
+  [[...create, "--cap-day-usd", "a lot"], /^--cap-day-usd a lot: expected an amount/],
+  [[...create, "--cap-day-usd", "1e3"], /^--cap-day-usd 1e3: expected an amount/],
+  [[...create, "--cap-month-usd=-1"], /^--cap-month-usd -1: expected an amount/],
+  [[...create, "--cap-month-usd", "0.0000000001"], /^--cap-month-usd /],
+  [[...create, "--expires", "tomorrow"], /^--expires tomorrow: expected a time such as/],
+  [[...create, "--expires", "2027-01-31"], /^--expires 2027-01-31: expected a time such as/],
+  [[...create, "--expires", "2027-01-31T00:00:00"], /^--expires .*expected a time such as/],
+  [[...create, "--expires", "2027-13-31T00:00:00Z"], /^--expires .*expected a time such as/],
+  [[...create, "--expires", "2020-01-31T00:00:00Z"], /^--expires .*expected a time to come/],
+  [["key", "revoke"], /^usage: key revoke ID/],
+  [["key", "revoke", "a", "b"], /^usage: key revoke ID/],
+  [["key", "list", "more"], /^usage: key list/],
+  [["account", "create"], /--name is missing/],
+  [["account", "create", "--name", "42"], /digits alone/],
+  [["account", "list", "--name", "x"], /usage: account list/],
+];
+for (const [argv, message] of wrong) {
+  Deno.test(`'${argv.join(" ").slice(0, 70)}' is wrong usage: exit 2, and changes nothing`, async () => {
+    const { run, keys, accounts, changed } = setup();
+    const { exitCode, json, lines } = await run(...argv);
+    assert.equal(exitCode, 2);
+    assert.match((json as { error: string }).error, message);
+    assert.match(lines.join("\n"), message);
+    assert.deepEqual([keys.length, accounts.length, changed.length], [0, 2, 0]);
+  });
+}
+
+const failing: [string[], RegExp][] = [
+  [[...create, "--account", "nobody"], /^No account has the id or name 'nobody'/],
+  [["key", "list", "--account", "9"], /^No account has the id or name '9'/],
+  [["key", "revoke", "no-such-id"], /^No key has the id no-such-id/],
+  [["account", "create", "--name", "team"], /^An account named 'team' exists already/],
+];
+for (const [argv, message] of failing) {
+  Deno.test(`'${argv.join(" ")}' can't be done: exit 1`, async () => {
+    const { run, keys, accounts } = setup();
+    const { exitCode, lines } = await run(...argv);
+    assert.equal(exitCode, 1);
+    assert.match(lines[0]!, message);
+    assert.deepEqual([keys.length, accounts.length], [0, 2]);
+  });
+}
+
+Deno.test("before the first start there is no account to make a key for: exit 1", async () => {
+  const { exitCode, lines } = await setup([]).run(...create);
+  assert.equal(exitCode, 1);
+  assert.match(lines[0]!, /start the service once/);
+});
+
+Deno.test("a store that is away ends a command with exit 1, never with a throw", async () => {
+  const { parts } = setup();
+  const list = () => Promise.reject(new Fault("store_unavailable"));
+  const { exitCode } = await runCommand({ ...parts, accounts: { ...parts.accounts, list } }, [
+    "account",
+    "list",
+  ]);
+  assert.equal(exitCode, 1);
+});
+
+Deno.test("an account is named by id or by name", async () => {
+  const { run, keys } = setup();
+  await run(...create, "--account", "2");
+  await run(...create, "--account", "team");
+  await run(...create, "--account", "operator");
+  assert.deepEqual(keys.map(({ accountId }) => accountId), [2, 2, 1]);
+  const { json } = await run("key", "list", "--account", "team");
+  assert.deepEqual((json as { id: string }[]).map(({ id }) => id), [keys[0]?.id, keys[1]?.id]);
+});
+
+Deno.test("key revoke revokes once, tells the cache each time, and says what was", async () => {
+  const { run, keys, changed } = setup();
+  await run(...create);
+  const id = keys[0]!.id;
+  const first = await run("key", "revoke", id);
+  assert.deepEqual([first.exitCode, first.json], [0, { id, revoked: true }]);
+  assert.ok(keys[0]?.revokedAt);
+  const second = await run("key", "revoke", id);
+  assert.deepEqual([second.exitCode, second.json], [0, { id, revoked: true }]);
+  assert.match(second.lines[0]!, /was revoked before/);
+  assert.deepEqual(changed, [[id], [id]]);
+});
+
+Deno.test("key list shows what a key is and whether it is usable, never its hash", async () => {
+  const { run, clock } = setup();
+  await run("key", "create", "--name", "fine");
+  const { json } = await run("key", "create", "--name", "gone");
+  await run("key", "create", "--name", "old", "--expires", "2026-11-21T00:00:01Z");
+  await run("key", "revoke", (json as { id: string }).id);
+  clock.advance(1000);
+  const listed = await run("key", "list");
+  const states = listed.lines.map((line) => line.split("  ").slice(2).join(", "));
+  assert.deepEqual(states, [
+    "fine, account 1, usable",
+    "gone, account 1, revoked 2026-11-21T00:00:00.000Z",
+    "old, account 1, expired 2026-11-21T00:00:01.000Z",
+  ]);
+  assert.deepEqual(Object.keys((listed.json as object[])[0]!), [
+    ...["id", "prefix", "name", "account_id", "scopes", "models", "on_disconnect"],
+    ...["translation_mode", "created_at", "expires_at", "revoked_at"],
+  ]);
+});
+
+Deno.test("account create makes a free account without more; account list shows all", async () => {
+  const { run, accounts } = setup();
+  const made = await run("account", "create", "--name", " new ");
+  assert.deepEqual([made.exitCode, made.json], [0, { id: 3, name: "new", tier: "free" }]);
+  assert.deepEqual([accounts[2]?.requestsPerMinute, accounts[2]?.burst], [60, 100]);
+  const { json, lines } = await run("account", "list");
+  assert.deepEqual((json as { name: string }[]).map(({ name }) => name), [
+    "operator",
+    "team",
+    "new",
+  ]);
+  assert.equal(lines[2], "3  new  free");
+});
+
+Deno.test("the usage names every command", () => {
+  for (const words of ["key create", "key list", "key revoke", "account create", "migrate"]) {
+    assert.ok(usage().includes(`\n  ${words}`), words);
+  }
+});

@@ -1,0 +1,145 @@
+import assert from "@std/assert";
+import type { BlockKind, CanonicalEvent } from "./canonical.ts";
+import { Fold, foldEvents } from "./fold.ts";
+
+const start = (block: number, content: BlockKind, choice = 0): CanonicalEvent => (
+  { type: "block-start", choice, block, content }
+);
+const delta = (block: number, text: string, choice = 0): CanonicalEvent => (
+  { type: "block-delta", choice, block, text }
+);
+const end = (block: number, choice = 0): CanonicalEvent => ({ type: "block-end", choice, block });
+const tool = (id: string, name: string): BlockKind => ({
+  kind: "tool-call",
+  id,
+  name,
+  custom: false,
+});
+
+const opaque = { dialect: "chat", value: "sig", kind: "signature" } as const;
+const logprob = { token: "a", logprob: -1, bytes: null, top: [] };
+
+Deno.test("the fold of an answer's events is the answer", () => {
+  const answer = foldEvents([
+    { type: "start", id: "c1", model: "m", created: 7 },
+    start(0, { kind: "reasoning" }),
+    delta(0, "hm"),
+    { type: "block-end", choice: 0, block: 0, opaque },
+    start(1, { kind: "text" }),
+    { type: "block-delta", choice: 0, block: 1, text: "Hel", logprobs: [logprob] },
+    { type: "citation", choice: 0, block: 1, citation: cited },
+    delta(1, "lo"),
+    end(1),
+    start(2, tool("t1", "f")),
+    start(3, tool("t2", "g")),
+    delta(3, "{}"),
+    delta(2, '{"a":'),
+    delta(2, "1}"),
+    { type: "usage", usage: { input: 1, output: 1 } },
+    { type: "usage", usage: { input: 3, output: 4 } },
+    { type: "finish", choice: 0, reason: "stop", raw: "eos", stopSequence: "END" },
+  ]);
+  assert.deepEqual(answer, {
+    id: "c1",
+    model: "m",
+    created: 7,
+    choices: [{
+      index: 0,
+      parts: [
+        { kind: "reasoning", text: "hm", opaque },
+        { kind: "text", text: "Hello", citations: [cited] },
+        { ...tool("t1", "f"), text: '{"a":1}' },
+        { ...tool("t2", "g"), text: "{}" },
+      ],
+      logprobs: [logprob],
+      finish: { reason: "stop", raw: "eos", stopSequence: "END" },
+    }],
+    usage: { input: 3, output: 4 },
+    truncated: false,
+  });
+});
+
+const cited = { url: "https://example.com", title: undefined, start: 0, end: 3 };
+
+Deno.test("choices stand in the order of their indexes, whichever came first", () => {
+  const answer = foldEvents([
+    start(0, { kind: "text" }, 2),
+    delta(0, "c", 2),
+    start(1, { kind: "text" }, 0),
+    delta(1, "a"),
+    { type: "finish", choice: 2, reason: "length", raw: "length" },
+  ]);
+  assert.deepEqual(answer.choices.map(({ index }) => index), [0, 2]);
+  assert.deepEqual(answer.choices.map(({ finish }) => finish?.reason), [undefined, "length"]);
+});
+
+Deno.test("an answer can be read in the middle and at the end", () => {
+  const fold = new Fold(100);
+  fold.add(start(0, { kind: "text" }));
+  fold.add(delta(0, "one "));
+  assert.equal(fold.answer().choices[0]?.parts[0]?.text, "one ");
+  fold.add(delta(0, "two"));
+  assert.equal(fold.answer().choices[0]?.parts[0]?.text, "one two");
+});
+
+Deno.test("text of exactly the cap is whole, one unit more is cut and marked", () => {
+  for (const [text, kept, truncated] of [["12345", "12345", false], ["123456", "12345", true]]) {
+    const fold = new Fold(5);
+    fold.add(start(0, { kind: "text" }));
+    for (const unit of String(text)) fold.add(delta(0, unit));
+    const answer = fold.answer();
+    assert.equal(answer.choices[0]?.parts[0]?.text, kept);
+    assert.equal(answer.truncated, truncated);
+  }
+});
+
+Deno.test("the cap is shared by all blocks and choices; what follows a cut is left out", () => {
+  const fold = new Fold(6);
+  fold.add(start(0, { kind: "text" }));
+  fold.add(start(1, { kind: "text" }, 1));
+  fold.add(delta(0, "1234"));
+  fold.add(delta(1, "56789", 1));
+  fold.add(delta(0, "x"));
+  fold.add({ type: "block-delta", choice: 0, block: 0, text: "", logprobs: [logprob] });
+  fold.add({ type: "finish", choice: 0, reason: "stop", raw: "stop" });
+  const { choices, truncated } = fold.answer();
+  assert.deepEqual(choices.map(({ parts }) => parts[0]?.text), ["1234", "56"]);
+  assert.equal(truncated, true);
+  assert.equal(choices[0]?.logprobs, undefined);
+  assert.equal(choices[0]?.finish?.reason, "stop");
+});
+
+Deno.test("a cut never leaves half a character, which no store would take", () => {
+  for (let cap = 0; cap <= 6; cap++) {
+    const fold = new Fold(cap);
+    fold.add(start(0, { kind: "text" }));
+    fold.add(delta(0, "a🎈b🎈"));
+    const text = fold.answer().choices[0]?.parts[0]?.text ?? "";
+    assert.ok(text.isWellFormed(), `cap ${cap}: ${JSON.stringify(text)}`);
+    assert.ok("a🎈b🎈".startsWith(text) && text.length >= cap - 1);
+  }
+});
+
+Deno.test("a character cut between two deltas comes out whole", () => {
+  const fold = new Fold(10);
+  fold.add(start(0, { kind: "text" }));
+  fold.add(delta(0, "\ud83c"));
+  fold.add(delta(0, "\udf88"));
+  assert.equal(fold.answer().choices[0]?.parts[0]?.text, "🎈");
+});
+
+Deno.test("events of blocks that never began, and errors, change nothing", () => {
+  const error = readError();
+  const answer = foldEvents([delta(7, "lost"), end(7), error, {
+    type: "citation",
+    choice: 0,
+    block: 7,
+    citation: cited,
+  }]);
+  assert.deepEqual(answer.choices, []);
+});
+
+function readError(): CanonicalEvent {
+  const nothing = { code: undefined, type: undefined, message: undefined, param: undefined };
+  return { type: "error", error: { ...nothing, status: 500, retryAfterSeconds: undefined } };
+}

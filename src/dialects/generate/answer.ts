@@ -1,0 +1,31 @@
+import { Fault } from "../../domain/fault.ts";
+import type { CanonicalEvent } from "../canonical.ts";
+import { isRecord } from "../json.ts";
+import { carriesError, readVendorError } from "../vendor_error.ts";
+import { AnswerReader } from "./answer_reader.ts";
+
+/**
+ * Events of a whole answer (generate-content.md §4). An array is taken for the elements of a
+ * stream in one body, which is what a server gives that doesn't know `alt=sse`.
+ */
+export function decodeGenerateAnswer(json: unknown): CanonicalEvent[] {
+  const elements: readonly unknown[] = Array.isArray(json) ? json : [json];
+  const reader = new AnswerReader();
+  const events: CanonicalEvent[] = [];
+  for (const element of elements) {
+    if (!isRecord(element)) {
+      throw new Fault("upstream_invalid_response", { note: "answer is no object" });
+    }
+    if (carriesError(element)) {
+      return [...events, { type: "error", error: readVendorError(element, undefined) }];
+    }
+    reader.read(element, events);
+    if (events.some(({ type }) => type === "error")) return events;
+  }
+  const before = events.length;
+  reader.close(events, true);
+  if (!events.slice(before).some(({ type }) => type === "finish")) {
+    throw new Fault("upstream_invalid_response", { note: "answer has no candidates" });
+  }
+  return events;
+}

@@ -1,0 +1,88 @@
+import type { CanonicalEvent } from "../canonical.ts";
+import { isRecord, type JsonRecord, words } from "../json.ts";
+import { CandidateReader } from "./candidate.ts";
+import { isBlocked } from "./finish.ts";
+import { searchCount } from "./grounding.ts";
+import { modelTraits } from "./models.ts";
+import { readUsage } from "./usage.ts";
+
+/** A candidate beyond this index is none that anyone asked for. */
+const maxCandidates = 128;
+
+/** Reads the elements of an answer, one or many, whole or streamed. */
+export class AnswerReader {
+  readonly #candidates = new Map<number, CandidateReader>();
+  readonly #nextBlock = { value: 0 };
+  readonly #searches = new Map<number, number>();
+  #started = false;
+  #blockReason: string | undefined;
+  #model: string | undefined;
+
+  /** One GenerateContentResponse that carries no error. */
+  read(json: JsonRecord, events: CanonicalEvent[]): void {
+    this.#start(json, events);
+    const candidates = Array.isArray(json.candidates) ? json.candidates : [];
+    for (const [position, candidate] of candidates.entries()) {
+      if (!isRecord(candidate)) continue;
+      const index = typeof candidate.index === "number" ? candidate.index : position;
+      if (!(index >= 0 && index < maxCandidates)) continue;
+      this.#candidate(index).read(candidate, events);
+      const searches = searchCount(candidate);
+      if (searches !== undefined) this.#searches.set(index, searches);
+    }
+    const feedback = isRecord(json.promptFeedback) ? json.promptFeedback : {};
+    if (isBlocked(feedback.blockReason)) this.#blockReason = feedback.blockReason;
+    const usage = readUsage(json.usageMetadata, this.#searchTotal());
+    if (usage) events.push({ type: "usage", usage });
+  }
+
+  /** Whether every candidate said why it ended, or the prompt was blocked. */
+  get finished(): boolean {
+    const candidates = [...this.#candidates.values()];
+    if (candidates.length === 0) return this.#blockReason !== undefined;
+    return candidates.every((one) => one.finished);
+  }
+
+  /** Closes every candidate. A whole answer is over even where the vendor forgot to say why. */
+  close(events: CanonicalEvent[], isWhole: boolean): void {
+    for (const candidate of this.#candidates.values()) {
+      if (isWhole && !candidate.finished) candidate.read({ finishReason: "STOP" }, events);
+      candidate.close(events);
+    }
+    if (this.#candidates.size > 0 || this.#blockReason === undefined) return;
+    events.push({ type: "finish", choice: 0, reason: "content_filter", raw: this.#blockReason });
+  }
+
+  #start(json: JsonRecord, events: CanonicalEvent[]): void {
+    this.#model ??= words(json.modelVersion);
+    if (this.#started) return;
+    this.#started = true;
+    events.push({
+      type: "start",
+      id: words(json.responseId),
+      model: words(json.modelVersion),
+      created: unixSeconds(json.createTime),
+    });
+  }
+
+  #candidate(index: number): CandidateReader {
+    let candidate = this.#candidates.get(index);
+    if (!candidate) {
+      candidate = new CandidateReader(index, this.#nextBlock);
+      this.#candidates.set(index, candidate);
+    }
+    return candidate;
+  }
+
+  /** Until generation 3 a grounded prompt is billed once, since then each of its searches. */
+  #searchTotal(): number | undefined {
+    if (this.#searches.size === 0) return undefined;
+    if (modelTraits(this.#model ?? "").generation < 3) return 1;
+    return [...this.#searches.values()].reduce((total, one) => total + one, 0);
+  }
+}
+
+function unixSeconds(time: unknown): number | undefined {
+  const ms = typeof time === "string" ? Date.parse(time) : NaN;
+  return Number.isFinite(ms) ? Math.floor(ms / 1000) : undefined;
+}

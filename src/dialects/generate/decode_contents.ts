@@ -1,0 +1,155 @@
+import { sha256Hex } from "../../base/hash.ts";
+import type {
+  MediaPart,
+  Part,
+  SystemText,
+  TextPart,
+  ToolCallPart,
+  ToolResultPart,
+  Turn,
+} from "../canonical_request.ts";
+import { isRecord, type JsonRecord } from "../json.ts";
+import {
+  dataMember,
+  type PartContext,
+  readBlob,
+  readFile,
+  readPart,
+  readSignature,
+} from "./decode_parts.ts";
+import { Fields, missing, wrong } from "./reader.ts";
+
+/** `contents` as turns. Calls without an id get one made of their place and name. */
+export function readContents(request: Fields, context: PartContext): Turn[] {
+  if (!request.has("contents")) throw missing("contents");
+  const contents = request.objects("contents");
+  if (contents.length === 0) throw wrong("contents", "at least one content");
+  const reader = new ContentReader(context);
+  return contents.map((content) => reader.read(content));
+}
+
+/** `systemInstruction`: text parts only; a bare string is taken too, as client libraries do. */
+export function readSystem(request: Fields): SystemText[] {
+  const given = request.value("systemInstruction");
+  if (given === undefined) return [];
+  if (typeof given === "string") {
+    return given === "" ? [] : [{ text: given, path: request.at("systemInstruction") }];
+  }
+  const system = request.object("systemInstruction")!;
+  return system.objects("parts").flatMap((part) => {
+    const text = part.string("text");
+    if (text === undefined) throw wrong(part.path, "a text part");
+    return text === "" ? [] : [{ text, path: part.path }];
+  });
+}
+
+interface PendingCall {
+  /** As the caller wrote it; undefined where it gave none. */
+  givenId: string | undefined;
+  id: string;
+  name: string;
+}
+
+class ContentReader {
+  readonly #context: PartContext;
+  /** Calls whose results have not come yet, in order. */
+  #pending: PendingCall[] = [];
+  #index = -1;
+
+  constructor(context: PartContext) {
+    this.#context = context;
+  }
+
+  read(content: Fields): Turn {
+    this.#index++;
+    const role = content.string("role") ?? "user";
+    if (!["user", "model", "function", ""].includes(role)) {
+      throw wrong(content.at("role"), "'user' or 'model'");
+    }
+    const parts = content.objects("parts").flatMap((part, index): Part[] => {
+      const member = dataMember(part);
+      if (member === "functionCall") return [this.#call(part, index)];
+      if (member === "functionResponse") return [this.#result(part)];
+      const read = readPart(part, member, this.#context);
+      return read ? [read] : [];
+    });
+    return { role: role === "model" ? "assistant" : "user", parts, path: content.path };
+  }
+
+  #call(part: Fields, index: number): ToolCallPart {
+    const call = part.object("functionCall")!;
+    const name = call.string("name");
+    if (name === undefined || name === "") throw missing(call.at("name"));
+    const givenId = call.string("id") || undefined;
+    const place = sha256Hex(JSON.stringify([this.#index, index, name]));
+    const id = givenId ?? `call_${place.slice(0, 24)}`;
+    this.#pending.push({ givenId, id, name });
+    return {
+      type: "tool-call",
+      id,
+      name,
+      arguments: JSON.stringify(call.object("args")?.record ?? {}),
+      custom: false,
+      ...readSignature(part),
+      path: part.path,
+    };
+  }
+
+  #result(part: Fields): ToolResultPart {
+    const result = part.object("functionResponse")!;
+    const name = result.string("name") ?? "";
+    const call = this.#take(result.string("id") || undefined, name);
+    if (!call) throw wrong(part.at("functionResponse"), "a function call of this name before it");
+    const response = result.object("response")?.record ?? {};
+    const media = result.objects("parts").map((one) => this.#media(one));
+    const { text, isError } = resultText(response, media.length > 0);
+    const words: TextPart[] = text === undefined ? [] : [{ type: "text", text, path: part.path }];
+    return {
+      type: "tool-result",
+      callId: call.id,
+      name: call.name,
+      parts: [...words, ...media],
+      object: response,
+      isError,
+      path: part.path,
+    };
+  }
+
+  /** The call that a result answers: by id, else the first open one of its name. */
+  #take(id: string | undefined, name: string): PendingCall | undefined {
+    let at = id === undefined ? -1 : this.#pending.findIndex((call) => call.givenId === id);
+    if (at < 0) {
+      at = this.#pending.findIndex((call) =>
+        call.name === name && (id === undefined || call.givenId === undefined)
+      );
+    }
+    return at < 0 ? undefined : this.#pending.splice(at, 1)[0];
+  }
+
+  #media(part: Fields): MediaPart {
+    if (part.has("inlineData")) return readBlob(part, this.#context);
+    if (part.has("fileData")) return readFile(part, this.#context);
+    throw wrong(part.path, "inlineData or fileData");
+  }
+}
+
+/** The words of a result (translation.md §5.4): the one string under its usual key, else JSON. */
+function resultText(
+  response: JsonRecord,
+  hasMedia: boolean,
+): { text: string | undefined; isError: boolean } {
+  const keys = Object.keys(response);
+  const only = keys.length === 1 ? response[keys[0]!] : undefined;
+  const text = typeof only === "string" ? only : undefined;
+  if (keys.length === 1 && keys[0] === "error") {
+    return { text: text ?? JSON.stringify(only), isError: true };
+  }
+  if (text !== undefined && (keys[0] === "output" || keys[0] === "result")) {
+    return { text, isError: false };
+  }
+  const isEmpty = keys.length === 0 && hasMedia;
+  return {
+    text: isEmpty || !isRecord(response) ? undefined : JSON.stringify(response),
+    isError: false,
+  };
+}

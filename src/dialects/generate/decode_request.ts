@@ -1,0 +1,72 @@
+import type { CanonicalRequest, ForeignField } from "../canonical_request.ts";
+import type { JsonRecord } from "../json.ts";
+import { readConfig } from "./decode_config.ts";
+import { readContents, readSystem } from "./decode_contents.ts";
+import { detailOf } from "./decode_parts.ts";
+import { readToolChoice, readTools } from "./decode_tools.ts";
+import { bareModel } from "./models.ts";
+import { Fields } from "./reader.ts";
+
+/**
+ * Reads a generate request (generate-content.md §2) into the canonical form: its JSON body with the
+ * members `model` and `stream` that the route adds from the path. Null is "not set".
+ */
+export function decodeGenerateRequest(body: unknown): CanonicalRequest {
+  const request = new Fields(body as JsonRecord, "");
+  const foreign: ForeignField[] = [];
+  const config = request.object("generationConfig") ?? new Fields({}, "generationConfig");
+  const system = readSystem(request);
+  const turns = readContents(request, {
+    foreign,
+    detail: detailOf(config.string("mediaResolution")),
+  });
+  const tools = readTools(request, foreign);
+  const toolChoice = readToolChoice(request, foreign);
+  const { settings, paths } = readConfig(config, foreign);
+  const serviceTier = request.string("serviceTier");
+  foreign.push(...foreignFields(request));
+  return {
+    model: bareModel(String(request.record.model)),
+    stream: request.record.stream === true,
+    system,
+    turns,
+    tools,
+    ...(toolChoice.choice ? { toolChoice: toolChoice.choice } : {}),
+    ...settings,
+    ...(serviceTier ? { serviceTier: tierName(serviceTier) } : {}),
+    foreign,
+    paths: {
+      ...paths,
+      ...(toolChoice.choice ? { toolChoice: toolChoice.path } : {}),
+      ...(serviceTier ? { serviceTier: request.at("serviceTier") } : {}),
+    },
+  };
+}
+
+const known: ReadonlySet<string> = new Set([
+  "model",
+  "stream",
+  "contents",
+  "systemInstruction",
+  "tools",
+  "toolConfig",
+  "generationConfig",
+  "serviceTier",
+]);
+
+/** Other fields are the vendor's means to another answer (a cache, a continuation) or unknown. */
+const hints: ReadonlySet<string> = new Set(["safetySettings", "labels", "store"]);
+
+function foreignFields(request: Fields): ForeignField[] {
+  return request.others(known).flatMap(({ name, path, value }): ForeignField[] => {
+    const isEmpty = value === "" || value === false ||
+      (typeof value === "object" && value !== null && Object.keys(value).length === 0);
+    return isEmpty ? [] : [{ path, value, weight: hints.has(name) ? "hint" : "meaning" }];
+  });
+}
+
+/** `standard` is what others call `default`. */
+function tierName(tier: string): string {
+  const name = tier.toLowerCase();
+  return name === "standard" ? "default" : name;
+}

@@ -1,0 +1,94 @@
+import type { AnswerPart, CanonicalAnswer, CanonicalChoice } from "../canonical.ts";
+import { isRecord, type JsonRecord } from "../json.ts";
+import type { AnswerContext } from "../translator.ts";
+import { answerPart, isInvalidCall } from "./encode_parts.ts";
+import { finishReason } from "./finish.ts";
+import { writeCitations } from "./grounding.ts";
+import { writeLogprobs } from "./logprobs.ts";
+import { Fields } from "./reader.ts";
+import { writeUsage } from "./usage.ts";
+
+/** A whole answer as GenerateContentResponse (generate-content.md §4). */
+export function encodeGenerateAnswer(answer: CanonicalAnswer): Record<string, unknown> {
+  return {
+    candidates: answer.choices.map(encodeChoice),
+    ...(answer.usage ? { usageMetadata: writeUsage(answer.usage) } : {}),
+    ...(answer.model === undefined ? {} : { modelVersion: answer.model }),
+    ...(answer.created === undefined
+      ? {}
+      : { createTime: new Date(answer.created * 1000).toISOString() }),
+    ...(answer.id === undefined ? {} : { responseId: answer.id }),
+  };
+}
+
+/** The same for a caller of this dialect whose vendor speaks another. */
+export function encodeWhole(
+  answer: CanonicalAnswer,
+  context: AnswerContext,
+): Record<string, unknown> {
+  const choices = wantsBareEnum(context.body)
+    ? answer.choices.map((choice) => ({ ...choice, parts: choice.parts.map(bareEnum) }))
+    : answer.choices;
+  return encodeGenerateAnswer({
+    ...answer,
+    choices,
+    id: context.id(""),
+    model: answer.model ?? context.model,
+    created: answer.created ?? context.created,
+  });
+}
+
+/**
+ * Whether the caller asked for one bare word out of a list (`text/x.enum`), which other dialects
+ * can only answer as `{"value": …}`.
+ */
+export function wantsBareEnum(body: unknown): boolean {
+  if (!isRecord(body)) return false;
+  const config = new Fields(body, "").value("generationConfig");
+  return isRecord(config) && new Fields(config, "").value("responseMimeType") === "text/x.enum";
+}
+
+/** The word out of `{"value": …}`; any other text stays. */
+export function bareEnumText(text: string): string {
+  try {
+    const json: unknown = JSON.parse(text);
+    return isRecord(json) && typeof json.value === "string" ? json.value : text;
+  } catch {
+    return text;
+  }
+}
+
+/** How a choice ended, in the vendor's words; undefined when it never ended. */
+export function endingOf(
+  choice: { parts: readonly Pick<AnswerPart, "kind">[]; finish: CanonicalChoice["finish"] },
+  sawInvalidCall: boolean,
+): string | undefined {
+  if (!choice.finish) return undefined;
+  if (sawInvalidCall && choice.finish.reason !== "length") return "MALFORMED_FUNCTION_CALL";
+  const refused = choice.parts.some(({ kind }) => kind === "refusal");
+  const reason = refused && choice.finish.reason === "stop"
+    ? "content_filter"
+    : choice.finish.reason;
+  return finishReason(reason, choice.finish.raw);
+}
+
+function encodeChoice(choice: CanonicalChoice): Record<string, unknown> {
+  const parts = choice.parts.flatMap((part) => answerPart(part) ?? []);
+  const ending = endingOf(choice, choice.parts.some(isInvalidCall));
+  return {
+    content: { role: "model", parts },
+    ...(ending === undefined ? {} : { finishReason: ending }),
+    index: choice.index,
+    ...grounding(choice.parts),
+    ...(choice.logprobs ? { logprobsResult: writeLogprobs(choice.logprobs) } : {}),
+  };
+}
+
+function grounding(parts: readonly AnswerPart[]): JsonRecord {
+  const cited = parts.find((part) => part.citations && part.citations.length > 0);
+  return cited ? { groundingMetadata: writeCitations(cited.citations!, cited.text) } : {};
+}
+
+function bareEnum(part: AnswerPart): AnswerPart {
+  return part.kind === "text" ? { ...part, text: bareEnumText(part.text) } : part;
+}

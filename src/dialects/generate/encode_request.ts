@@ -1,0 +1,55 @@
+import type { CanonicalRequest, Loss } from "../canonical_request.ts";
+import type { EncodedRequest, Target } from "../translator.ts";
+import { writeConfig } from "./encode_config.ts";
+import { writeContents } from "./encode_contents.ts";
+import { nameTools, writeTools } from "./encode_tools.ts";
+import { modelTraits } from "./models.ts";
+
+/**
+ * Writes a request for a generate vendor. Model and streaming stand in the path
+ * (`upstreamPath`), not in the body. Media must be base64 by now (`needsInline`).
+ */
+export function encodeGenerateRequest(request: CanonicalRequest, target: Target): EncodedRequest {
+  const traits = modelTraits(target.model);
+  const losses: Loss[] = request.foreign.map(({ path, weight }) => ({ path, weight }));
+  const { aliasOf, toolNames } = nameTools(request);
+  const { contents, system } = writeContents(request, { traits, aliasOf, losses });
+  const tools = writeTools(request, traits, aliasOf, losses);
+  const { config, instruction } = writeConfig(request, target, traits, losses);
+  const texts = [...system.map(({ text }) => text), ...(instruction ? [instruction] : [])];
+  if (!traits.system && texts.length > 0) {
+    // Such models read the system's words at the head of the first user turn.
+    contents[0]!.parts.unshift({ text: texts.join("\n\n") });
+  }
+  for (const { path, cache } of request.system) {
+    if (cache) losses.push({ path: `${path}.cache_control`, weight: "hint" });
+  }
+  return {
+    body: {
+      contents,
+      ...(traits.system && texts.length > 0
+        ? { systemInstruction: { parts: texts.map((text) => ({ text })) } }
+        : {}),
+      ...tools,
+      ...(Object.keys(config).length > 0 ? { generationConfig: config } : {}),
+      ...writeTier(request, losses),
+    },
+    losses,
+    undo: {
+      toolNames,
+      customTools: request.tools.filter(({ type }) => type === "custom").map(({ name }) => name),
+      jsonTool: undefined,
+      jsonUnwrap: undefined,
+      stripFence: instruction !== undefined,
+    },
+  };
+}
+
+function writeTier(request: CanonicalRequest, losses: Loss[]): Record<string, unknown> {
+  const tier = request.serviceTier;
+  if (tier === undefined || tier === "auto") return {};
+  const name = tier === "default" ? "standard" : tier;
+  if (["standard", "flex", "priority"].includes(name)) return { serviceTier: name };
+  losses.push({ path: request.paths.serviceTier ?? "serviceTier", weight: "hint" });
+  return {};
+}

@@ -1,0 +1,119 @@
+import type { CanonicalRequest, Loss, Tool } from "../canonical_request.ts";
+import { isRecord, type JsonRecord } from "../json.ts";
+import { aliasToolNames } from "../tool_names.ts";
+import type { ModelTraits } from "./models.ts";
+import { lowerSchema } from "./schema_lowering.ts";
+
+/** Names of functions: dots and colons too, but no digit or dash in front (§2.2). */
+const acceptedName = /^[A-Za-z_][A-Za-z0-9_.:-]{0,63}$/;
+
+export interface ToolNames {
+  aliasOf: (name: string) => string;
+  /** Alias → the caller's name; changed names only. */
+  toolNames: Readonly<Record<string, string>>;
+}
+
+/** Aliases for the tools of a request and of its history. */
+export function nameTools(request: CanonicalRequest): ToolNames {
+  const calls = request.turns.flatMap(({ parts }) => parts)
+    .flatMap((part) => part.type === "tool-call" ? [part.name] : []);
+  const names = [...new Set([...request.tools.map(({ name }) => name), ...calls])];
+  const named = aliasToolNames(names, acceptedName);
+  const taken = new Set(names.map(named.aliasOf));
+  const prefixed = new Map<string, string>();
+  for (const name of names) {
+    const alias = named.aliasOf(name);
+    if (acceptedName.test(alias)) continue;
+    let fit = `_${alias}`.slice(0, 64);
+    while (taken.has(fit)) fit = `_${fit}`.slice(0, 64);
+    taken.add(fit);
+    prefixed.set(name, fit);
+  }
+  const aliasOf = (name: string) => prefixed.get(name) ?? named.aliasOf(name);
+  const changed = names.filter((name) => aliasOf(name) !== name);
+  return { aliasOf, toolNames: Object.fromEntries(changed.map((name) => [aliasOf(name), name])) };
+}
+
+/** `tools` and `toolConfig`; nothing for a request without tools (pitfalls 43). */
+export function writeTools(
+  request: CanonicalRequest,
+  traits: ModelTraits,
+  aliasOf: (name: string) => string,
+  losses: Loss[],
+): Record<string, unknown> {
+  if (request.tools.length === 0) return {};
+  if (request.parallelToolCalls === false) {
+    losses.push({ path: request.paths.parallelToolCalls ?? "parallelToolCalls", weight: "hint" });
+  }
+  const choice = request.toolChoice;
+  // Where any of the listed tools may be called, not calling the others is left to their absence.
+  const sent = choice?.names && choice.mode === "auto"
+    ? request.tools.filter(({ name }) => choice.names!.includes(name))
+    : request.tools;
+  if (sent.length === 0) return {};
+  const mode = modeOf(request, sent);
+  const allowed = choice?.mode === "required" && choice.names
+    ? { allowedFunctionNames: choice.names.map(aliasOf) }
+    : {};
+  return {
+    tools: [{ functionDeclarations: sent.map((tool) => declare(tool, traits, aliasOf, losses)) }],
+    ...(mode === undefined ? {} : { toolConfig: { functionCallingConfig: { mode, ...allowed } } }),
+  };
+}
+
+function modeOf(request: CanonicalRequest, tools: readonly Tool[]): string | undefined {
+  switch (request.toolChoice?.mode) {
+    case "none":
+      return "NONE";
+    case "required":
+      return "ANY";
+    default:
+      if (tools.some(({ strict }) => strict === true)) return "VALIDATED";
+      return request.toolChoice ? "AUTO" : undefined;
+  }
+}
+
+function declare(
+  tool: Tool,
+  traits: ModelTraits,
+  aliasOf: (name: string) => string,
+  losses: Loss[],
+): Record<string, unknown> {
+  if (tool.type === "custom" && tool.format !== undefined) {
+    losses.push({ path: `${tool.path}.format`, weight: "hint" });
+  }
+  const parameters = tool.type === "custom" ? customInput : tool.parameters;
+  return {
+    name: aliasOf(tool.name),
+    description: tool.description ?? "",
+    ...(parameters ? writeParameters(parameters, tool, traits, losses) : {}),
+  };
+}
+
+/** A custom tool takes free text; as a function it takes it in one property. */
+const customInput = {
+  type: "object",
+  properties: { input: { type: "string" } },
+  required: ["input"],
+};
+
+/** A function that takes nothing has no parameters: an empty object is refused (pitfalls 40). */
+function writeParameters(
+  parameters: Readonly<Record<string, unknown>>,
+  tool: Tool,
+  traits: ModelTraits,
+  losses: Loss[],
+): Record<string, unknown> {
+  const schema = { ...parameters, type: "object" };
+  const lowered = lowerSchema(schema, traits, tool.path, losses);
+  const whole = lowered.jsonSchema ?? lowered.subset;
+  if (!whole || takesNothing(whole)) return {};
+  return lowered.jsonSchema
+    ? { parametersJsonSchema: lowered.jsonSchema }
+    : { parameters: lowered.subset };
+}
+
+function takesNothing(schema: JsonRecord): boolean {
+  if (isRecord(schema.properties) && Object.keys(schema.properties).length > 0) return false;
+  return !isRecord(schema.additionalProperties) && !("anyOf" in schema) && !("$ref" in schema);
+}

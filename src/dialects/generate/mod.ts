@@ -1,0 +1,50 @@
+import type { Dialect } from "../dialect.ts";
+import type { Translator } from "../translator.ts";
+import {
+  countedRequest,
+  countTokensBody,
+  readTokenCount,
+  writeTokenCount,
+} from "./count_tokens.ts";
+import { decodeGenerateAnswer } from "./answer.ts";
+import { decodeGenerateRequest } from "./decode_request.ts";
+import { encodeGenerateAnswer, encodeWhole } from "./encode_answer.ts";
+import { encodeGenerateRequest } from "./encode_request.ts";
+import { readGenerateRequest, spliceGenerateRequest } from "./facts.ts";
+import { staysAddress } from "./file_address.ts";
+import { ArrayReframer, failedStream, sseFraming } from "./framing.ts";
+import { countTokensPath, generatePath } from "./path.ts";
+import { GenerateStreamDecoder } from "./stream_decoder.ts";
+import { GenerateStreamEncoder } from "./stream_encoder.ts";
+
+/**
+ * Native content generation (protocols/generate-content.md). Model and streaming stand in the path
+ * of this dialect: `readRequest` and `decodeRequest` take the JSON body with the members `model` and
+ * `stream` added, and `encodeRequest` gives a body without them.
+ */
+export const generate: Dialect & Translator = {
+  name: "generate",
+  readRequest: readGenerateRequest,
+  spliceRequest: spliceGenerateRequest,
+  upstreamPath: generatePath,
+  streamDecoder: () => new GenerateStreamDecoder(),
+  decodeAnswer: decodeGenerateAnswer,
+  encodeAnswer: encodeGenerateAnswer,
+  errorFrame: (fault) => failedStream(sseFraming, fault),
+  reframe: () => new ArrayReframer(),
+  counting: {
+    path: countTokensPath,
+    requestBody: countTokensBody,
+    read: readTokenCount,
+    counted: countedRequest,
+    write: writeTokenCount,
+  },
+  needsInline: (_part, url) => !staysAddress(url),
+  decodeRequest: decodeGenerateRequest,
+  encodeRequest: encodeGenerateRequest,
+  encodeWhole,
+  streamEncoder: (context) => new GenerateStreamEncoder(context),
+};
+
+export { canonicalStatus } from "./error_body.ts";
+export { bareModel } from "./models.ts";

@@ -1,0 +1,73 @@
+/** What a model's name says of what it takes (generate-content.md §3, §6; translation.md §8.1). */
+export interface ModelTraits {
+  /** `gemini-2.5-flash` → 2.5, `gemini-4-argon` → 4; names without a number go as the newest, 3. */
+  generation: number;
+  /** Takes `systemInstruction`. */
+  system: boolean;
+  /** Takes a JSON response type. */
+  json: boolean;
+  /** Takes JSON Schema as it is (`parametersJsonSchema`), not only the subset. */
+  jsonSchema: boolean;
+  /** Takes functions and a JSON response type in one request. */
+  jsonWithTools: boolean;
+  /** Refuses function calls without a thought signature, and knows ids of calls. */
+  signatures: boolean;
+  /** Takes frequency and presence penalties. */
+  penalties: boolean;
+  thinking: Thinking;
+}
+
+/** How thinking is asked for; budgets in tokens. */
+export type Thinking =
+  | { by: "none" }
+  | { by: "budget"; least: number; most: number }
+  | { by: "level"; levels: readonly ThinkingLevel[] };
+
+export type ThinkingLevel = "MINIMAL" | "LOW" | "MEDIUM" | "HIGH";
+
+/** Traits of a model by the vendor's own name, with or without a `models/` segment. */
+export function modelTraits(model: string): ModelTraits {
+  const name = bareModel(model).toLowerCase();
+  const isGemma = /(^|[/-])gemma/.test(name);
+  const generation = generationOf(name);
+  return {
+    generation,
+    system: !isGemma,
+    json: !isGemma,
+    jsonSchema: !isGemma && generation >= 2.5,
+    jsonWithTools: !isGemma && generation >= 3,
+    signatures: !isGemma && generation >= 3,
+    penalties: generation !== 2.5 || isGemma,
+    thinking: isGemma ? { by: "none" } : thinkingOf(name, generation),
+  };
+}
+
+/** The name without the `models/` segment that paths and lists put before it. */
+export function bareModel(model: string): string {
+  return model.replace(/^(models\/)+/, "");
+}
+
+/** The first number that stands for itself: `gemini-2.5-flash` → 2.5, `gemini-4-argon` → 4. */
+function generationOf(name: string): number {
+  const match = /(?:^|[-/])(\d{1,2}(?:\.\d{1,2})?)(?![\d.]|[a-z])/.exec(name);
+  return match ? Number(match[1]) : 3;
+}
+
+function thinkingOf(name: string, generation: number): Thinking {
+  // Models that paint or speak refuse the field.
+  if (generation < 2.5 || /-(image|tts|live|native-audio|embedding)/.test(name)) {
+    return { by: "none" };
+  }
+  const isPro = /-pro\b/.test(name);
+  const isFlash = /-flash\b/.test(name);
+  if (generation < 3) {
+    return isPro
+      ? { by: "budget", least: 128, most: 32_768 }
+      : { by: "budget", least: 0, most: 24_576 };
+  }
+  if (isPro && generation < 3.1) return { by: "level", levels: ["LOW", "HIGH"] };
+  if (isFlash && generation < 3.7) {
+    return { by: "level", levels: ["MINIMAL", "LOW", "MEDIUM", "HIGH"] };
+  }
+  return { by: "level", levels: ["LOW", "MEDIUM", "HIGH"] };
+}

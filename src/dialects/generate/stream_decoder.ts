@@ -1,0 +1,52 @@
+import type { SseEvent } from "../../base/sse.ts";
+import type { CanonicalEvent } from "../canonical.ts";
+import type { DecodedEvent, StreamDecoder } from "../dialect.ts";
+import { isRecord, type JsonRecord } from "../json.ts";
+import { carriesError, readVendorError } from "../vendor_error.ts";
+import { AnswerReader } from "./answer_reader.ts";
+
+/**
+ * Decodes a generate stream with `alt=sse` (generate-content.md §5): each event is a whole response
+ * that holds only new parts. How candidates ended comes with `end`.
+ */
+export class GenerateStreamDecoder implements StreamDecoder {
+  readonly #reader = new AnswerReader();
+  #failed = false;
+
+  decode(event: SseEvent): DecodedEvent {
+    const data = event.data;
+    if (data === undefined || data.trim() === "" || data.trim() === "[DONE]") return nothing;
+    let json: unknown;
+    try {
+      json = JSON.parse(data);
+    } catch {
+      return this.#fail({ message: "A stream event was not JSON." });
+    }
+    const events: CanonicalEvent[] = [];
+    for (const element of Array.isArray(json) ? json : [json]) {
+      if (!isRecord(element)) continue;
+      if (carriesError(element)) return this.#fail(element, events);
+      this.#reader.read(element, events);
+    }
+    if (events.some(({ type }) => type === "error")) this.#failed = true;
+    const hasUsage = events.some(({ type }) => type === "usage");
+    return { events, usageOnly: false, terminal: hasUsage && this.#reader.finished };
+  }
+
+  end(): { events: CanonicalEvent[]; complete: boolean } {
+    const events: CanonicalEvent[] = [];
+    this.#reader.close(events, false);
+    return { events, complete: !this.#failed && this.#reader.finished };
+  }
+
+  #fail(json: JsonRecord, before: CanonicalEvent[] = []): DecodedEvent {
+    this.#failed = true;
+    const events: CanonicalEvent[] = [
+      ...before,
+      { type: "error", error: readVendorError(json, undefined) },
+    ];
+    return { events, usageOnly: false, terminal: false };
+  }
+}
+
+const nothing: DecodedEvent = { events: [], usageOnly: false, terminal: false };

@@ -1,0 +1,178 @@
+import type { Fault } from "../../domain/fault.ts";
+import type {
+  AnswerPart,
+  BlockDeltaEvent,
+  BlockKind,
+  CanonicalEvent,
+  Citation,
+  FinishEvent,
+  TokenLogprob,
+} from "../canonical.ts";
+import type { Opaque } from "../canonical_request.ts";
+import type { AnswerContext, StreamEncoder } from "../translator.ts";
+import { bareEnumText, endingOf, wantsBareEnum } from "./encode_answer.ts";
+import { answerPart, isInvalidCall } from "./encode_parts.ts";
+import { ArrayFraming, failedStream, type Framing, sseFraming } from "./framing.ts";
+import { writeCitations } from "./grounding.ts";
+import { writeLogprobs } from "./logprobs.ts";
+import { writeUsage } from "./usage.ts";
+
+interface OpenBlock {
+  choice: number;
+  content: BlockKind;
+  pieces: string[];
+  citations: Citation[];
+}
+
+interface ChoiceState {
+  parts: Pick<AnswerPart, "kind">[];
+  sawInvalidCall: boolean;
+  finish: FinishEvent | undefined;
+}
+
+/**
+ * Writes one streamed answer (translation.md §13, G writer): text goes out as it comes, calls and
+ * media whole when their block ends, endings and usage in the one last element.
+ */
+export class GenerateStreamEncoder implements StreamEncoder {
+  readonly contentType: string;
+  readonly #framing: Framing;
+  readonly #bareEnum: boolean;
+  readonly #blocks = new Map<number, OpenBlock>();
+  readonly #choices = new Map<number, ChoiceState>();
+  /** Members that every element repeats. */
+  #head: Record<string, unknown>;
+  #usage: Record<string, unknown> | undefined;
+
+  constructor(context: AnswerContext) {
+    this.#framing = context.jsonArray ? new ArrayFraming() : sseFraming;
+    this.contentType = context.jsonArray ? "application/json" : "text/event-stream";
+    this.#bareEnum = wantsBareEnum(context.body);
+    this.#head = {
+      modelVersion: context.model,
+      createTime: isoTime(context.created),
+      responseId: context.id(""),
+    };
+  }
+
+  encode(event: CanonicalEvent): string {
+    switch (event.type) {
+      case "start":
+        this.#head = {
+          ...this.#head,
+          ...(event.model === undefined ? {} : { modelVersion: event.model }),
+          ...(event.created === undefined ? {} : { createTime: isoTime(event.created) }),
+        };
+        return "";
+      case "block-start":
+        this.#choice(event.choice).parts.push({ kind: event.content.kind });
+        this.#blocks.set(event.block, {
+          choice: event.choice,
+          content: event.content,
+          pieces: [],
+          citations: [],
+        });
+        return "";
+      case "block-delta":
+        return this.#delta(event);
+      case "citation":
+        this.#blocks.get(event.block)?.citations.push(event.citation);
+        return "";
+      case "block-end":
+        return this.#end(event.block, event.opaque);
+      case "usage":
+        this.#usage = writeUsage(event.usage);
+        return "";
+      case "finish":
+        this.#choice(event.choice).finish = event;
+        return "";
+      case "error":
+        // The gateway ends the stream with `fail`.
+        return "";
+    }
+  }
+
+  end(): string {
+    const candidates = [...this.#choices].sort(([a], [b]) => a - b).map(([index, choice]) => {
+      const finishReason = endingOf(choice, choice.sawInvalidCall);
+      return {
+        content: { role: "model", parts: [{ text: "" }] },
+        ...(finishReason === undefined ? {} : { finishReason }),
+        index,
+      };
+    });
+    const usage = this.#usage ? { usageMetadata: this.#usage } : {};
+    return this.#element({ candidates, ...usage }) + this.#framing.close();
+  }
+
+  fail(fault: Fault): string {
+    return failedStream(this.#framing, fault);
+  }
+
+  #delta(event: BlockDeltaEvent): string {
+    const open = this.#blocks.get(event.block);
+    if (!open) return "";
+    open.pieces.push(event.text);
+    if (!this.#goesOutAtOnce(open.content)) return "";
+    const part = answerPart({ ...open.content, text: event.text });
+    return part || event.logprobs ? this.#candidate(open.choice, part, event.logprobs) : "";
+  }
+
+  #end(block: number, opaque: Opaque | undefined): string {
+    const open = this.#blocks.get(block);
+    if (!open) return "";
+    this.#blocks.delete(block);
+    const whole: AnswerPart = { ...open.content, text: open.pieces.join("") };
+    if (this.#goesOutAtOnce(open.content)) {
+      const cited = open.citations.length === 0 ? "" : this.#element({
+        candidates: [{
+          index: open.choice,
+          groundingMetadata: writeCitations(open.citations, whole.text),
+        }],
+      });
+      // What is left to say of text that is out already is its signature.
+      const rest = opaque && answerPart({ ...open.content, text: "", opaque });
+      return cited + (rest ? this.#candidate(open.choice, rest) : "");
+    }
+    if (isInvalidCall(whole)) this.#choice(open.choice).sawInvalidCall = true;
+    const text = open.content.kind === "text" ? bareEnumText(whole.text) : whole.text;
+    const part = answerPart({ ...whole, text, ...(opaque ? { opaque } : {}) });
+    return part ? this.#candidate(open.choice, part) : "";
+  }
+
+  #goesOutAtOnce(content: BlockKind): boolean {
+    if (content.kind === "text") return !this.#bareEnum;
+    return content.kind === "reasoning" || content.kind === "refusal";
+  }
+
+  #candidate(
+    index: number,
+    part: Record<string, unknown> | undefined,
+    logprobs?: readonly TokenLogprob[],
+  ): string {
+    return this.#element({
+      candidates: [{
+        content: { role: "model", parts: part ? [part] : [] },
+        index,
+        ...(logprobs ? { logprobsResult: writeLogprobs(logprobs) } : {}),
+      }],
+    });
+  }
+
+  #element(members: Record<string, unknown>): string {
+    return this.#framing.element(JSON.stringify({ ...members, ...this.#head }));
+  }
+
+  #choice(index: number): ChoiceState {
+    let choice = this.#choices.get(index);
+    if (!choice) {
+      choice = { parts: [], sawInvalidCall: false, finish: undefined };
+      this.#choices.set(index, choice);
+    }
+    return choice;
+  }
+}
+
+function isoTime(unixSeconds: number): string {
+  return new Date(unixSeconds * 1000).toISOString();
+}

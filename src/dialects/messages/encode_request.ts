@@ -1,0 +1,77 @@
+import type { CanonicalRequest, Loss, SystemText } from "../canonical_request.ts";
+import type { EncodedRequest, Target } from "../translator.ts";
+import { arrangeTurns } from "./arrange_turns.ts";
+import { CacheMarks } from "./cache_marks.ts";
+import { planFormat } from "./encode_format.ts";
+import { writeSettings } from "./encode_settings.ts";
+import { planThinking } from "./encode_thinking.ts";
+import { planTools } from "./encode_tools.ts";
+import { writeTurns } from "./encode_turns.ts";
+import { modelFacts } from "./models.ts";
+
+/**
+ * Writes a request for a vendor of this dialect, in version 2023-06-01. Only fields that the model
+ * takes are sent, since unknown ones are refused; what can't be carried is listed as a loss.
+ */
+export function encodeMessagesRequest(request: CanonicalRequest, target: Target): EncodedRequest {
+  const losses: Loss[] = request.foreign.map(({ path, weight }) => ({ path, weight }));
+  const facts = modelFacts(target.model);
+  const limit = target.maxOutputTokens ?? facts.maxOutputTokens;
+  const marks = new CacheMarks();
+  const format = planFormat(request, facts, losses);
+  const tools = planTools(request, facts, format, marks, losses);
+  const { system, turns } = arrangeTurns(request, losses);
+  const { isForced } = tools;
+  const { isOn, maxTokens, ...thinking } = planThinking(
+    request,
+    facts,
+    { limit, isForced, turns },
+    losses,
+  );
+  const instructions = [format.instruction, tools.instruction].filter((one) => one !== undefined);
+  const body = {
+    model: target.model,
+    max_tokens: maxTokens,
+    ...tools.fields,
+    ...writeSystem(system, instructions, marks),
+    messages: writeTurns(turns, { aliasOf: tools.aliasOf, marks, losses }),
+    ...writeOutputConfig(thinking.effort, format.native),
+    ...(thinking.thinking ? { thinking: thinking.thinking } : {}),
+    ...writeSettings(request, facts, isOn, losses),
+    ...(request.stream ? { stream: true } : {}),
+  };
+  marks.enforce(losses);
+  return {
+    body,
+    losses,
+    undo: {
+      toolNames: tools.toolNames,
+      customTools: tools.customTools,
+      jsonTool: tools.jsonTool,
+      jsonUnwrap: format.tool?.unwrap,
+      stripFence: format.stripFence,
+    },
+  };
+}
+
+function writeSystem(
+  texts: readonly SystemText[],
+  instructions: readonly string[],
+  marks: CacheMarks,
+): Record<string, unknown> {
+  const system = [
+    ...texts.map((text) => marks.mark({ type: "text", text: text.text }, text)),
+    ...instructions.map((text) => ({ type: "text", text })),
+  ];
+  return system.length === 0 ? {} : { system };
+}
+
+function writeOutputConfig(effort: string | undefined, format: unknown): Record<string, unknown> {
+  if (effort === undefined && format === undefined) return {};
+  return {
+    output_config: {
+      ...(effort === undefined ? {} : { effort }),
+      ...(format === undefined ? {} : { format }),
+    },
+  };
+}

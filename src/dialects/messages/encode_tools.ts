@@ -1,0 +1,177 @@
+import type { CanonicalRequest, Loss, Tool } from "../canonical_request.ts";
+import { isRecord } from "../json.ts";
+import { aliasToolNames } from "../tool_names.ts";
+import type { CacheMarks } from "./cache_marks.ts";
+import type { FormatPlan } from "./encode_format.ts";
+import type { ModelFacts } from "./model_table.ts";
+import { wrong } from "./shape.ts";
+import { strictSchema } from "./strict_schema.ts";
+import { inputSchema } from "./tool_schema.ts";
+
+/** Tools and tool choice as they are sent, with what must be known to undo them. */
+export interface ToolPlan {
+  fields: { tools?: unknown[]; tool_choice?: Record<string, unknown> };
+  /** The model must call a tool. */
+  isForced: boolean;
+  /** A sentence for the system text where forcing is refused. */
+  instruction?: string;
+  aliasOf: (name: string) => string;
+  toolNames: Readonly<Record<string, string>>;
+  customTools: string[];
+  jsonTool: string | undefined;
+}
+
+/** Older models take 64 characters (messages.md §4). */
+const acceptedName = /^[a-zA-Z0-9_-]{1,64}$/;
+
+export function planTools(
+  request: CanonicalRequest,
+  facts: ModelFacts,
+  format: FormatPlan,
+  marks: CacheMarks,
+  losses: Loss[],
+): ToolPlan {
+  const used = usedNames(request);
+  const names = [...new Set([...request.tools.map((tool) => tool.name), ...used])];
+  const { aliasOf, toolNames } = aliasToolNames(names, acceptedName);
+  const jsonTool = format.tool ? freeName(names.map(aliasOf)) : undefined;
+  const kept = keptTools(request, used);
+  const tools: unknown[] = kept.map((tool) => writeTool(tool, facts, aliasOf, marks, losses));
+  if (format.tool && jsonTool !== undefined) {
+    const { description, schema } = format.tool;
+    tools.push({ name: jsonTool, description, input_schema: schema });
+  }
+  // A conversation that used tools is refused without any (translation.md §5.2).
+  const isStub = tools.length === 0;
+  if (isStub) {
+    tools.push(...used.map((name) => ({ name: aliasOf(name), input_schema: inputSchema({}) })));
+  }
+  const choice = isStub ? { type: "none" } : writeChoice(request, jsonTool, aliasOf);
+  const isForced = choice?.type === "any" || choice?.type === "tool";
+  const downgraded = isForced && !facts.forcedTools;
+  if (downgraded && request.toolChoice && jsonTool === undefined) {
+    losses.push({ path: request.paths.toolChoice ?? "toolChoice", weight: "hint" });
+  }
+  return {
+    fields: tools.length === 0
+      ? {}
+      : { tools, ...(choice ? { tool_choice: downgraded ? unforced(choice) : choice } : {}) },
+    isForced: isForced && !downgraded,
+    ...(downgraded ? { instruction: instructionFor(choice) } : {}),
+    aliasOf,
+    toolNames,
+    customTools: request.tools.filter((tool) => tool.type === "custom").map((tool) => tool.name),
+    jsonTool,
+  };
+}
+
+/** Names of the tools that the conversation called. */
+function usedNames(request: CanonicalRequest): string[] {
+  const calls = request.turns.flatMap((turn) => turn.parts)
+    .filter((part) => part.type === "tool-call");
+  return [...new Set(calls.map((call) => call.name))];
+}
+
+/** Of a choice among named tools only these are sent, and those that were called before. */
+function keptTools(request: CanonicalRequest, used: readonly string[]): Tool[] {
+  const names = request.toolChoice?.names;
+  if (!names) return request.tools;
+  for (const name of names) {
+    if (request.tools.some((tool) => tool.name === name)) continue;
+    throw wrong(request.paths.toolChoice ?? "toolChoice", `no tool has the name '${name}'`);
+  }
+  // One forced tool is named by the choice itself; the others stay for the prompt cache's sake.
+  if (request.toolChoice?.mode === "required" && names.length === 1) return request.tools;
+  return request.tools.filter((tool) => names.includes(tool.name) || used.includes(tool.name));
+}
+
+function freeName(taken: readonly string[]): string {
+  let name = "json_response";
+  while (taken.includes(name)) name += "_";
+  return name;
+}
+
+function writeTool(
+  tool: Tool,
+  facts: ModelFacts,
+  aliasOf: (name: string) => string,
+  marks: CacheMarks,
+  losses: Loss[],
+): Record<string, unknown> {
+  const name = aliasOf(tool.name);
+  const written = tool.type === "custom"
+    ? { name, ...writeCustom(tool) }
+    : { name, ...writeFunction(tool, facts, losses) };
+  return marks.mark(written, tool);
+}
+
+function writeFunction(tool: Tool, facts: ModelFacts, losses: Loss[]): Record<string, unknown> {
+  const described = tool.description === undefined ? {} : { description: tool.description };
+  const schema = inputSchema(tool.parameters);
+  if (tool.strict !== true) return { ...described, input_schema: schema };
+  const strict = strictSchema(schema);
+  const isEmpty = isRecord(schema.properties) && Object.keys(schema.properties).length === 0;
+  if (facts.structuredOutput && !strict.isRefused && (!strict.isOpen || isEmpty)) {
+    return { ...described, input_schema: strict.schema, strict: true };
+  }
+  losses.push({ path: `${tool.path}.strict`, weight: "hint" });
+  return { ...described, input_schema: schema };
+}
+
+/** A custom tool takes free text: here it is a function with one text (translation.md §5.1). */
+function writeCustom(tool: Tool): Record<string, unknown> {
+  const grammar = tool.format === undefined || tool.format === null
+    ? []
+    : [`The input must have this format: ${JSON.stringify(tool.format)}`];
+  const description = [...(tool.description === undefined ? [] : [tool.description]), ...grammar];
+  return {
+    ...(description.length > 0 ? { description: description.join("\n") } : {}),
+    input_schema: {
+      type: "object",
+      properties: { input: { type: "string", description: "The tool's input, as plain text." } },
+      required: ["input"],
+      additionalProperties: false,
+    },
+  };
+}
+
+type Choice = Record<string, unknown> & { type: string };
+
+function writeChoice(
+  request: CanonicalRequest,
+  jsonTool: string | undefined,
+  aliasOf: (name: string) => string,
+): Choice | undefined {
+  const { toolChoice, parallelToolCalls } = request;
+  const serial = parallelToolCalls === false ? { disable_parallel_tool_use: true } : {};
+  const [only, ...others] = toolChoice?.names ?? [];
+  const isNamed = toolChoice?.mode === "required" && only !== undefined && others.length === 0;
+  if (isNamed) return { type: "tool", name: aliasOf(only), ...serial };
+  if (jsonTool !== undefined) {
+    const isAlone = request.tools.length === 0 || toolChoice?.mode === "none";
+    return isAlone
+      ? { type: "tool", name: jsonTool, disable_parallel_tool_use: true }
+      : { type: "any", disable_parallel_tool_use: true };
+  }
+  switch (toolChoice?.mode) {
+    case "none":
+      return { type: "none" };
+    case "required":
+      return { type: "any", ...serial };
+    case "auto":
+      return { type: "auto", ...serial };
+    case undefined:
+      return parallelToolCalls === false ? { type: "auto", ...serial } : undefined;
+  }
+}
+
+function unforced(choice: Choice): Choice {
+  const { name: _, ...rest } = choice;
+  return { ...rest, type: "auto" };
+}
+
+function instructionFor(choice: Choice | undefined): string {
+  return choice?.type === "tool"
+    ? `You must call the tool ${choice.name} in your answer.`
+    : "You must call one of the tools in your answer.";
+}

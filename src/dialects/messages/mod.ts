@@ -1,0 +1,28 @@
+import type { Dialect } from "../dialect.ts";
+import type { Translator } from "../translator.ts";
+import { counting } from "./count_tokens.ts";
+import { decodeMessagesAnswer } from "./answer.ts";
+import { decodeMessagesRequest } from "./decode_request.ts";
+import { encodeMessagesAnswer, encodeWholeMessage } from "./encode_answer.ts";
+import { encodeMessagesRequest } from "./encode_request.ts";
+import { errorEvent } from "./error_event.ts";
+import { readMessagesRequest, spliceMessagesRequest } from "./request.ts";
+import { MessagesStreamDecoder } from "./stream_decoder.ts";
+import { MessagesStreamEncoder } from "./stream_encoder.ts";
+
+/** Messages (protocols/messages.md). */
+export const messages: Dialect & Translator = {
+  name: "messages",
+  readRequest: readMessagesRequest,
+  spliceRequest: spliceMessagesRequest,
+  upstreamPath: () => "/messages",
+  streamDecoder: () => new MessagesStreamDecoder(),
+  decodeAnswer: decodeMessagesAnswer,
+  encodeAnswer: encodeMessagesAnswer,
+  errorFrame: errorEvent,
+  counting,
+  decodeRequest: decodeMessagesRequest,
+  encodeRequest: encodeMessagesRequest,
+  encodeWhole: encodeWholeMessage,
+  streamEncoder: (context) => new MessagesStreamEncoder(context),
+};

@@ -1,0 +1,59 @@
+import assert from "@std/assert";
+import { promptText } from "./prompt_text.ts";
+
+function counted(text: unknown): string {
+  return promptText({ messages: [{ content: text }] });
+}
+
+Deno.test("the words of every dialect's request are found, wherever they stand", () => {
+  const body = {
+    system: "sys",
+    instructions: "ins",
+    messages: [{ role: "user", content: [{ type: "text", text: "one" }, { text: "two" }] }],
+    contents: [{ parts: [{ text: "three" }] }],
+    input: "four",
+    tools: [{ function: { name: "f", description: "five", parameters: { type: "object" } } }],
+    n: 7,
+    stream: true,
+    none: null,
+  };
+  const found = promptText(body).split("\n");
+  for (const word of ["sys", "ins", "one", "two", "three", "four", "five", "f"]) {
+    assert.ok(found.includes(word), word);
+  }
+  assert.ok(!found.includes("7") && !found.includes("true"));
+});
+
+const base64 = "QUJD".repeat(500);
+const media: [string, string][] = [
+  ["a data URL", `data:image/png;base64,${base64}`],
+  ["an address", "https://example.com/cat.png"],
+  ["a plain address", "http://example.com/cat.png?x=1"],
+  ["bare base64", base64],
+  ["bare base64 for URLs", base64.replaceAll("Q", "-").replaceAll("J", "_")],
+];
+for (const [name, value] of media) {
+  Deno.test(`${name} isn't counted as words`, () => assert.equal(counted(value), ""));
+}
+
+const texts: [string, string][] = [
+  ["a prompt that begins with an address", "https://example.com/a Summarise this page, please."],
+  ["a prompt that begins with 'data:'", "data: 1, 2, 3\nWhat is the mean?"],
+  ["a long text without line breaks", "lorem ipsum ".repeat(200)],
+  ["a short word like base64", "QUJDQUJD"],
+  ["a long Chinese text, which has no spaces", "你好".repeat(800)],
+  ["a long JSON text without spaces", `{"a":[${"1,".repeat(900)}1]}`],
+];
+for (const [name, value] of texts) {
+  Deno.test(`${name} is counted`, () => assert.equal(counted(value), value));
+}
+
+Deno.test("a body nested a hundred thousand deep is read without a stack of its own", () => {
+  let body: unknown = "deep";
+  for (let depth = 0; depth < 100_000; depth++) body = [body];
+  assert.equal(promptText(body), "deep");
+});
+
+Deno.test("a request without words has none", () => {
+  for (const body of [{}, [], null, 3, { a: { b: [null, 1] } }]) assert.equal(promptText(body), "");
+});

@@ -1,0 +1,33 @@
+import type { Citation } from "../canonical.ts";
+import { isRecord, words } from "../json.ts";
+
+/** Reads a `url_citation`; other annotations point into the vendor's own files: undefined. */
+export function readCitation(annotation: unknown): Citation | undefined {
+  if (!isRecord(annotation) || annotation.type !== "url_citation") return undefined;
+  const url = words(annotation.url);
+  if (url === undefined) return undefined;
+  const end = index(annotation.end_index);
+  // The schema wants both numbers, so a range of nothing stands for an unknown one.
+  const known = end !== undefined && end > 0;
+  return {
+    url,
+    title: words(annotation.title),
+    start: known ? index(annotation.start_index) : undefined,
+    end: known ? end : undefined,
+  };
+}
+
+/** Writes a `url_citation` with the fields that the schema requires. */
+export function writeCitation(citation: Citation): Record<string, unknown> {
+  return {
+    type: "url_citation",
+    url: citation.url,
+    title: citation.title ?? "",
+    start_index: citation.start ?? 0,
+    end_index: citation.end ?? 0,
+  };
+}
+
+function index(value: unknown): number | undefined {
+  return typeof value === "number" && Number.isInteger(value) && value >= 0 ? value : undefined;
+}

@@ -1,0 +1,207 @@
+import { sha256Hex } from "../../base/hash.ts";
+import { Fault } from "../../domain/fault.ts";
+import type {
+  CanonicalRequest,
+  Loss,
+  MediaPart,
+  Part,
+  ToolCallPart,
+  ToolResultPart,
+  Turn,
+} from "../canonical_request.ts";
+import { dataUrl } from "../media_source.ts";
+import { requirePairs } from "./pairing.ts";
+
+type Item = Record<string, unknown>;
+
+/** What the writing of one conversation shares. */
+interface Writing {
+  aliasOf: (name: string) => string;
+  /** Ids of calls of custom tools: their outputs are items of another type. */
+  customCalls: ReadonlySet<string>;
+  losses: Loss[];
+}
+
+/**
+ * Writes the conversation as input items (translation.md §7). System texts become developer
+ * messages rather than `instructions`, which keeps their order and number.
+ */
+export function writeItems(
+  request: CanonicalRequest,
+  aliasOf: (name: string) => string,
+  losses: Loss[],
+): Item[] {
+  requirePairs(request.turns);
+  const calls = request.turns.flatMap((turn) => turn.parts).filter((part) =>
+    part.type === "tool-call"
+  );
+  const writing: Writing = {
+    aliasOf,
+    customCalls: new Set(calls.filter((call) => call.custom).map((call) => call.id)),
+    losses,
+  };
+  const items: Item[] = [];
+  for (const { text, cache, path } of request.system) {
+    if (cache) losses.push({ path: `${path}.cache_control`, weight: "hint" });
+    if (text !== "") items.push(systemMessage([text]));
+  }
+  for (const turn of request.turns) items.push(...writeTurn(turn, writing));
+  return items;
+}
+
+function writeTurn(turn: Turn, writing: Writing): Item[] {
+  for (const part of turn.parts) {
+    if ("cache" in part && part.cache) {
+      writing.losses.push({ path: `${part.path}.cache_control`, weight: "hint" });
+    }
+  }
+  if (turn.name !== undefined) writing.losses.push({ path: `${turn.path}.name`, weight: "hint" });
+  switch (turn.role) {
+    case "system": {
+      const texts = turn.parts.flatMap((part) => part.type === "text" ? [part.text] : []);
+      return texts.some((text) => text !== "") ? [systemMessage(texts)] : [];
+    }
+    case "assistant":
+      return writeAssistant(turn.parts, writing);
+    case "user":
+      return writeUser(turn.parts, writing);
+  }
+}
+
+function systemMessage(texts: readonly string[]): Item {
+  const content = texts.map((text) => ({ type: "input_text", text }));
+  return { type: "message", role: "developer", content };
+}
+
+/** Outputs of tools come first: they answer the calls of the turn before. */
+function writeUser(parts: readonly Part[], writing: Writing): Item[] {
+  const items: Item[] = [];
+  const content: Item[] = [];
+  for (const part of parts) {
+    if (part.type === "tool-result") items.push(writeOutput(part, writing));
+    else if (part.type === "text") content.push({ type: "input_text", text: part.text });
+    else if (part.type === "media") content.push(...writeMedia(part, writing.losses));
+  }
+  if (content.length > 0) items.push({ type: "message", role: "user", content });
+  return items;
+}
+
+/** Texts in a row are parts of one message; reasoning and calls are items of their own. */
+function writeAssistant(parts: readonly Part[], writing: Writing): Item[] {
+  const items: Item[] = [];
+  let content: Item[] | undefined;
+  for (const part of parts) {
+    const said = writeSaid(part);
+    if (said) {
+      if (!content) items.push({ type: "message", role: "assistant", content: content = [] });
+      content.push(said);
+      continue;
+    }
+    const item = part.type === "tool-call"
+      ? writeCall(part, writing)
+      : part.type === "reasoning"
+      ? writeReasoning(part)
+      : undefined;
+    if (item) {
+      content = undefined;
+      items.push(item);
+    } else if (part.type === "media") {
+      // An assistant's message holds text alone.
+      writing.losses.push({ path: part.path, weight: "meaning" });
+    }
+  }
+  return items;
+}
+
+function writeSaid(part: Part): Item | undefined {
+  if (part.type === "text" && part.text !== "") return { type: "output_text", text: part.text };
+  if (part.type === "refusal") return { type: "refusal", refusal: part.text };
+  return undefined;
+}
+
+/**
+ * Reasoning goes back only to where it was sealed. Without the item's own id, which the vendor
+ * checks against the sealed content and does not need.
+ */
+function writeReasoning(part: Part & { type: "reasoning" }): Item | undefined {
+  const { opaque } = part;
+  if (opaque?.dialect !== "responses" || opaque.kind !== "encrypted_content") return undefined;
+  return {
+    type: "reasoning",
+    summary: part.text === "" ? [] : [{ type: "summary_text", text: part.text }],
+    encrypted_content: opaque.value,
+  };
+}
+
+function writeCall(call: ToolCallPart, writing: Writing): Item {
+  const named = { call_id: callId(call.id), name: writing.aliasOf(call.name) };
+  return call.custom
+    ? { type: "custom_tool_call", ...named, input: call.arguments }
+    : { type: "function_call", ...named, arguments: call.arguments || "{}" };
+}
+
+function writeOutput(result: ToolResultPart, writing: Writing): Item {
+  return {
+    type: writing.customCalls.has(result.callId)
+      ? "custom_tool_call_output"
+      : "function_call_output",
+    call_id: callId(result.callId),
+    output: outputOf(result, writing.losses),
+  };
+}
+
+function outputOf(result: ToolResultPart, losses: Loss[]): unknown {
+  // The dialect has no flag for a failed tool (translation.md §4.8).
+  const mark = result.isError ? "Error: " : "";
+  const [first] = result.parts;
+  if (!first) return mark + (result.object ? objectText(result.object) : "");
+  if (result.parts.length === 1 && first.type === "text") return mark + first.text;
+  const parts = result.parts.flatMap((part): Item[] =>
+    part.type === "text" ? [{ type: "input_text", text: part.text }] : writeMedia(part, losses)
+  );
+  return mark === "" ? parts : [{ type: "input_text", text: mark.trim() }, ...parts];
+}
+
+/** An object with nothing but an `output` or `result` text is that text (translation.md §5.4). */
+function objectText(object: Readonly<Record<string, unknown>>): string {
+  const entries = Object.entries(object);
+  const [key, value] = entries[0] ?? [];
+  const isPlain = entries.length === 1 && (key === "output" || key === "result");
+  return isPlain && typeof value === "string" ? value : JSON.stringify(object);
+}
+
+/** Ids longer than the dialect's 64 characters get a short one, the same on call and output. */
+function callId(id: string): string {
+  return id.length <= 64 ? id : `call_${sha256Hex(id).slice(0, 40)}`;
+}
+
+function writeMedia(part: MediaPart, losses: Loss[]): Item[] {
+  const { source } = part;
+  if (source.type === "vendor-file") {
+    throw new Fault("unsupported_parameter", {
+      param: part.path,
+      message: `${part.path}: a file that another vendor keeps can't be sent to this one.`,
+    });
+  }
+  const detail = part.detail === undefined ? {} : { detail: part.detail };
+  const url = source.type === "url" ? source.url : dataUrl(source.mimeType, source.data);
+  if (part.kind === "image") return [{ type: "input_image", image_url: url, ...detail }];
+  if (part.kind === "file") {
+    if (source.type === "url") return [{ type: "input_file", file_url: url, ...detail }];
+    const filename = part.name ?? "file";
+    return [{ type: "input_file", filename, file_data: url, ...detail }];
+  }
+  const format = part.kind === "audio" && source.type === "base64"
+    ? audioFormat(source.mimeType)
+    : undefined;
+  if (source.type === "base64" && format !== undefined) {
+    return [{ type: "input_audio", input_audio: { data: source.data, format } }];
+  }
+  losses.push({ path: part.path, weight: "meaning" });
+  return [];
+}
+
+function audioFormat(mimeType: string): "wav" | "mp3" | undefined {
+  if (mimeType.includes("wav")) return "wav";
+  return /mp3|mpeg/.test(mimeType) ? "mp3" : undefined;
+}

@@ -1,0 +1,54 @@
+import type { SseEvent } from "../../base/sse.ts";
+import type { CanonicalAnswer, CanonicalEvent } from "../canonical.ts";
+import type { DialectQuirks } from "../dialect.ts";
+import { foldEvents } from "../fold.ts";
+import type { AnswerContext } from "../translator.ts";
+import { decodeRequest } from "./decode_request.ts";
+import { ResponsesStreamDecoder } from "./stream_decoder.ts";
+import { ResponsesStreamEncoder } from "./stream_encoder.ts";
+
+/** For tests: a context that mints ids in a row, for the given request body. */
+export function contextOf(body: Record<string, unknown> = {}): AnswerContext {
+  const request = { model: "m", input: "hi", ...body };
+  let minted = 0;
+  return {
+    id: (prefix) => `${prefix}${++minted}`,
+    created: 1_700_000_000,
+    now: () => 1_700_000_007,
+    model: "vendor-model",
+    request: decodeRequest(request),
+    body: request,
+    showUsage: true,
+    inputTokens: 11,
+  };
+}
+
+/** For tests: the whole stream that an encoder writes. */
+export function encodeStream(
+  events: readonly CanonicalEvent[],
+  context: AnswerContext = contextOf(),
+): string {
+  const encoder = new ResponsesStreamEncoder(context);
+  return events.map((event) => encoder.encode(event)).join("") + encoder.end();
+}
+
+/** For tests: an SSE event with this data. */
+export function sse(data: unknown): SseEvent {
+  return {
+    bytes: new Uint8Array(0),
+    data: typeof data === "string" ? data : JSON.stringify(data),
+    terminated: true,
+  };
+}
+
+/** For tests: everything that a decoder makes of the events, and whether the answer ended. */
+export function decodeStream(
+  wire: readonly unknown[],
+  quirks: DialectQuirks = {},
+): { events: CanonicalEvent[]; complete: boolean; answer: CanonicalAnswer } {
+  const decoder = new ResponsesStreamDecoder(quirks);
+  const events = wire.flatMap((one) => decoder.decode(sse(one)).events);
+  const { events: rest, complete } = decoder.end();
+  events.push(...rest);
+  return { events, complete, answer: foldEvents(events) };
+}

@@ -1,0 +1,28 @@
+import type { Dialect } from "../dialect.ts";
+import type { Translator } from "../translator.ts";
+import { conversation } from "./conversation.ts";
+import { decodeAnswer, encodeAnswer, encodeWhole } from "./answer.ts";
+import { decodeRequest } from "./decode_request.ts";
+import { encodeRequest } from "./encode_request.ts";
+import { errorFrame } from "./failure.ts";
+import { readRequest } from "./request.ts";
+import { spliceRequest } from "./splice.ts";
+import { ResponsesStreamDecoder } from "./stream_decoder.ts";
+import { ResponsesStreamEncoder } from "./stream_encoder.ts";
+
+/** Responses (protocols/responses.md). The state between calls is in `state.ts`. */
+export const responses: Dialect & Translator = {
+  name: "responses",
+  readRequest,
+  spliceRequest,
+  upstreamPath: () => "/responses",
+  streamDecoder: (quirks) => new ResponsesStreamDecoder(quirks),
+  decodeAnswer,
+  encodeAnswer,
+  errorFrame: (fault) => errorFrame(fault),
+  conversation,
+  decodeRequest,
+  encodeRequest,
+  encodeWhole,
+  streamEncoder: (context) => new ResponsesStreamEncoder(context),
+};

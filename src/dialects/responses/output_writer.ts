@@ -1,0 +1,128 @@
+import { Fault } from "../../domain/fault.ts";
+import type { BlockDeltaEvent, BlockKind, CanonicalEvent, Citation } from "../canonical.ts";
+import type { Opaque } from "../canonical_request.ts";
+import { writeCitation } from "./citations.ts";
+import { type Item, newItem, type OpenBlock, openBlock } from "./output_blocks.ts";
+
+export type Emit = (type: string, fields: Record<string, unknown>) => void;
+
+/** More text than this in one answer, in UTF-16 units, is none: it is all held to the end. */
+const maxChars = 64 * 1024 * 1024;
+
+/**
+ * Makes output items of canonical events and tells each step in the order of responses.md §5.2:
+ * one item after the other, each from `added` to `done`. Texts in a row are parts of one message.
+ * Blocks that overlap, as parallel tool calls may, wait for the one before them.
+ *
+ * An item is done when the next one begins or the answer ends: only then is it known whether it
+ * was cut short.
+ */
+export class OutputWriter {
+  readonly items: Item[] = [];
+  readonly #mint: (prefix: string) => string;
+  readonly #emit: Emit;
+  /** The item that has no `done` yet. */
+  #open: { item: Item; index: number } | undefined;
+  #block: { number: number; writer: OpenBlock } | undefined;
+  #waiting: CanonicalEvent[] = [];
+  readonly #waitingBlocks = new Set<number>();
+  /** Text parts by block: a source may be named after its text. */
+  readonly #parts = new Map<number, Item>();
+  #chars = 0;
+
+  constructor(mint: (prefix: string) => string, emit: Emit) {
+    this.#mint = mint;
+    this.#emit = emit;
+  }
+
+  /** A block's event; those of further choices have no place in this dialect. */
+  add(event: CanonicalEvent): void {
+    if (!("block" in event) || event.choice !== 0) return;
+    const isStart = event.type === "block-start";
+    if (isStart ? this.#block : this.#waitingBlocks.has(event.block)) {
+      this.#waitingBlocks.add(event.block);
+      this.#waiting.push(event);
+      return;
+    }
+    if (isStart) return this.#begin(event.block, event.content);
+    if (event.type === "citation") return this.#cite(event.block, event.citation);
+    if (this.#block?.number !== event.block) return;
+    if (event.type === "block-delta") return this.#delta(event);
+    this.#endBlock(event.opaque);
+  }
+
+  /** Ends what is open: as completed, or as cut short. */
+  close(status: "completed" | "incomplete"): void {
+    while (this.#block) this.#endBlock(undefined);
+    this.#closeItem(status);
+  }
+
+  /** An answer that says and calls nothing is one empty message (translation.md §7). */
+  requireContent(status: "completed" | "incomplete"): void {
+    if (this.items.some((item) => item.type !== "reasoning")) return;
+    this.#begin(-1, { kind: "text" });
+    this.close(status);
+  }
+
+  /** The answer failed: what is open stays as it is, without events. */
+  abandon(): void {
+    if (this.#open && "status" in this.#open.item) this.#open.item.status = "incomplete";
+    this.#block?.writer.abandon();
+  }
+
+  #begin(number: number, content: BlockKind): void {
+    const continues = (content.kind === "text" || content.kind === "refusal") &&
+      this.#open?.item.type === "message";
+    if (!continues) {
+      const item = newItem(content, this.#mint);
+      // Another vendor's own work, or sound: this dialect has no item for it.
+      if (!item) return;
+      this.#closeItem("completed");
+      this.#open = { item, index: this.items.length };
+      this.items.push(item);
+      this.#emit("response.output_item.added", { output_index: this.#open.index, item });
+    }
+    if (content.kind === "vendor") return this.#closeItem(undefined);
+    const { item, index } = this.#open!;
+    const writer = openBlock(content, item, (type, fields) => {
+      this.#emit(type, { item_id: item.id, output_index: index, ...fields });
+    });
+    this.#block = { number, writer };
+    if (writer.part) this.#parts.set(number, writer.part);
+  }
+
+  #delta(event: BlockDeltaEvent): void {
+    this.#chars += event.text.length;
+    if (this.#chars > maxChars) {
+      throw new Fault("upstream_invalid_response", { note: "answer is larger than the cap" });
+    }
+    this.#block!.writer.delta(event.text, event.logprobs);
+  }
+
+  #endBlock(opaque: Opaque | undefined): void {
+    this.#block?.writer.end(opaque);
+    this.#block = undefined;
+    // Reasoning has no status to wait for.
+    if (this.#open?.item.type === "reasoning") this.#closeItem(undefined);
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    this.#waitingBlocks.clear();
+    for (const event of waiting) this.add(event);
+  }
+
+  #closeItem(status: "completed" | "incomplete" | undefined): void {
+    if (!this.#open) return;
+    const { item, index } = this.#open;
+    if (status !== undefined && "status" in item) item.status = status;
+    this.#open = undefined;
+    this.#emit("response.output_item.done", { output_index: index, item });
+  }
+
+  #cite(number: number, citation: Citation): void {
+    const annotation = writeCitation(citation);
+    if (this.#block?.number === number) return this.#block.writer.cite(annotation);
+    // The part is over: the source still stands in the item and in the whole response.
+    const annotations = this.#parts.get(number)?.annotations;
+    if (Array.isArray(annotations)) annotations.push(annotation);
+  }
+}

@@ -1,0 +1,105 @@
+import { isRecord, type JsonRecord, words } from "../json.ts";
+import { isEnvelope } from "./envelope.ts";
+
+/** An input or output item in this dialect's words. */
+export type Item = JsonRecord;
+
+/** What is kept of a response to continue from: its own turn alone. */
+export interface StoredTurn {
+  /** Input items of that request, without those of earlier turns. */
+  input: readonly Item[];
+  /** Output items of its answer, sealed reasoning included. */
+  output: readonly Item[];
+}
+
+/** The input of a request as items; a string is one user message. Empty where it is neither. */
+export function inputItems(body: unknown): Item[] {
+  const input = isRecord(body) ? body.input : undefined;
+  if (typeof input === "string") {
+    return [{ type: "message", role: "user", content: [{ type: "input_text", text: input }] }];
+  }
+  return Array.isArray(input) ? input.filter(isRecord) : [];
+}
+
+/**
+ * The request with the conversation in front of it (responses.md §7): the turns oldest first, then
+ * its own input, and no `previous_response_id`. Instructions, tools and settings of earlier turns
+ * are not carried over. References to items of these turns are resolved; others stay for the
+ * gateway's store, or are refused when the request is read.
+ */
+export function continueFrom(turns: readonly StoredTurn[], body: JsonRecord): JsonRecord {
+  const earlier = withoutReasoning(
+    turns.flatMap((turn) => [...turn.input, ...turn.output]),
+    // What was never sealed says nothing to any vendor.
+    (sealed) => sealed === undefined,
+  );
+  const known = new Set(earlier.map((item) => words(item.id)));
+  // What is named again stands in the conversation already.
+  const own = inputItems(body).filter((item) => {
+    const id = referenceOf(item);
+    return id === undefined || !known.has(id);
+  });
+  const { previous_response_id: _, ...rest } = body;
+  return { ...rest, input: [...earlier, ...own] };
+}
+
+/** The items with references replaced by what `find` knows under their id. */
+export function resolveReferences(
+  items: readonly Item[],
+  find: (id: string) => Item | undefined,
+): Item[] {
+  return items.map((item) => {
+    const id = referenceOf(item);
+    return (id === undefined ? undefined : find(id)) ?? item;
+  });
+}
+
+/** Id of the item that a reference names; undefined for any other item. */
+export function referenceOf(item: Item): string | undefined {
+  const isReference = item.type === "item_reference" ||
+    ((item.type === undefined || item.type === null) && item.role === undefined);
+  return isReference ? words(item.id) : undefined;
+}
+
+/**
+ * The items as a vendor of this dialect takes them from a caller without state there: reasoning
+ * that it did not seal itself is left out (pitfalls 101).
+ */
+export function withoutForeignReasoning(items: readonly Item[]): Item[] {
+  return withoutReasoning(items, (sealed) => sealed === undefined || isEnvelope(sealed));
+}
+
+/** What the caller got, for the store: of a whole response object or of its terminal event. */
+export function storedOutput(
+  json: unknown,
+): { id: string; output: Item[]; status: string } | undefined {
+  const response = isRecord(json) && isRecord(json.response) ? json.response : json;
+  if (!isRecord(response)) return undefined;
+  const id = words(response.id);
+  if (id === undefined || !Array.isArray(response.output)) return undefined;
+  const status = words(response.status) ?? "completed";
+  return { id, output: response.output.filter(isRecord), status };
+}
+
+/**
+ * Leaves reasoning out. What the model said and called after it loses its id, by which a vendor
+ * would miss the reasoning that went before.
+ */
+function withoutReasoning(
+  items: readonly Item[],
+  drops: (sealed: string | undefined) => boolean,
+): Item[] {
+  let dropped = false;
+  return items.flatMap((item): Item[] => {
+    if (item.type === "reasoning") {
+      dropped = drops(words(item.encrypted_content));
+      return dropped ? [] : [item];
+    }
+    const isModels = item.role === "assistant" || item.type === "function_call" ||
+      item.type === "custom_tool_call";
+    if (!isModels) dropped = false;
+    if (!dropped || item.id === undefined) return [item];
+    const { id: _, ...rest } = item;
+    return [rest];
+  });
+}

@@ -1,0 +1,75 @@
+import assert from "@std/assert";
+import { inlineRefs, isRecursive, resolveRef } from "./schema_refs.ts";
+
+Deno.test("references are replaced, members beside them win, definitions are gone", () => {
+  const schema = {
+    type: "object",
+    properties: {
+      a: { $ref: "#/$defs/A", description: "mine" },
+      b: { type: "array", items: { $ref: "#/definitions/B" } },
+    },
+    $defs: { A: { type: "string", description: "theirs" } },
+    definitions: { B: { anyOf: [{ $ref: "#/$defs/A" }, { type: "null" }] } },
+  };
+  assert.deepEqual(inlineRefs(schema).schema, {
+    type: "object",
+    properties: {
+      a: { type: "string", description: "mine" },
+      b: {
+        type: "array",
+        items: { anyOf: [{ type: "string", description: "theirs" }, { type: "null" }] },
+      },
+    },
+  });
+});
+
+Deno.test("pointers are decoded, anchors and ids are found", () => {
+  const schema = {
+    $id: "https://x/y",
+    $defs: { "a/b c": { type: "integer" }, n: { $anchor: "num", $id: "other", type: "number" } },
+  };
+  assert.deepEqual(resolveRef(schema, "#/$defs/a~1b%20c"), { type: "integer" });
+  assert.equal(resolveRef(schema, "#num"), schema.$defs.n);
+  assert.equal(resolveRef(schema, "other"), schema.$defs.n);
+  assert.equal(resolveRef(schema, "https://x/y#/$defs/n"), schema.$defs.n);
+  assert.equal(resolveRef(schema, "#/constructor"), undefined);
+});
+
+Deno.test("recursion is told, through the root, a definition or a property", () => {
+  const tree = { $defs: { N: { properties: { next: { $ref: "#/$defs/N" } } } }, $ref: "#/$defs/N" };
+  assert.equal(inlineRefs(tree).problem, "recursive");
+  assert.ok(isRecursive({ properties: { me: { $ref: "#" } } }));
+  assert.ok(isRecursive({ properties: { a: { items: { $ref: "#/properties/a" } } } }));
+  assert.ok(
+    !isRecursive({
+      $defs: { A: {} },
+      properties: { a: { $ref: "#/$defs/A" }, b: { $ref: "#/$defs/A" } },
+    }),
+  );
+});
+
+Deno.test("what only looks like a reference stays: property names, enums, defaults", () => {
+  const schema = {
+    properties: { $ref: { type: "string" } },
+    default: { $ref: "#/nowhere" },
+    enum: [{ $ref: "#/nowhere" }],
+  };
+  assert.deepEqual(inlineRefs(schema).schema, schema);
+});
+
+Deno.test("a reference to nothing, or to another document, is not followed", () => {
+  assert.equal(inlineRefs({ $ref: "#/$defs/A" }).problem, "unresolved");
+  assert.equal(inlineRefs({ $ref: "https://example.com/schema" }).problem, "unresolved");
+});
+
+Deno.test("definitions that multiply each other don't fill the memory", () => {
+  const $defs: Record<string, unknown> = { d0: { type: "string" } };
+  for (let level = 1; level < 40; level++) {
+    const below = { $ref: `#/$defs/d${level - 1}` };
+    $defs[`d${level}`] = { properties: { a: below, b: below } };
+  }
+  assert.equal(inlineRefs({ $defs, $ref: "#/$defs/d39" }).problem, "too_large");
+  let deep: Record<string, unknown> = {};
+  for (let level = 0; level < 5000; level++) deep = { items: deep };
+  assert.equal(inlineRefs(deep).problem, "too_large");
+});

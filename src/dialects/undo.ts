@@ -1,0 +1,123 @@
+import type {
+  BlockDeltaEvent,
+  BlockEndEvent,
+  BlockStartEvent,
+  CanonicalEvent,
+  FinishEvent,
+} from "./canonical.ts";
+import { isRecord } from "./json.ts";
+import type { Undo } from "./translator.ts";
+
+/** What becomes of the pieces of one block. */
+type Treatment =
+  /** As they come. */
+  | { kind: "plain" }
+  /** Gathered, and given as one piece when the block ends. */
+  | { kind: "gathered"; pieces: string[]; mend: (whole: string) => string };
+
+/**
+ * Undoes on an answer's events what was emulated in its request, for every dialect alike: aliases
+ * of tool names, custom tools sent as functions, JSON answers sent as a forced tool. Also gives an
+ * id to tool calls whose vendor gives none, so that record, caller and vault know the same one.
+ */
+export class Undoing {
+  readonly #undo: Undo;
+  readonly #mintCallId: () => string;
+  readonly #treatments = new Map<number, Treatment>();
+  /** Choices that answered through the JSON tool, and those that called another tool. */
+  readonly #jsonChoices = new Set<number>();
+  readonly #toolChoices = new Set<number>();
+
+  constructor(undo: Undo, mintCallId: () => string) {
+    this.#undo = undo;
+    this.#mintCallId = mintCallId;
+  }
+
+  /** The events in place of this one. */
+  apply(event: CanonicalEvent): CanonicalEvent[] {
+    switch (event.type) {
+      case "block-start":
+        return [this.#start(event)];
+      case "block-delta":
+        return this.#delta(event);
+      case "block-end":
+        return this.#end(event);
+      case "finish":
+        return [this.#finish(event)];
+      default:
+        return [event];
+    }
+  }
+
+  #start(event: BlockStartEvent): BlockStartEvent {
+    const { content } = event;
+    if (content.kind === "text" && this.#undo.stripFence) {
+      this.#gather(event.block, stripFence);
+      return event;
+    }
+    if (content.kind !== "tool-call") return event;
+    if (content.name === this.#undo.jsonTool) {
+      this.#jsonChoices.add(event.choice);
+      const member = this.#undo.jsonUnwrap;
+      if (member !== undefined) this.#gather(event.block, (whole) => unwrap(whole, member));
+      return { ...event, content: { kind: "text" } };
+    }
+    this.#toolChoices.add(event.choice);
+    const name = this.#undo.toolNames[content.name] ?? content.name;
+    const custom = content.custom || this.#undo.customTools.includes(name);
+    if (custom && !content.custom) this.#gather(event.block, (whole) => unwrap(whole, "input"));
+    return {
+      ...event,
+      content: { ...content, id: content.id || this.#mintCallId(), name, custom },
+    };
+  }
+
+  #delta(event: BlockDeltaEvent): CanonicalEvent[] {
+    const treatment = this.#treatments.get(event.block);
+    if (treatment?.kind !== "gathered") return [event];
+    treatment.pieces.push(event.text);
+    return [];
+  }
+
+  #end(event: BlockEndEvent): CanonicalEvent[] {
+    const treatment = this.#treatments.get(event.block);
+    this.#treatments.delete(event.block);
+    if (treatment?.kind !== "gathered") return [event];
+    const text = treatment.mend(treatment.pieces.join(""));
+    const delta: BlockDeltaEvent = {
+      type: "block-delta",
+      choice: event.choice,
+      block: event.block,
+      text,
+    };
+    return text === "" ? [event] : [delta, event];
+  }
+
+  /** An answer given through the JSON tool ended by itself (pitfalls 23). */
+  #finish(event: FinishEvent): FinishEvent {
+    const onlyJson = this.#jsonChoices.has(event.choice) && !this.#toolChoices.has(event.choice);
+    return onlyJson && event.reason === "tool_calls" ? { ...event, reason: "stop" } : event;
+  }
+
+  #gather(block: number, mend: (whole: string) => string): void {
+    this.#treatments.set(block, { kind: "gathered", pieces: [], mend });
+  }
+}
+
+/** The value of a member as text: of a string the string, of anything else its JSON. */
+function unwrap(whole: string, member: string): string {
+  try {
+    const json: unknown = JSON.parse(whole);
+    if (!isRecord(json) || !(member in json)) return whole;
+    const value = json[member];
+    return typeof value === "string" && member === "input" ? value : JSON.stringify(value);
+  } catch {
+    // Cut short by the output limit: what there is, is given as it is.
+    return whole;
+  }
+}
+
+/** The text inside a surrounding code fence, else the text. */
+function stripFence(whole: string): string {
+  return /^\s*```(?:\w+)?\s*\n([^]*?)\n?```\s*$/.exec(whole)?.[1] ?? whole;
+}

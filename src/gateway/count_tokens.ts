@@ -1,0 +1,88 @@
+import { promptText } from "../dialects/prompt_text.ts";
+import { withoutTags } from "../dialects/tag_blocks.ts";
+import { readVendorError } from "../dialects/vendor_error.ts";
+import { estimateTokens } from "../domain/estimate.ts";
+import { Fault } from "../domain/fault.ts";
+import { resolveTarget } from "../vendors/model_name.ts";
+import type { Registry, Vendor } from "../vendors/registry.ts";
+import type { Upstream } from "../vendors/upstream.ts";
+import { vendorHeaders } from "../vendors/vendor_headers.ts";
+import type { Caller } from "./caller.ts";
+import { chooseKey } from "./choose_key.ts";
+import type { LaneParts } from "./lay_lane.ts";
+import type { Reply } from "./reply.ts";
+import type { FullDialect } from "./translation.ts";
+import { vendorFault } from "./vendor_fault.ts";
+
+export interface CountRequest {
+  caller: Caller;
+  dialect: FullDialect;
+  /** The vendor whose family was called; undefined on the unified family. */
+  vendor: Vendor | undefined;
+  /** The caller's body, with `model` in it. */
+  body: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * Counts the tokens of a request: the vendor's own count where it has one, else an estimate that
+ * says so in `X-Token-Count`. Costs nothing and is no interaction (interface.md §4, §5).
+ */
+export async function countTokens(
+  parts: LaneParts & { registry: Registry; upstream: Upstream },
+  { caller, dialect, vendor, body }: CountRequest,
+): Promise<Reply> {
+  const model = String(body.model);
+  const counted = { ...dialect.counting!.counted(body), model, stream: false };
+  const target = resolveTarget(parts.registry, vendor, model);
+  const same = target.vendor.dialects.includes(dialect.name);
+  const upstream = same ? dialect : parts.dialects[target.vendor.dialects[0]!];
+  const plain = withoutTags(counted, dialect.readRequest(counted).tagBlocks);
+  if (!upstream.counting) {
+    return reply(dialect, estimateTokens(promptText(plain)), { "x-token-count": "estimated" });
+  }
+  const request = same ? plain : upstream.encodeRequest(dialect.decodeRequest(plain), {
+    model: target.model,
+    maxOutputTokens: undefined,
+    quirks: target.vendor.quirks,
+  }).body;
+  const { key, mode } = chooseKey(target.vendor, caller);
+  const { model: _, stream: __, ...rest } = request as Readonly<Record<string, unknown>>;
+  const answer = await parts.upstream.call({
+    url: target.vendor.baseUrl + upstream.counting.path(target.model),
+    method: "POST",
+    headers: {
+      ...vendorHeaders(target.vendor, key, caller.header),
+      "content-type": "application/json",
+    },
+    body: JSON.stringify(upstream.counting.requestBody(rest, target.model)),
+    signal: caller.signal,
+  });
+  const text = new TextDecoder().decode(await answer.body.readAll(1024 * 1024));
+  const json = parse(text);
+  if (answer.status !== 200) {
+    const error = readVendorError(json, answer.status);
+    throw vendorFault({ ...error, status: answer.status }, {
+      mode,
+      address: target.vendor.baseUrl,
+    });
+  }
+  const tokens = upstream.counting.read(json);
+  if (tokens === undefined) throw new Fault("upstream_invalid_response");
+  return reply(dialect, tokens, {});
+}
+
+function reply(dialect: FullDialect, tokens: number, headers: Record<string, string>): Reply {
+  return {
+    status: 200,
+    headers: { "content-type": "application/json", ...headers },
+    body: JSON.stringify(dialect.counting!.write(tokens)),
+  };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,136 @@
+import { errors } from "../../contracts/errors.ts";
+import type { Clock } from "../base/clock.ts";
+import { Fault } from "../domain/fault.ts";
+import { isAbort, type UpstreamAnswer } from "../vendors/upstream.ts";
+import { answerHeaders } from "../vendors/vendor_headers.ts";
+import type { Ending } from "./call.ts";
+import type { Reply } from "./reply.ts";
+import { forwardStream, StreamFailure } from "./stream_forwarder.ts";
+import type { Outgoing } from "./vendor_call.ts";
+import { vendorFault } from "./vendor_fault.ts";
+
+/** A whole answer that is larger than this is none. */
+const maxAnswerBytes = 64 * 1024 * 1024;
+
+/**
+ * Asks the vendor through `ask` and turns its answer into the caller's, whole or as a stream.
+ * However that ends, the call is settled exactly once.
+ */
+export async function deliver(
+  clock: Clock,
+  out: Outgoing,
+  ask: () => Promise<UpstreamAnswer>,
+): Promise<Reply> {
+  let ending: Ending | undefined;
+  try {
+    const answer = await ask();
+    const type = answer.headers["content-type"] ?? "";
+    // A vendor that answers a stream request with JSON has something else to say.
+    if (out.facts.stream && !/\bjson\b/i.test(type)) return await streamReply(clock, out, answer);
+    const whole = await wholeReply(out, answer);
+    ending = whole.ending;
+    return whole.reply;
+  } catch (thrown) {
+    ending = endingOf(thrown, out.caller.signal.aborted);
+    // Nobody is there to read it; the status is for the log.
+    if (ending.status === "cancelled") return { status: 499, headers: {}, body: null };
+    throw thrown instanceof StreamFailure ? thrown.fault : thrown;
+  } finally {
+    // A stream that was handed over settles itself when it ends.
+    if (ending) out.call.settle(ending);
+  }
+}
+
+async function wholeReply(
+  out: Outgoing,
+  answer: UpstreamAnswer,
+): Promise<{ reply: Reply; ending: Ending }> {
+  const bytes = await answer.body.readAll(maxAnswerBytes);
+  const text = new TextDecoder().decode(bytes);
+  const events = out.lane.upstream.decodeAnswer(parseAnswer(text), out.lane.quirks);
+  const failure = events.find((event) => event.type === "error");
+  if (failure) {
+    throw vendorFault({ ...failure.error, status: failure.error.status ?? 502 }, {
+      mode: out.mode,
+      address: out.target.vendor.baseUrl,
+    });
+  }
+  const contentType = answer.headers["content-type"];
+  const whole = out.lane.whole({ bytes, text, contentType, events });
+  out.call.meter.listen(whole.events);
+  const left = out.caller.signal.aborted;
+  return {
+    reply: {
+      status: answer.status,
+      headers: headersOf(out, answer, whole.contentType),
+      body: whole.body,
+    },
+    ending: {
+      status: left ? "cancelled" : "completed",
+      httpStatus: left ? null : answer.status,
+      responseText: whole.text,
+    },
+  };
+}
+
+async function streamReply(clock: Clock, out: Outgoing, answer: UpstreamAnswer): Promise<Reply> {
+  const lane = out.lane.stream();
+  const stream = await forwardStream({
+    call: out.call,
+    lane,
+    decoder: out.lane.upstream.streamDecoder(out.lane.quirks),
+    body: answer.body,
+    mode: out.mode,
+    address: out.target.vendor.baseUrl,
+    onDisconnect: out.caller.principal.key.onDisconnect,
+    httpStatus: answer.status,
+    nowMs: () => clock.monotonicMs(),
+  });
+  return {
+    status: answer.status,
+    headers: {
+      ...headersOf(out, answer, lane.contentType),
+      "cache-control": "no-cache",
+      // Keeps a proxy in front of us from gathering the events.
+      "x-accel-buffering": "no",
+    },
+    body: stream,
+  };
+}
+
+function headersOf(
+  out: Outgoing,
+  answer: UpstreamAnswer,
+  contentType: string | undefined,
+): Record<string, string> {
+  const { losses } = out.lane;
+  return {
+    ...answerHeaders(answer.headers),
+    ...(contentType === undefined ? {} : { "content-type": contentType }),
+    ...(losses.length > 0 ? { "x-translation-loss": losses.join(",") } : {}),
+  };
+}
+
+function parseAnswer(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Fault("upstream_invalid_response", {
+      note: "a good status with a body that is no JSON",
+    });
+  }
+}
+
+/** How a call that threw ended. */
+function endingOf(thrown: unknown, callerLeft: boolean): Ending {
+  if (isAbort(thrown) || callerLeft) return { status: "cancelled", httpStatus: null };
+  const failure = thrown instanceof StreamFailure ? thrown : undefined;
+  const fault = failure?.fault ?? thrown;
+  const code = fault instanceof Fault ? fault.code : "internal_error";
+  const truncated = failure?.status === "truncated" || code === "upstream_stream_truncated";
+  return {
+    status: truncated ? "truncated" : "failed",
+    httpStatus: errors[code].status,
+    errorCode: code,
+  };
+}

@@ -1,0 +1,89 @@
+import type { AnswerPart, CanonicalAnswer } from "../dialects/canonical.ts";
+import type {
+  CanonicalRequest,
+  Opaque,
+  Part,
+  ReasoningPart,
+  ToolCallPart,
+} from "../dialects/canonical_request.ts";
+import type { DialectName } from "../../contracts/vendors.ts";
+import type { KeptReasoning, KeptStore } from "../domain/kept.ts";
+
+/** What is kept of the turn that a tool call stood in: its own opaque, and the reasoning before. */
+interface TurnReasoning {
+  call?: Opaque;
+  before: { text: string; opaque: Opaque }[];
+}
+
+/**
+ * Thought signatures, signed thinking and sealed reasoning on our side, by tool-call id, for
+ * clients that can't carry them (translation.md §8.3). Nothing is kept of an answer without tool
+ * calls: no vendor asks for its reasoning back.
+ */
+export function keptReasoning(answer: CanonicalAnswer): KeptReasoning[] {
+  return answer.choices.flatMap((choice) => {
+    const before = choice.parts.flatMap((part) =>
+      part.kind === "reasoning" && part.opaque ? [{ text: part.text, opaque: part.opaque }] : []
+    );
+    return choice.parts.filter(isToolCall).flatMap((part) => {
+      if (!part.opaque && before.length === 0) return [];
+      const turn: TurnReasoning = { before, ...(part.opaque ? { call: part.opaque } : {}) };
+      return [{ callId: part.id, reasoningText: JSON.stringify(turn) }];
+    });
+  });
+}
+
+/**
+ * The request with what its turns lost put back, for a vendor of dialect `target`. What a client
+ * carried itself stands; what belongs to another dialect stays away.
+ */
+export async function recallReasoning(
+  request: CanonicalRequest,
+  target: DialectName,
+  accountId: number,
+  store: KeptStore,
+): Promise<CanonicalRequest> {
+  const callIds = request.turns.flatMap((turn) => turn.parts)
+    .filter((part) => part.type === "tool-call" && part.opaque === undefined)
+    .map((part) => (part as ToolCallPart).id);
+  if (callIds.length === 0) return request;
+  const found = await store.findReasoning(accountId, callIds);
+  if (found.length === 0) return request;
+  const byCall = new Map(
+    found.map((one) => [one.callId, JSON.parse(one.reasoningText) as TurnReasoning]),
+  );
+  return {
+    ...request,
+    turns: request.turns.map((turn) =>
+      turn.role === "assistant" ? { ...turn, parts: recallTurn(turn.parts, byCall, target) } : turn
+    ),
+  };
+}
+
+function recallTurn(
+  parts: readonly Part[],
+  byCall: ReadonlyMap<string, TurnReasoning>,
+  target: DialectName,
+): Part[] {
+  let before: ReasoningPart[] = [];
+  const recalled = parts.map((part): Part => {
+    const kept = part.type === "tool-call" ? byCall.get(part.id) : undefined;
+    if (!kept || part.type !== "tool-call") return part;
+    if (before.length === 0) {
+      before = kept.before.filter(({ opaque }) => opaque.dialect === target)
+        .map(({ text, opaque }) => ({ type: "reasoning", text, opaque, path: part.path }));
+    }
+    const usable = part.opaque === undefined && kept.call?.dialect === target;
+    return usable ? { ...part, opaque: kept.call! } : part;
+  });
+  const carried = parts.some((part) =>
+    part.type === "reasoning" && part.opaque?.dialect === target
+  );
+  if (carried || before.length === 0) return recalled;
+  // Reasoning without its seal stands for what is put back: it would be there twice.
+  return [...before, ...recalled.filter((part) => part.type !== "reasoning")];
+}
+
+function isToolCall(part: AnswerPart): part is AnswerPart & { kind: "tool-call" } {
+  return part.kind === "tool-call";
+}

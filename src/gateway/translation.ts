@@ -1,0 +1,126 @@
+import type { CanonicalAnswer, CanonicalEvent } from "../dialects/canonical.ts";
+import type { CanonicalRequest, Loss } from "../dialects/canonical_request.ts";
+import type { Dialect } from "../dialects/dialect.ts";
+import { foldEvents } from "../dialects/fold.ts";
+import { promptText } from "../dialects/prompt_text.ts";
+import type { AnswerContext, Translator } from "../dialects/translator.ts";
+import { Undoing } from "../dialects/undo.ts";
+import { estimateTokens } from "../domain/estimate.ts";
+import { Fault } from "../domain/fault.ts";
+import type { TranslationMode } from "../domain/api_key.ts";
+import type { ResolvedModel } from "../vendors/model_name.ts";
+import { answerIds } from "./answer_ids.ts";
+import type { Lane, StreamLane } from "./lane.ts";
+import { keptReasoning } from "./reasoning_vault.ts";
+
+/** A dialect with both of its halves. */
+export type FullDialect = Dialect & Translator;
+
+export interface TranslationCall {
+  transactionId: string;
+  /** The caller's dialect. */
+  dialect: FullDialect;
+  /** The vendor's dialect. */
+  upstream: FullDialect;
+  /** The caller's request in the canonical form, ready for this vendor. */
+  request: CanonicalRequest;
+  /** The caller's body, for what is echoed as it was sent. */
+  body: unknown;
+  target: ResolvedModel;
+  maxOutputTokens: number | undefined;
+  mode: TranslationMode;
+  showUsage: boolean;
+  /** The caller wants a stream as one JSON array. */
+  jsonArray: boolean;
+  /** Unix time in seconds. */
+  created: number;
+}
+
+/** Another dialect on the vendor's side: request and answer go by way of the canonical form. */
+export function translate(call: TranslationCall): Lane {
+  const { dialect, upstream, target } = call;
+  const encoded = upstream.encodeRequest(call.request, {
+    model: target.model,
+    maxOutputTokens: call.maxOutputTokens,
+    quirks: target.vendor.quirks,
+  });
+  const losses = judge(encoded.losses, call.mode);
+  const undoing = () => {
+    const ids = answerIds(`${call.transactionId}/tools`);
+    return new Undoing(encoded.undo, () => ids("call_"));
+  };
+  const encodeWhole = (answer: CanonicalAnswer) => dialect.encodeWhole(answer, contextOf(call));
+  return {
+    upstream,
+    quirks: target.vendor.quirks,
+    requestText: JSON.stringify(encoded.body),
+    plainRequestText: () => {
+      const { stream_options: _, ...plain } = encoded.body;
+      return JSON.stringify(plain);
+    },
+    losses,
+    whole({ events }) {
+      const undo = undoing();
+      const undone = events.flatMap((event) => undo.apply(event));
+      const text = JSON.stringify(encodeWhole(foldEvents(undone)));
+      return { body: text, text, contentType: "application/json", events: undone };
+    },
+    stream: () => streamLane(call, undoing()),
+    encodeFolded: encodeWhole,
+    keptReasoning,
+  };
+}
+
+function streamLane(call: TranslationCall, undo: Undoing): StreamLane {
+  const encoder = call.dialect.streamEncoder(contextOf(call));
+  const write = (events: readonly CanonicalEvent[], after = "") => {
+    const undone = events.flatMap((event) => undo.apply(event));
+    const text = undone.map((event) => encoder.encode(event)).join("") + after;
+    return { undone, text };
+  };
+  const bytesOf = (text: string) => text === "" ? undefined : new TextEncoder().encode(text);
+  return {
+    contentType: encoder.contentType ?? "text/event-stream",
+    forward(_event, decoded) {
+      const { undone, text } = write(decoded.events);
+      return { events: undone, bytes: bytesOf(text) };
+    },
+    end(rest) {
+      const { undone, text } = write(rest);
+      return { events: undone, bytes: bytesOf(text + encoder.end()) };
+    },
+    fail: (fault) => new TextEncoder().encode(encoder.fail(fault)),
+  };
+}
+
+function contextOf(call: TranslationCall): AnswerContext {
+  return {
+    id: answerIds(call.transactionId),
+    created: call.created,
+    model: call.target.model,
+    request: call.request,
+    body: call.body,
+    showUsage: call.showUsage,
+    inputTokens: estimateTokens(promptText(call.body)),
+    jsonArray: call.jsonArray,
+  };
+}
+
+/**
+ * What a mode makes of losses (translation.md §12): `strict` refuses each, `lenient` none, else
+ * those are refused that change what was asked for. Gives the paths to report.
+ */
+function judge(losses: readonly Loss[], mode: TranslationMode): string[] {
+  const refused = losses.find(({ weight }) =>
+    mode === "strict" || (mode === "default" && weight === "meaning")
+  );
+  if (refused) {
+    throw new Fault("unsupported_parameter", {
+      param: refused.path,
+      message: `${refused.path}: the vendor of this model can't carry this field.${
+        mode === "strict" ? "" : " Leave it out, or send 'X-Translation-Mode: lenient' to drop it."
+      }`,
+    });
+  }
+  return [...new Set(losses.map(({ path }) => path))];
+}

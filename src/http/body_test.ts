@@ -1,0 +1,83 @@
+import assert from "@std/assert";
+import { Fault } from "../domain/fault.ts";
+import { parseJson, readBody } from "./body.ts";
+
+const encoder = new TextEncoder();
+
+/** A request whose body comes in pieces, with or without an announced length. */
+function request(pieces: readonly Uint8Array[], headers: Record<string, string> = {}): Request {
+  const body = ReadableStream.from(pieces) as ReadableStream<Uint8Array<ArrayBuffer>>;
+  return new Request("http://localhost/", { method: "POST", body, headers });
+}
+
+const bytes = (text: string) => encoder.encode(text);
+
+async function rejection(promise: Promise<unknown>): Promise<Fault> {
+  const thrown = await promise.then(() => undefined, (reason: unknown) => reason);
+  if (thrown instanceof Fault) return thrown;
+  throw new Error(`expected a fault, got ${thrown}`);
+}
+
+Deno.test("a body within the limit is read whole, however its bytes are cut", async () => {
+  const text = '{"a":"grüße 🎈"}';
+  const all = bytes(text);
+  for (let cut = 0; cut <= all.length; cut++) {
+    const pieces = [all.slice(0, cut), all.slice(cut)];
+    assert.equal(await readBody(request(pieces), all.length), text);
+  }
+  const announced = { "content-length": String(all.length) };
+  assert.equal(await readBody(request([all], announced), all.length), text);
+  assert.equal(await readBody(new Request("http://localhost/", { method: "POST" }), 10), "");
+});
+
+Deno.test("a body over the limit is 413, announced or not", async () => {
+  for (const headers of [{}, { "content-length": "11" }]) {
+    const fault = await rejection(readBody(request([bytes("12345678901")], headers), 10));
+    assert.equal(fault.code, "request_too_large");
+    assert.match(fault.message, /larger than 10 bytes/);
+  }
+  assert.equal(await readBody(request([bytes("1234567890")]), 10), "1234567890");
+});
+
+Deno.test("an endless body is refused as soon as it passes the limit", async () => {
+  let sent = 0;
+  const endless = new ReadableStream({
+    pull(controller) {
+      sent += 1000;
+      controller.enqueue(new Uint8Array(1000).fill(32));
+    },
+  });
+  const chunked = new Request("http://localhost/", { method: "POST", body: endless });
+  assert.equal((await rejection(readBody(chunked, 10_000))).code, "request_too_large");
+  assert.ok(sent <= 20_000, `${sent} bytes were read`);
+});
+
+Deno.test("bytes that are no UTF-8 are 400", async () => {
+  const fault = await rejection(readBody(request([new Uint8Array([0x22, 0xff, 0x22])]), 10));
+  assert.equal(fault.code, "invalid_json");
+  assert.match(fault.message, /UTF-8/);
+});
+
+Deno.test("malformed JSON is 400 and nothing of it is quoted", () => {
+  for (const text of ["", "  \n", "{", '{"a": secret}', "secret", '{"a":1,}', "[1 2]"]) {
+    let fault: unknown;
+    try {
+      parseJson(text);
+    } catch (thrown) {
+      fault = thrown;
+    }
+    if (!(fault instanceof Fault)) throw new Error(`accepted ${text}`);
+    assert.equal(fault.code, "invalid_json");
+    assert.doesNotMatch(fault.message, /secret/);
+  }
+});
+
+Deno.test("the place of the mistake is said", () => {
+  assert.throws(() => parseJson('{"a":1,}'), /not valid JSON \(at character 7\)/);
+  assert.throws(() => parseJson("   "), /is empty; expected a JSON object/);
+});
+
+Deno.test("any JSON value is parsed; what it must be is the contract's business", () => {
+  assert.deepEqual(parseJson('{"a":[1.0,null]}'), { a: [1, null] });
+  assert.equal(parseJson("3"), 3);
+});

@@ -1,0 +1,51 @@
+import assert from "@std/assert";
+import type { ErrorDialect } from "../../contracts/contract.ts";
+import { vendorFamilies } from "../../contracts/vendors.ts";
+import { createErrorDialect } from "./error_dialect.ts";
+
+const dialectOf = createErrorDialect([
+  ...vendorFamilies,
+  { label: "corp", aliases: ["intern"], kind: "custom", dialects: ["messages"] },
+]);
+
+const paths: [string, ErrorDialect][] = [
+  ["/chat/v1/chat/completions", "chat"],
+  ["/chat/v1/responses", "responses"],
+  ["/chat/v1/responses/resp_1", "responses"],
+  ["/chat/v1/messages", "messages"],
+  ["/chat/v1/messages/count_tokens", "messages"],
+  ["/chat/v1/models", "chat"],
+  ["/chat/v1/health", "chat"],
+  ["/chat/v1/models/google/gemini:generateContent", "generate"],
+  ["/chat/v1beta/models/google/gemini:streamGenerateContent", "generate"],
+  ["/chat/v1/models/google%2Fgemini:countTokens", "generate"],
+  ["/chat", "chat"],
+  ["/vendor-a/v1/chat/completions", "chat"],
+  ["/huggingface/v1/responses", "responses"],
+  ["/vendor-b/v1/models", "chat"],
+  ["/openai/nowhere", "chat"],
+  ["/vendor-c/v1/messages", "messages"],
+  ["/vendor-c/v1/models", "messages"],
+  ["/anthropic/vendor-c/health", "messages"],
+  ["/vendor-d/v1/models/gemini:generateContent", "generate"],
+  ["/vendor-d/v1/models", "generate"],
+  ["/google/v1beta/nowhere", "generate"],
+  ["/vendor-e/v1/chat/completions", "chat"],
+  ["/corp/v1/anything", "messages"],
+  ["/intern/v1/chat/completions", "chat"],
+  ["/api/v1/status", "service"],
+  ["/api/v1/exports", "service"],
+  ["/api/v1/messages", "service"],
+  ["/imagen/v1/generate", "service"],
+  ["/chatty/v1/messages", "service"],
+  ["/vendor-z/v1/chat/completions", "service"],
+  ["/constructor/v1/messages", "service"],
+  ["/", "service"],
+  ["", "service"],
+];
+
+for (const [path, dialect] of paths) {
+  Deno.test(`an error on '${path}' is written in the ${dialect} dialect`, () => {
+    assert.equal(dialectOf(path), dialect);
+  });
+}

@@ -1,0 +1,53 @@
+/**
+ * Unpacks a new database's files into a directory, which is made. It takes a tenth of `initdb` and
+ * half of what loading the image through PGlite does. The image is the tar archive that PGlite's
+ * `dumpDataDir` writes: folders and plain files with short names.
+ */
+export async function unpackImage(image: URL, directory: string): Promise<void> {
+  const packed = new Blob([await Deno.readFile(image)]).stream();
+  const unpacked = packed.pipeThrough(new DecompressionStream("gzip"));
+  const archive = new Uint8Array(await new Response(unpacked).arrayBuffer());
+  await Deno.mkdir(directory, { recursive: true, mode: 0o700 });
+  for (const { name, isFolder, mode, content } of entriesOf(archive)) {
+    const path = `${directory}/${name}`;
+    if (isFolder) await Deno.mkdir(path, { recursive: true, mode });
+    else await Deno.writeFile(path, content, { createNew: true, mode });
+  }
+}
+
+interface Entry {
+  readonly name: string;
+  readonly isFolder: boolean;
+  readonly mode: number;
+  readonly content: Uint8Array;
+}
+
+/** POSIX.1-1988 ustar: a header of one block, then the content, filled up to whole blocks. */
+const block = 512;
+
+function* entriesOf(archive: Uint8Array): Generator<Entry> {
+  for (let at = 0; at + block <= archive.length;) {
+    const field = (from: number, length: number) => textAt(archive, at + from, length);
+    const name = field(0, 100).replace(/^\/+/, "");
+    // Two blocks of zeros end the archive.
+    if (name === "") return;
+    const size = Number.parseInt(field(124, 12), 8);
+    const type = field(156, 1);
+    if (!["0", "", "5"].includes(type) || field(345, 155) !== "" || name.includes("..")) {
+      throw new Error(`the image of a new database has an entry of an unknown kind (${name})`);
+    }
+    const start = at + block;
+    yield {
+      name,
+      isFolder: type === "5",
+      mode: Number.parseInt(field(100, 8), 8),
+      content: archive.subarray(start, start + size),
+    };
+    at = start + Math.ceil(size / block) * block;
+  }
+}
+
+function textAt(bytes: Uint8Array, from: number, length: number): string {
+  const text = new TextDecoder().decode(bytes.subarray(from, from + length));
+  return text.split("\0")[0]!.trim();
+}

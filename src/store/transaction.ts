@@ -1,0 +1,53 @@
+import type { Queryable, SqlRow, SqlValue } from "./database.ts";
+
+/** A transaction that has begun, as a driver offers it. */
+export interface OpenTransaction extends Queryable {
+  commit(): Promise<void>;
+  /** Never throws; what can't be rolled back is given up. */
+  rollback(): Promise<void>;
+}
+
+/**
+ * Runs `work` in a transaction, in the same way on both databases: queries run one after the other,
+ * and one that fails makes the whole fail even where `work` catches its error, as the server would
+ * commit nothing.
+ */
+export async function transact<T>(
+  transaction: OpenTransaction,
+  work: (tx: Queryable) => Promise<T>,
+): Promise<T> {
+  let failed: { thrown: unknown } | undefined;
+  let hasEnded = false;
+  let previous: Promise<unknown> = Promise.resolve();
+  const run = async <Row extends SqlRow>(text: string, values?: readonly SqlValue[]) => {
+    if (hasEnded) throw new Error("the transaction has ended already");
+    try {
+      return await transaction.query<Row>(text, values);
+    } catch (thrown) {
+      failed ??= { thrown };
+      throw thrown;
+    }
+  };
+  const tx: Queryable = {
+    query<Row extends SqlRow>(text: string, values?: readonly SqlValue[]) {
+      const rows = previous.then(() => run<Row>(text, values));
+      previous = rows.catch(() => {});
+      return rows;
+    },
+  };
+  let result: T;
+  try {
+    result = await work(tx);
+    await previous;
+    hasEnded = true;
+    if (failed) throw failed.thrown;
+  } catch (thrown) {
+    hasEnded = true;
+    await previous;
+    await transaction.rollback();
+    throw thrown;
+  }
+  // A commit that fails has rolled back.
+  await transaction.commit();
+  return result;
+}

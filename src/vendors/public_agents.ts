@@ -1,0 +1,76 @@
+import dns from "node:dns";
+import http from "node:http";
+import https from "node:https";
+import { isPublicAddress } from "./public_address.ts";
+
+/** All addresses of a name, as the system knows them. */
+export type Resolve = (name: string) => Promise<readonly ResolvedAddress[]>;
+
+export interface ResolvedAddress {
+  readonly address: string;
+  readonly family: number;
+}
+
+/** What a connection asks for the addresses of its host; none is asked for a literal address. */
+export type Lookup = (
+  name: string,
+  options: { readonly all?: boolean | undefined },
+  done: (error: Error | null, addresses: string | ResolvedAddress[], family?: number) => void,
+) => void;
+
+export interface PublicAgents {
+  readonly http: http.Agent;
+  readonly https: https.Agent;
+}
+
+/** Agents whose connections go where `lookup` says. `ca`: trusted in place of the well-known ones. */
+export function createAgents(options: { lookup: Lookup; ca?: string }): PublicAgents {
+  const { lookup, ca } = options;
+  // No connection is kept: a host that was public a moment ago is looked at again.
+  const common = { keepAlive: false, lookup: lookup as NonNullable<http.AgentOptions["lookup"]> };
+  return {
+    http: new http.Agent(common),
+    https: new https.Agent({
+      ...common,
+      rejectUnauthorized: true,
+      ...(ca === undefined ? {} : { ca }),
+    }),
+  };
+}
+
+/** Finds a host of the operator's: any address will do. */
+export function plainLookup(resolve: Resolve): Lookup {
+  return lookupWith(resolve, () => true);
+}
+
+/**
+ * Finds public hosts only. It runs inside the connection that uses its answer, so what was checked
+ * is what is connected to, whatever the name's server answers next time (DNS rebinding). A name
+ * with one private address is refused as a whole: no public service has that.
+ */
+export function publicLookup(resolve: Resolve): Lookup {
+  return lookupWith(resolve, (found) => found.every(({ address }) => isPublicAddress(address)));
+}
+
+/** The system's resolver, hosts file included. */
+export const systemResolve: Resolve = (name) => dns.promises.lookup(name, { all: true });
+
+function lookupWith(
+  resolve: Resolve,
+  permits: (found: readonly ResolvedAddress[]) => boolean,
+): Lookup {
+  return (name, { all }, done) => {
+    const fail = (error: Error) => done(error, all === true ? [] : "");
+    resolve(name).then((found) => {
+      const [first] = found;
+      if (first === undefined || !permits(found)) return fail(new NotPublic());
+      if (all === true) done(null, [...found]);
+      else done(null, first.address, first.family);
+    }, fail);
+  };
+}
+
+/** For the internal note only: callers get the same text as for a name that nobody knows. */
+class NotPublic extends Error {
+  readonly code = "not_public";
+}

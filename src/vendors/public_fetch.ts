@@ -1,0 +1,225 @@
+import type { Clock } from "../base/clock.ts";
+import { plainMime } from "../dialects/media_source.ts";
+import { Fault } from "../domain/fault.ts";
+import {
+  createAgents,
+  type Lookup,
+  plainLookup,
+  type PublicAgents,
+  publicLookup,
+  type Resolve,
+  systemResolve,
+} from "./public_agents.ts";
+import { publicFault } from "./public_fault.ts";
+import { createPermit, type Permit, type PublicTarget } from "./public_target.ts";
+import { attempt, AttemptFailure, type Exchange, UpstreamAborted } from "./upstream_attempt.ts";
+import { createBody } from "./upstream_body.ts";
+import { type Later, systemLater, Watch } from "./upstream_watch.ts";
+
+/** Fetches what callers name by an address, from nowhere but the public internet. */
+export interface PublicFetch {
+  /**
+   * One GET, redirects followed. Rejects with the Fault `invalid_value`, whose message begins with
+   * "the address" and is safe to show, or with an abort (`isAbort` of upstream.ts) when `signal`
+   * fires. The mime type is lower case without parameters; `application/octet-stream` when the
+   * server names none.
+   */
+  fetch(url: string, options: PublicFetchOptions): Promise<PublicMedia>;
+}
+
+export interface PublicFetchOptions {
+  readonly signal: AbortSignal;
+  /** Never more than `maxPublicBytes`. */
+  readonly maxBytes: number;
+  /** Media types, `image/png` or `image/*`. */
+  readonly accept: readonly string[];
+}
+
+export interface PublicMedia {
+  readonly bytes: Uint8Array;
+  readonly mimeType: string;
+}
+
+export interface PublicFetchParts {
+  readonly clock: Clock;
+  /** Hosts that may be private and on plain http (`FETCH_ALLOW_HOSTS`); see `createPermit`. */
+  readonly allowHosts: readonly string[];
+  readonly later?: Later;
+  /** Tests have their own names and certificates. */
+  readonly resolve?: Resolve;
+  readonly agents?: (lookup: Lookup) => PublicAgents;
+}
+
+/** Of one address, whatever a caller of `fetch` asks for (translation.md §11). */
+export const maxPublicBytes = 20 * 1024 * 1024;
+
+const totalMs = 10_000;
+/** Shorter, so that a port which swallows packets looks like one that refuses. */
+const connectMs = 4_000;
+const maxRedirects = 3;
+
+/** Builds the client. It keeps no connections. Throws RangeError for a wrong entry of `allowHosts`. */
+export function createPublicFetch(parts: PublicFetchParts): PublicFetch {
+  const resolve = parts.resolve ?? systemResolve;
+  const agents = parts.agents ?? ((lookup: Lookup) => createAgents({ lookup }));
+  const client: Client = {
+    clock: parts.clock,
+    later: parts.later ?? systemLater,
+    permit: createPermit(parts.allowHosts),
+    publicAgents: agents(publicLookup(resolve)),
+    trustedAgents: agents(plainLookup(resolve)),
+  };
+  return { fetch: (url, options) => fetchInTime(client, url, options) };
+}
+
+interface Client {
+  readonly clock: Clock;
+  readonly later: Later;
+  readonly permit: Permit;
+  readonly publicAgents: PublicAgents;
+  readonly trustedAgents: PublicAgents;
+}
+
+async function fetchInTime(
+  client: Client,
+  url: string,
+  options: PublicFetchOptions,
+): Promise<PublicMedia> {
+  if (options.signal.aborted) throw new UpstreamAborted();
+  const stop = new AbortController();
+  const onAbort = () => stop.abort();
+  const watch = new Watch(client.clock, client.later, onAbort);
+  options.signal.addEventListener("abort", onAbort);
+  watch.limit(totalMs);
+  try {
+    return await follow(client, url, {
+      ...options,
+      maxBytes: Math.min(options.maxBytes, maxPublicBytes),
+      signal: stop.signal,
+    });
+  } catch (thrown) {
+    const isOurs = thrown instanceof UpstreamAborted && !options.signal.aborted;
+    throw isOurs ? publicFault.timedOut(totalMs) : thrown;
+  } finally {
+    watch.stop();
+    options.signal.removeEventListener("abort", onAbort);
+  }
+}
+
+async function follow(
+  client: Client,
+  address: string,
+  options: PublicFetchOptions,
+): Promise<PublicMedia> {
+  let target = client.permit(address);
+  for (let redirects = 0;; redirects++) {
+    if (target === undefined) throw publicFault.notFetched("the address is not permitted");
+    const exchange = await ask(client, target, options);
+    const location = redirectOf(exchange);
+    if (location === undefined) return await take(client, exchange, options);
+    exchange.destroy();
+    if (redirects === maxRedirects) throw publicFault.redirects(maxRedirects);
+    target = client.permit(location, target.url);
+  }
+}
+
+async function ask(
+  client: Client,
+  target: PublicTarget,
+  options: PublicFetchOptions,
+): Promise<Exchange> {
+  // An attempt hears only of what happens after it began.
+  if (options.signal.aborted) throw new UpstreamAborted();
+  const agents = target.trusted ? client.trustedAgents : client.publicAgents;
+  try {
+    return await attempt({ ...client, agents, connectMs, firstByteMs: totalMs }, {
+      url: target.url,
+      method: "GET",
+      headers: {
+        accept: options.accept.join(", "),
+        "accept-encoding": "identity",
+        // Some hosts of pictures refuse clients that don't say who they are.
+        "user-agent": "llm-gateway",
+      },
+      body: undefined,
+      signal: options.signal,
+    });
+  } catch (thrown) {
+    if (thrown instanceof AttemptFailure) throw publicFault.notFetched(thrown.code);
+    throw thrown;
+  }
+}
+
+function redirectOf({ status, headers }: Exchange): string | undefined {
+  return [301, 302, 303, 307, 308].includes(status) ? headers.location : undefined;
+}
+
+async function take(
+  client: Client,
+  exchange: Exchange,
+  options: PublicFetchOptions,
+): Promise<PublicMedia> {
+  const mimeType = plainMime(exchange.headers["content-type"] ?? "") || "application/octet-stream";
+  const problem = problemOf(exchange, mimeType, options);
+  if (problem !== undefined) {
+    exchange.destroy();
+    throw problem;
+  }
+  return { bytes: await readBody(client, exchange, options), mimeType };
+}
+
+function problemOf(
+  { status, headers }: Exchange,
+  mimeType: string,
+  { accept, maxBytes }: PublicFetchOptions,
+): Fault | undefined {
+  if (status !== 200) return publicFault.status(status);
+  const encoding = headers["content-encoding"]?.trim().toLowerCase() ?? "";
+  if (encoding !== "" && encoding !== "identity") return publicFault.encoded();
+  if (!isAccepted(mimeType, accept)) return publicFault.wrongType(mimeType, accept);
+  return Number(headers["content-length"]) > maxBytes ? publicFault.tooLarge(maxBytes) : undefined;
+}
+
+/** Whether a media type fits one of the patterns, `image/png` or `image/*`. */
+export function isAccepted(mimeType: string, accept: readonly string[]): boolean {
+  return accept.some((pattern) =>
+    pattern.endsWith("/*") ? mimeType.startsWith(pattern.slice(0, -1)) : mimeType === pattern
+  );
+}
+
+function readBody(
+  { clock, later }: Client,
+  exchange: Exchange,
+  { signal, maxBytes }: PublicFetchOptions,
+): Promise<Uint8Array> {
+  const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
+  const deps = { clock, later, idleMs: totalMs, maxAnswerBytes: Infinity };
+  const body = createBody(deps, exchange, signal);
+  // Copied together at once: a list of a foreign server's tiny pieces would take many times more.
+  let bytes = new Uint8Array(Math.min(maxBytes, 64 * 1024));
+  let length = 0;
+  body.onData({
+    data(chunk) {
+      // Thrown to the body, which closes the connection and hands it to `error`.
+      if (length + chunk.byteLength > maxBytes) throw publicFault.tooLarge(maxBytes);
+      if (length + chunk.byteLength > bytes.byteLength) {
+        bytes = grown(bytes, Math.min(maxBytes, 2 * (length + chunk.byteLength)));
+      }
+      bytes.set(chunk, length);
+      length += chunk.byteLength;
+    },
+    end: () => resolve(bytes.subarray(0, length)),
+    error(reason) {
+      const isCut = reason instanceof Fault && reason.code === "upstream_stream_truncated";
+      const isIdle = reason instanceof Fault && reason.code === "upstream_timeout";
+      reject(isCut ? publicFault.cut() : isIdle ? publicFault.timedOut(totalMs) : reason);
+    },
+  });
+  return promise;
+}
+
+function grown(bytes: Uint8Array<ArrayBuffer>, size: number): Uint8Array<ArrayBuffer> {
+  const larger = new Uint8Array(size);
+  larger.set(bytes);
+  return larger;
+}

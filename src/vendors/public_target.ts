@@ -1,0 +1,61 @@
+import { isAddress, isPublicAddress } from "./public_address.ts";
+
+/** Where a fetch may go. */
+export interface PublicTarget {
+  /** Without a fragment's meaning: that is never sent. */
+  readonly url: URL;
+  /** The operator allowed the host: it may be private. Else every address has to be checked. */
+  readonly trusted: boolean;
+}
+
+/** Judges an address, relative to `base` for redirects; undefined: it is not to be fetched. */
+export type Permit = (address: string, base?: URL) => PublicTarget | undefined;
+
+/**
+ * What may be fetched by its looks: https on its own port without credentials, to a name or a
+ * public IP address; hosts of `allowHosts` on plain http and any port too. Entries are names or
+ * addresses, `files.internal`, `10.0.0.7:9000`, `[::1]:8080`; one with a port allows that port
+ * only. Throws RangeError for an entry that is none. What a name stands for is not looked at here.
+ */
+export function createPermit(allowHosts: readonly string[]): Permit {
+  const allowed = allowHosts.map(parseEntry);
+  return (address, base) => {
+    const url = address.length > maxAddressLength ? null : URL.parse(address, base);
+    if (url === null || url.username !== "" || url.password !== "") return undefined;
+    const defaultPort = defaultPorts[url.protocol];
+    if (defaultPort === undefined) return undefined;
+    const host = bareHost(url.hostname);
+    const port = url.port || defaultPort;
+    if (allowed.some((one) => one.host === host && (one.port ?? port) === port)) {
+      return { url, trusted: true };
+    }
+    if (url.protocol !== "https:" || url.port !== "") return undefined;
+    if (isAddress(host) && !isPublicAddress(host)) return undefined;
+    return { url, trusted: false };
+  };
+}
+
+/** Longer than any signed address of a bucket, shorter than what servers take as a request line. */
+const maxAddressLength = 8000;
+
+const defaultPorts: Readonly<Record<string, string | undefined>> = {
+  "http:": "80",
+  "https:": "443",
+};
+
+function parseEntry(entry: string): { host: string; port: string | undefined } {
+  const isBareIpv6 = !entry.includes("[") && entry.split(":").length > 2;
+  const [, host, port] = isBareIpv6
+    ? ["", `[${entry}]`, undefined]
+    : /^([^/@?#\\]+?)(?::(\d{1,5}))?$/.exec(entry) ?? [];
+  const url = host === undefined ? null : URL.parse(`http://${host}/`);
+  if (url === null || url.host !== url.hostname || url.pathname !== "/" || Number(port) > 65535) {
+    throw new RangeError(`'${entry}' is not a host name or address, optionally with :port.`);
+  }
+  return { host: bareHost(url.hostname), port: port && String(Number(port)) };
+}
+
+/** Without an IPv6 address's brackets and a name's final dot. */
+function bareHost(hostname: string): string {
+  return hostname.replace(/^\[(.*)\]$/, "$1").replace(/\.$/, "");
+}

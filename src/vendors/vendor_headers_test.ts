@@ -1,0 +1,124 @@
+import assert from "@std/assert";
+import { Secret } from "../base/secret.ts";
+import { createRegistry } from "./registry.ts";
+import { answerHeaders, vendorHeaders } from "./vendor_headers.ts";
+
+const registry = createRegistry({}, []);
+const key = new Secret("vendor-key");
+const service = "dmt_service-key";
+
+/** Everything a caller might send. */
+const callerHeaders: Record<string, string> = {
+  authorization: `Bearer ${service};sk-own`,
+  "x-api-key": service,
+  "x-goog-api-key": service,
+  "proxy-authorization": service,
+  cookie: `key=${service}`,
+  connection: "keep-alive, x-secret",
+  "keep-alive": "timeout=5",
+  "transfer-encoding": "chunked",
+  te: "trailers",
+  upgrade: "h2c",
+  host: "gateway.example",
+  "content-length": "9",
+  "accept-encoding": "gzip",
+  "x-forwarded-for": "10.0.0.1",
+  forwarded: "for=10.0.0.1",
+  "x-request-id": "r",
+  "x-session-id": "s",
+  "x-user-id": "u",
+  "user-agent": "curl",
+  "openai-organization": "org-1",
+  "openai-project": "proj-1",
+  "openai-beta": "assistants=v2",
+  "anthropic-version": "2026-01-01",
+  "anthropic-beta": "files",
+  "http-referer": "https://app.example",
+  "x-title": "App",
+};
+const fromCaller = (name: string) => callerHeaders[name];
+
+const sent: [string, Record<string, string>][] = [
+  ["vendor-a", { authorization: "Bearer vendor-key", "openai-beta": "assistants=v2" }],
+  ["vendor-b", { authorization: "Bearer vendor-key", "openai-beta": "assistants=v2" }],
+  ["vendor-c", {
+    "x-api-key": "vendor-key",
+    "anthropic-version": "2026-01-01",
+    "anthropic-beta": "files",
+  }],
+  ["vendor-d", { "x-goog-api-key": "vendor-key" }],
+  ["vendor-e", { "x-goog-api-key": "vendor-key" }],
+  ["vendor-f", {
+    authorization: "Bearer vendor-key",
+    "http-referer": "https://app.example",
+    "x-title": "App",
+  }],
+  ["vendor-g", { authorization: "Bearer vendor-key", "openai-beta": "assistants=v2" }],
+];
+for (const [label, headers] of sent) {
+  Deno.test(`${label} gets its key, what its row names, and nothing else of the caller`, () => {
+    const vendor = registry.find(label)!;
+    const built = vendorHeaders(vendor, key, fromCaller);
+    assert.deepEqual(built, headers);
+    assert.doesNotMatch(JSON.stringify(built), /dmt_|sk-own/);
+  });
+}
+
+Deno.test("where a row forwards the header of its own key, the vendor's key is sent all the same", () => {
+  for (const auth of ["bearer", "x-api-key", "x-goog-api-key"] as const) {
+    const name = auth === "bearer" ? "authorization" : auth;
+    const careless = { ...registry.find("vendor-b")!, forwardHeaders: [name], auth };
+    const expected = auth === "bearer" ? "Bearer vendor-key" : "vendor-key";
+    assert.deepEqual(vendorHeaders(careless, key, fromCaller), { [name]: expected });
+  }
+});
+
+Deno.test("without the caller's own version the row's is sent", () => {
+  const built = vendorHeaders(registry.find("vendor-c")!, key, () => undefined);
+  assert.deepEqual(built, { "x-api-key": "vendor-key", "anthropic-version": "2023-06-01" });
+});
+
+/** What a vendor's answer may carry; protocols/chat-completions.md §5 and RFC 9110 §7.6.1. */
+const kept = {
+  "content-type": "text/event-stream",
+  "content-language": "en",
+  "openai-processing-ms": "12",
+  "openai-version": "2020-10-01",
+};
+const dropped = {
+  connection: "keep-alive",
+  "keep-alive": "timeout=5",
+  "transfer-encoding": "chunked",
+  te: "trailers",
+  trailer: "x",
+  upgrade: "h2c",
+  "proxy-authenticate": "Basic",
+  "content-length": "100",
+  "content-encoding": "gzip",
+  "set-cookie": "__cf_bm=1",
+  "openai-organization": "org-1",
+  "openai-project": "proj-1",
+  "anthropic-organization-id": "org-2",
+  "x-ratelimit-limit-requests": "1",
+  "x-ratelimit-remaining-tokens": "2",
+  "x-ratelimit-reset-requests": "6m0s",
+  "anthropic-ratelimit-requests-limit": "3",
+  "retry-after": "3",
+  "x-request-id": "req_vendor",
+  "request-id": "req_vendor",
+  "cf-ray": "x",
+  server: "cloudflare",
+  "strict-transport-security": "max-age=1",
+  "content-security-policy": "none",
+  "access-control-allow-origin": "*",
+  location: "https://elsewhere.example",
+  "x-goog-quota-user": "u",
+};
+
+Deno.test("of a vendor's answer only harmless headers reach the caller", () => {
+  assert.deepEqual(answerHeaders({ ...dropped, ...kept }), kept);
+  for (const [name, value] of Object.entries(dropped)) {
+    assert.deepEqual(answerHeaders({ [name]: value }), {}, name);
+  }
+  assert.deepEqual(answerHeaders({}), {});
+});

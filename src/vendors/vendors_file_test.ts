@@ -1,0 +1,73 @@
+import assert from "@std/assert";
+import { Secret } from "../base/secret.ts";
+import { parseVendorsFile } from "./vendors_file.ts";
+
+const row = {
+  label: "corp",
+  aliases: ["intern"],
+  base_url: "https://llm.corp.example/v1",
+  api_key_env: "CORP_KEY",
+  dialects: ["chat"],
+  auth: "bearer",
+};
+const secretFrom = (name: string) => name === "CORP_KEY" ? new Secret("canary") : undefined;
+const parse = (rows: unknown) => parseVendorsFile(JSON.stringify(rows), secretFrom);
+
+Deno.test("a row is read with its key from the variable it names", () => {
+  const [vendor, ...others] = parse([row]);
+  assert.equal(others.length, 0);
+  assert.equal(vendor?.apiKey?.reveal(), "canary");
+  assert.deepEqual({ ...vendor, apiKey: undefined }, {
+    label: "corp",
+    aliases: ["intern"],
+    baseUrl: "https://llm.corp.example/v1",
+    apiKey: undefined,
+    dialects: ["chat"],
+    auth: "bearer",
+    modelsPath: "/models",
+  });
+});
+
+Deno.test("aliases, key and models path may be left out; slashes at the end don't count", () => {
+  const { aliases: _, api_key_env: __, ...short } = row;
+  const [vendor] = parse([{ ...short, base_url: "http://127.0.0.1:9/v1//" }]);
+  assert.deepEqual([vendor?.aliases, vendor?.apiKey, vendor?.modelsPath, vendor?.baseUrl], [
+    [],
+    undefined,
+    "/models",
+    "http://127.0.0.1:9/v1",
+  ]);
+  assert.equal(parse([{ ...row, api_key_env: "UNSET" }])[0]?.apiKey, undefined);
+  assert.equal(parse([{ ...row, models_path: "/v2/list" }])[0]?.modelsPath, "/v2/list");
+  assert.deepEqual(parse([]), []);
+});
+
+const wrong: [string, unknown, RegExp][] = [
+  ["no array", row, /^the file: .*array/],
+  ["no object", [7], /^\[0\]: /],
+  ["no label", [{ ...row, label: undefined }], /^\[0\]\.label: /],
+  ["a label in capitals", [{ ...row, label: "Corp" }], /^\[0\]\.label: expected lower-case/],
+  ["a label with a slash", [{ ...row, label: "a/b" }], /^\[0\]\.label: expected/],
+  ["an empty alias", [row, { ...row, aliases: [""] }], /^\[1\]\.aliases\[0\]: expected/],
+  ["no address", [{ ...row, base_url: undefined }], /^\[0\]\.base_url: /],
+  ["an address of another kind", [{ ...row, base_url: "ftp://x" }], /^\[0\]\.base_url: /],
+  ["an unknown dialect", [{ ...row, dialects: ["soap"] }], /^\[0\]\.dialects\[0\]: .*chat/],
+  ["no dialect", [{ ...row, dialects: [] }], /^\[0\]\.dialects: /],
+  ["an unknown auth", [{ ...row, auth: "basic" }], /^\[0\]\.auth: .*bearer.*x-goog-api-key/],
+  ["no auth", [{ ...row, auth: undefined }], /^\[0\]\.auth: /],
+  ["a key in place of its variable", [{ ...row, api_key_env: "sk-1" }], /^\[0\]\.api_key_env: /],
+  ["a relative models path", [{ ...row, models_path: "models" }], /^\[0\]\.models_path: /],
+  ["an unknown field", [{ ...row, api_key: "canary" }], /^\[0\]: .*api_key/],
+  ["a path of the service for a label", [{ ...row, label: "api" }], /^\[0\]: api is a path of/],
+  ["one for an alias", [row, { ...row, aliases: ["dashboard"] }], /^\[1\]: dashboard is a path/],
+];
+for (const [name, rows, message] of wrong) {
+  Deno.test(`${name} stops the start with one line that names the place`, () => {
+    assert.throws(() => parse(rows), { message });
+    assert.throws(() => parse(rows), (thrown: Error) => !/[\r\n]|canary/.test(thrown.message));
+  });
+}
+
+Deno.test("a file that is no JSON says so", () => {
+  assert.throws(() => parseVendorsFile("[{", secretFrom), { message: "the file is not JSON" });
+});

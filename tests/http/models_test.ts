@@ -1,0 +1,226 @@
+import assert from "@std/assert";
+import { LABELS } from "../../demo/simulators.ts";
+import { startFakeVendor } from "../support/fake_vendor.ts";
+import { play, testScenarios } from "../support/scenarios.ts";
+import { shared, startSimulatedService, startTestService } from "../support/service.ts";
+
+/** vendor-g is dead, vendor-a has no key, vendor-f answers nonsense; the others are well. */
+const service = shared(async () => {
+  const odd = await startFakeVendor((exchange) =>
+    exchange.answer(500, "<html>no models today</html>", { "content-type": "text/html" })
+  );
+  const started = await startSimulatedService({
+    VENDOR_A_API_KEY: "",
+    VENDOR_F_BASE_URL: `${odd.url}/v1`,
+    VENDOR_G_BASE_URL: "http://127.0.0.1:9/v1",
+    CONNECT_TIMEOUT_MS: "1000",
+  });
+  const stop = async () => {
+    await started.stop();
+    await odd.close();
+  };
+  return { ...started, odd, stop };
+});
+
+interface ModelList {
+  object: string;
+  data: {
+    id: string;
+    object: string;
+    owned_by: string;
+    created: number;
+    [more: string]: unknown;
+  }[];
+  [more: string]: unknown;
+}
+
+testScenarios(service, [
+  ...["vendor-b", "openai"].map((family) => ({
+    name: `GET /${family}/v1/models is the specification's list with the vendor's own names`,
+    path: `/${family}/v1/models`,
+    status: 200,
+    check({ json }: { json: unknown }) {
+      const { object, data, ...more } = json as ModelList;
+      assert.equal(object, "list");
+      assert.deepEqual(more, {});
+      const model = data.find((one) => one.id === "gpt-5-mini");
+      assert.deepEqual(model, {
+        id: "gpt-5-mini",
+        object: "model",
+        created: 1_767_225_600,
+        owned_by: "vendor-b",
+      });
+    },
+  })),
+  {
+    name: "the messages family lists what its own client needs beside it",
+    path: "/anthropic/v1/models",
+    status: 200,
+    check({ json }) {
+      const { object, data, has_more, first_id, last_id } = json as ModelList;
+      assert.deepEqual(
+        { object, has_more, first_id, last_id },
+        { object: "list", has_more: false, first_id: data[0]?.id, last_id: data.at(-1)?.id },
+      );
+      const { id, type, display_name, created_at, owned_by } = data[0]!;
+      assert.deepEqual(
+        { id, object: data[0]!.object, type, display_name, created_at, owned_by },
+        {
+          id: "claude-opus-5-5",
+          object: "model",
+          type: "model",
+          display_name: "Claude Opus 5.5",
+          created_at: "2026-09-15T00:00:00.000Z",
+          owned_by: "vendor-c",
+        },
+      );
+    },
+  },
+  ...["/vendor-d/v1/models", "/google/v1beta/models"].map((path) => ({
+    name: `GET ${path} has the native list beside the specification's`,
+    path,
+    status: 200,
+    check({ json }: { json: unknown }) {
+      const { object, data, models, nextPageToken } = json as ModelList;
+      assert.equal(object, "list");
+      assert.equal(nextPageToken, undefined);
+      assert.deepEqual(
+        (models as { name: string }[]).map((one) => one.name),
+        data.map((one) => `models/${one.id}`),
+      );
+      assert.ok(data.every((one) => one.owned_by === "vendor-d" && one.object === "model"));
+    },
+  })),
+  {
+    name: "vendor-e lists vendor-d's models under its own name",
+    path: "/gemini/v1/models",
+    status: 200,
+    check({ json }) {
+      const { data } = json as ModelList;
+      assert.ok(data.some((one) => one.id.startsWith("gemini-")));
+      assert.ok(data.every((one) => one.owned_by === "vendor-e"));
+    },
+  },
+  {
+    name: "the list of a dead vendor is 502 in the error shape",
+    path: "/xai/v1/models",
+    status: 502,
+    error: { type: "upstream_error", code: "upstream_unreachable" },
+    unexpected: ["127.0.0.1:9"],
+  },
+  {
+    name: "the list of a vendor that fails is 502, without its words",
+    path: "/vendor-f/v1/models",
+    status: 502,
+    error: { type: "upstream_error", code: "upstream_error" },
+    unexpected: ["no models today", "html"],
+  },
+  {
+    name: "the list of a vendor without a key is 404, and says what to do",
+    path: "/vendor-a/v1/models",
+    status: 404,
+    error: { type: "not_found_error", code: "vendor_not_configured", message: /has no key/ },
+  },
+  {
+    name: "dead, failing and unconfigured vendors don't take the unified list down",
+    path: "/chat/v1/models",
+    status: 200,
+    check({ json }) {
+      const { object, data } = json as ModelList;
+      assert.equal(object, "list");
+      const owners = [...new Set(data.map((one) => one.owned_by))].sort();
+      assert.deepEqual(owners, ["vendor-b", "vendor-c", "vendor-d", "vendor-e"]);
+      assert.ok(data.every((one) => one.id.startsWith(`${one.owned_by}/`)));
+      for (const one of data) {
+        assert.deepEqual(Object.keys(one).sort(), ["created", "id", "object", "owned_by"]);
+        assert.equal(one.object, "model");
+        assert.ok(Number.isInteger(one.created));
+      }
+      assert.ok(data.some((one) => one.id === "vendor-b/gpt-5-mini"));
+    },
+  },
+]);
+
+Deno.test("model lists are cached: the vendor is asked once, however often we are", async () => {
+  const asked = () => service().simulators.requests("vendor-b").length;
+  await service().fetch("/vendor-b/v1/models").then((answer) => answer.body?.cancel());
+  const before = asked();
+  for (const path of ["/vendor-b/v1/models", "/chat/v1/models", "/openai/v1/models"]) {
+    await play(service(), { name: path, path, status: 200 });
+  }
+  assert.equal(asked(), before);
+});
+
+Deno.test("health is 200 whatever it finds, under all its paths, and says why", async () => {
+  const wanted: Readonly<Record<string, { status: string; reason?: string }>> = {
+    "vendor-a": { status: "down", reason: "vendor_not_configured" },
+    "vendor-b": { status: "ok" },
+    "vendor-c": { status: "ok" },
+    "vendor-d": { status: "ok" },
+    "vendor-e": { status: "ok" },
+    "vendor-f": { status: "degraded", reason: "upstream_error" },
+    "vendor-g": { status: "down", reason: "upstream_unreachable" },
+  };
+  const look = ({ checked_at, latency_ms, ...rest }: Record<string, unknown>) => {
+    assert.ok(Math.abs(Date.now() - Date.parse(String(checked_at))) < 60_000);
+    const asked = rest.reason !== "vendor_not_configured";
+    assert.equal(Number.isInteger(latency_ms), asked, "latency_ms where a vendor was asked");
+    return rest;
+  };
+  for (const [label, found] of Object.entries(wanted)) {
+    for (const path of [`/${label}/health`, `/${label}/${label}/health`]) {
+      const { json } = await play(service(), { name: path, path, status: 200 });
+      assert.deepEqual(look(json as Record<string, unknown>), { vendor: label, ...found });
+    }
+  }
+  const { json } = await play(service(), { name: "all", path: "/chat/v1/health", status: 200 });
+  const { status, checked_at, vendors, ...more } = json as Record<string, unknown>;
+  assert.deepEqual({ status, more }, { status: "degraded", more: {} });
+  assert.ok(Math.abs(Date.now() - Date.parse(String(checked_at))) < 60_000);
+  assert.deepEqual(
+    (vendors as Record<string, unknown>[]).map(look),
+    LABELS.map((label) => ({ vendor: label, ...wanted[label] })),
+  );
+});
+
+Deno.test("health under an alias is the family's", async () => {
+  for (const path of ["/openai/health", "/openai/openai/health", "/gemini/health"]) {
+    await play(service(), {
+      name: path,
+      path,
+      status: 200,
+      expected: [/"vendor":"vendor-[be]"/],
+    });
+  }
+});
+
+Deno.test("health spends no tokens: vendors are asked for nothing but lists", () => {
+  for (const label of LABELS) {
+    for (const { method, path } of service().simulators.requests(label)) {
+      assert.equal(method, "GET", path);
+      assert.match(path, /\/models(\?|$)/);
+    }
+  }
+});
+
+Deno.test("with no vendor key at all, lists are empty and health is down", async () => {
+  await using bare = await startTestService();
+  const models = await bare.fetch("/chat/v1/models");
+  assert.deepEqual([models.status, await models.json()], [200, { object: "list", data: [] }]);
+  const health = await bare.fetch("/chat/v1/health");
+  assert.deepEqual([health.status, (await health.json()).status], [200, "down"]);
+});
+
+Deno.test("a dead vendor's old list is better than none", async () => {
+  const vendor = await startFakeVendor((exchange) =>
+    exchange.answer(200, { object: "list", data: [{ id: "one", object: "model", created: 1 }] })
+  );
+  await using one = await startTestService({
+    env: { VENDOR_B_BASE_URL: `${vendor.url}/v1`, VENDOR_B_API_KEY: "sk-of-b" },
+  });
+  const list = async () => await (await one.fetch("/vendor-b/v1/models")).json();
+  const first = await list();
+  assert.deepEqual(first.data.map((model: { id: string }) => model.id), ["one"]);
+  await vendor.close();
+  assert.deepEqual(await list(), first);
+});

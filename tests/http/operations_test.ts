@@ -1,0 +1,148 @@
+import assert from "@std/assert";
+import { play, testScenarios } from "../support/scenarios.ts";
+import { shared, startSimulatedService } from "../support/service.ts";
+
+const metricsToken = "metrics-token-of-a-test";
+const service = shared(() =>
+  startSimulatedService({ METRICS_TOKEN: metricsToken, TRUST_PROXY: "true" })
+);
+
+/** A caller that the proxy in front saw coming from elsewhere. */
+const fromAfar = { "x-forwarded-for": "127.0.0.1, 203.0.113.9" };
+
+testScenarios(service, [
+  {
+    name: "status has every field of both shapes, and nothing else",
+    path: "/api/v1/status",
+    status: 200,
+    answerHeaders: { "content-type": "application/json" },
+    check({ json }) {
+      const { version, timestamp, ...rest } = json as Record<string, unknown>;
+      assert.deepEqual(rest, {
+        status: "ok",
+        project: "default",
+        service: "llm-gateway",
+        user_id: 1,
+        authenticated: true,
+      });
+      assert.match(String(version), /^\d+\.\d+\.\d+/);
+      assert.match(String(timestamp), /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/);
+      assert.ok(Math.abs(Date.now() - Date.parse(String(timestamp))) < 60_000);
+    },
+  },
+  {
+    name: "livez answers without a key",
+    path: "/livez",
+    key: null,
+    status: 200,
+    check: ({ json }) => assert.deepEqual(json, { status: "ok" }),
+  },
+  {
+    name: "readyz answers without a key when the store does",
+    path: "/readyz",
+    key: null,
+    status: 200,
+    check: ({ json }) => assert.deepEqual(json, { status: "ok" }),
+  },
+  {
+    name: "metrics are there on loopback, in the Prometheus text format",
+    path: "/metrics",
+    key: null,
+    status: 200,
+    answerHeaders: { "content-type": /^text\/plain; version=0\.0\.4/ },
+    expected: [/^# TYPE gateway_requests_total counter$/m, /^gateway_resident_bytes \d+$/m],
+  },
+  {
+    name: "metrics are not there for strangers",
+    path: "/metrics",
+    key: null,
+    headers: fromAfar,
+    status: 404,
+    error: { type: "not_found_error", code: "endpoint_not_found", dialect: "service" },
+  },
+  {
+    name: "a service key does not open the metrics",
+    path: "/metrics",
+    headers: fromAfar,
+    status: 404,
+    error: { type: "not_found_error", code: "endpoint_not_found", dialect: "service" },
+  },
+  {
+    name: "METRICS_TOKEN opens the metrics off loopback",
+    path: "/metrics",
+    key: metricsToken,
+    headers: fromAfar,
+    status: 200,
+    unexpected: [metricsToken],
+  },
+  ...["metrics-token-of-a-tesT", "", "x"].map((wrong) => ({
+    name: `the token '${wrong}' does not open the metrics`,
+    path: "/metrics",
+    key: wrong,
+    headers: fromAfar,
+    status: 404,
+    error: {
+      type: "not_found_error",
+      code: "endpoint_not_found",
+      dialect: "service" as const,
+    },
+  })),
+]);
+
+Deno.test("metrics count calls, tokens and cost by vendor, and hold no content", async () => {
+  const { post, fetch } = service();
+  const answer = await post("/xai/v1/chat/completions", {
+    model: "grok-4.3",
+    messages: [{ role: "user", content: "canary-in-a-prompt" }],
+  });
+  assert.equal(answer.status, 200);
+  await answer.body?.cancel();
+  await fetch("/canary-in-a-path").then((unknown) => unknown.body?.cancel());
+  const text = await (await fetch("/metrics")).text();
+  assert.match(text, /^gateway_calls_total\{vendor="vendor-g",status="completed"\} 1$/m);
+  assert.match(text, /^gateway_tokens_total\{vendor="vendor-g",direction="output"\} [1-9]\d*$/m);
+  assert.match(text, /^gateway_cost_usd_total\{vendor="vendor-g",mode="managed"\} 0\.0*[1-9]/m);
+  assert.match(
+    text,
+    /^gateway_requests_total\{route="\/vendor-g\/v1\/chat\/completions",status="200"\} 1$/m,
+  );
+  assert.match(text, /^gateway_requests_total\{route="unknown",status="404"\} \d+$/m);
+  assert.doesNotMatch(text, /canary|dmt_/);
+});
+
+Deno.test("with TRUST_PROXY plain requests get 308 to HTTPS, with method, path and query kept", async () => {
+  const at = service();
+  for (const method of ["GET", "POST", "DELETE"]) {
+    await play(at, {
+      name: method,
+      method,
+      path: "/api/v1/status?a=1&b=%2F",
+      key: null,
+      headers: { "x-forwarded-proto": "http" },
+      status: 308,
+      answerHeaders: {
+        location: `https://127.0.0.1/api/v1/status?a=1&b=%2F`,
+        "x-request-id": /^\S+$/,
+      },
+    });
+  }
+  // The last hop is the proxy's; what a caller wrote before it is not believed.
+  await play(at, {
+    name: "spoofed",
+    path: "/api/v1/status",
+    headers: { "x-forwarded-proto": "https, http" },
+    status: 308,
+  });
+  await play(at, {
+    name: "https",
+    path: "/api/v1/status",
+    headers: { "x-forwarded-proto": "https" },
+    status: 200,
+  });
+  await play(at, {
+    name: "a probe",
+    path: "/livez",
+    headers: { "x-forwarded-proto": "http" },
+    status: 200,
+  });
+});

@@ -1,0 +1,224 @@
+import assert from "@std/assert";
+import { type ErrorFields, play, testScenarios } from "../support/scenarios.ts";
+import { shared, startSimulatedService } from "../support/service.ts";
+
+const service = shared(() => startSimulatedService());
+
+const hello = [{ role: "user", content: "hello" }];
+const permission = { type: "permission_error", code: "permission_denied" };
+
+/** A scope, what it opens, and its paths. */
+const scopes: readonly {
+  scope: string;
+  open: readonly string[];
+}[] = [
+  { scope: "status", open: ["GET /api/v1/status"] },
+  { scope: "exports", open: ["POST /api/v1/exports"] },
+  {
+    scope: "chat",
+    open: ["GET /chat/v1/models", "GET /chat/v1/health", "POST /chat/v1/chat/completions"],
+  },
+  { scope: "vendor-a", open: ["GET /huggingface/v1/models", "POST /vendor-a/v1/chat/completions"] },
+  {
+    scope: "vendor-b",
+    open: ["GET /vendor-b/v1/models", "GET /openai/health", "POST /openai/v1/chat/completions"],
+  },
+  { scope: "vendor-c", open: ["GET /anthropic/v1/models", "GET /vendor-c/health"] },
+  { scope: "vendor-d", open: ["GET /vendor-d/v1beta/models", "GET /google/health"] },
+  { scope: "vendor-e", open: ["GET /gemini/v1/models", "GET /vendor-e/vendor-e/health"] },
+  { scope: "vendor-f", open: ["POST /openrouter/v1/chat/completions", "GET /vendor-f/health"] },
+  { scope: "vendor-g", open: ["GET /vendor-g/v1/models", "POST /xai/v1/chat/completions"] },
+];
+
+for (const { scope, open } of scopes) {
+  Deno.test(`the scope '${scope}' opens its own endpoints and no others`, async () => {
+    const { key } = await service().createKey("--scope", scope);
+    for (const endpoint of scopes.flatMap((one) => one.open)) {
+      const [method = "", path = ""] = endpoint.split(" ");
+      // An empty body: who may not call is told so before the body is looked at.
+      const body = method === "POST" ? { body: "" } : {};
+      const mine = open.includes(endpoint);
+      const wanted = mine
+        ? method === "POST" ? { status: 400, error: dialectOf(path, invalidJson) } : { status: 200 }
+        : { status: 403, error: dialectOf(path, permission) };
+      await play(service(), { name: endpoint, method, path, key, ...body, ...wanted })
+        .catch((thrown) => {
+          throw new Error(`${endpoint}: ${thrown instanceof Error ? thrown.message : thrown}`);
+        });
+    }
+  });
+}
+
+Deno.test("several scopes open what each of them opens", async () => {
+  const { key } = await service().createKey("--scope", "status", "--scope", "vendor-b");
+  const at = { ...service(), key };
+  for (const path of ["/api/v1/status", "/vendor-b/v1/models"]) {
+    await play(at, { name: path, path, status: 200 });
+  }
+  await play(at, {
+    name: "another family",
+    path: "/vendor-g/v1/models",
+    status: 403,
+    error: { ...permission, message: /does not have the scope 'vendor-g'/ },
+  });
+});
+
+Deno.test("an unknown path is 404 for whoever has a key, whatever its scopes", async () => {
+  const { key } = await service().createKey("--scope", "status");
+  await play(service(), {
+    name: "unknown",
+    path: "/no/such/path",
+    key,
+    status: 404,
+    error: { type: "not_found_error", code: "endpoint_not_found", dialect: "service" },
+  });
+});
+
+Deno.test("a key with --models calls these models, by label or alias, and is 403 for others", async () => {
+  const models = ["--models", "vendor-b/gpt-4.1", "xai/grok-4.3"];
+  const at = { ...service(), ...await service().createKey(...models) };
+  const call = (path: string, model: string) => ({
+    name: `${path} ${model}`,
+    path: `${path}/chat/completions`,
+    body: { model, messages: hello },
+  });
+  for (
+    const [path, model] of [
+      ["/chat/v1", "vendor-b/gpt-4.1"],
+      ["/chat/v1", "openai/gpt-4.1"],
+      ["/openai/v1", "gpt-4.1"],
+      ["/vendor-g/v1", "grok-4.3"],
+    ] as const
+  ) await play(at, { ...call(path, model), status: 200 });
+  const called = service().simulators.requests("vendor-b").length;
+  for (
+    const [path, model] of [
+      ["/chat/v1", "vendor-b/gpt-4o-mini"],
+      ["/chat/v1", "vendor-f/openai/gpt-4.1"],
+      ["/vendor-b/v1", "gpt-4.1-mini"],
+      ["/vendor-g/v1", "grok-4.7"],
+    ] as const
+  ) {
+    await play(at, {
+      ...call(path, model),
+      status: 403,
+      error: { ...permission, param: "model", message: /^model: this API key may not call '/ },
+      answerHeaders: { "x-transaction-id": null },
+    });
+  }
+  assert.equal(service().simulators.requests("vendor-b").length, called, "no vendor was called");
+});
+
+testScenarios(service, [
+  ...[
+    "GET /no/such/path",
+    "GET /",
+    "GET /api/v1/status/",
+    "POST /api/v1/status",
+    "GET /api/v1/exports/no-such-export",
+    "DELETE /metrics",
+  ].map((endpoint) => notFound(endpoint, "service")),
+  ...[
+    "GET /chat/v1/chat/completions",
+    "PUT /chat/v1/chat/completions",
+    "POST /chat/v1/models",
+    "GET /chat/v1/no-such-path",
+    "GET /vendor-b/v1/no-such-path",
+    "DELETE /vendor-b/v1/models",
+    "POST /vendor-f/v2/chat/completions",
+  ].map((endpoint) => notFound(endpoint, "chat")),
+  notFound("GET /vendor-c/v1/no-such-path", "messages"),
+  notFound("PATCH /anthropic/health", "messages"),
+  notFound("GET /vendor-d/v2/models", "generate"),
+  ...[
+    { model: "gpt-4.1", why: "a model without a provider" },
+    { model: "vendor-z/gpt-4.1", why: "an unknown provider" },
+    { model: "vendor-b/", why: "a provider without a model" },
+    { model: "/gpt-4.1", why: "an empty provider" },
+    { model: "Vendor-B/gpt-4.1", why: "a provider in another case" },
+  ].map(({ model, why }) => ({
+    name: `404 for ${why}`,
+    path: "/chat/v1/chat/completions",
+    body: { model, messages: hello },
+    status: 404,
+    error: {
+      type: "not_found_error",
+      code: "model_not_found",
+      param: "model",
+      message: /Use '<provider>\/<model_name>'.*GET \/chat\/v1\/models/,
+    },
+    answerHeaders: { "x-transaction-id": null },
+  })),
+  {
+    name: "404 for a model without a price in managed mode, saying so, before the vendor is called",
+    path: "/chat/v1/chat/completions",
+    body: { model: "vendor-b/no-such-model", messages: hello },
+    status: 404,
+    error: {
+      type: "not_found_error",
+      code: "model_not_found",
+      param: "model",
+      message: /^model: no price is known for 'vendor-b\/no-such-model'.*PRICES_FILE/,
+    },
+    answerHeaders: { "x-transaction-id": null },
+  },
+]);
+
+Deno.test("with an own vendor key an unknown model is the vendor's own 404, and a row", async () => {
+  const { key, simulators, row } = service();
+  const answer = await play(service(), {
+    name: "own key",
+    path: "/chat/v1/chat/completions",
+    key: `${key};${simulators.vendors["vendor-b"].apiKey}`,
+    body: { model: "vendor-b/no-such-model", messages: hello },
+    status: 404,
+    error: {
+      type: "not_found_error",
+      code: "model_not_found",
+      message: /The model 'no-such-model' does not exist/,
+    },
+    unexpected: [simulators.vendors["vendor-b"].apiKey],
+    answerHeaders: { "x-transaction-id": /^\S{36}$/ },
+  });
+  const stored = await row(answer.headers.get("x-transaction-id"));
+  const { status, http_status, error_code, mode, cost_usd, charged_usd } = stored;
+  assert.deepEqual(
+    { status, http_status, error_code, mode, cost_usd, charged_usd },
+    {
+      status: "failed",
+      http_status: 404,
+      error_code: "model_not_found",
+      mode: "dual_key",
+      cost_usd: "0.000000000",
+      charged_usd: "0.000000000",
+    },
+  );
+});
+
+const invalidJson = { type: "invalid_request_error", code: "invalid_json" };
+
+function dialectOf(path: string, error: ErrorFields): ErrorFields {
+  if (path.startsWith("/api/")) return { ...error, dialect: "service" };
+  if (/^\/(vendor-c|anthropic)\//.test(path)) return { ...error, dialect: "messages" };
+  if (/^\/(vendor-d|google)\//.test(path)) {
+    return { ...error, dialect: "generate", status: "PERMISSION_DENIED" };
+  }
+  return { ...error, dialect: "chat" };
+}
+
+function notFound(endpoint: string, dialect: NonNullable<ErrorFields["dialect"]>) {
+  const [method = "", path = ""] = endpoint.split(" ");
+  return {
+    name: `404 for ${endpoint}`,
+    method,
+    path,
+    status: 404,
+    error: {
+      type: "not_found_error",
+      code: "endpoint_not_found",
+      dialect,
+      ...(dialect === "generate" ? { status: "NOT_FOUND" } : {}),
+      message: `No such endpoint: ${method} ${path}`,
+    },
+  };
+}

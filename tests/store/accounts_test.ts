@@ -1,0 +1,67 @@
+import assert from "@std/assert";
+import { createAccounts } from "../../src/store/accounts.ts";
+import { eachDatabase } from "../support/databases.ts";
+
+const ours = { name: "ours", tier: "free", requestsPerMinute: 60, burst: 100 } as const;
+
+eachDatabase("an account is found by its id and by its name", async (database) => {
+  const accounts = createAccounts(database);
+  const account = await accounts.create({ ...ours, name: "Käse 漢" });
+  assert.deepEqual({ ...account, id: 0, createdAt: 0 }, {
+    ...ours,
+    name: "Käse 漢",
+    id: 0,
+    createdAt: 0,
+  });
+  assert.ok(Number.isSafeInteger(account.id) && account.createdAt instanceof Date);
+  assert.deepEqual(await accounts.find(String(account.id)), account);
+  assert.deepEqual(await accounts.find("Käse 漢"), account);
+});
+
+eachDatabase("what is no account is found as undefined", async (database) => {
+  const accounts = createAccounts(database);
+  assert.equal(await accounts.first(), undefined);
+  await accounts.create(ours);
+  for (
+    const wrong of [
+      "999",
+      "999999999999999999",
+      "9".repeat(30),
+      "",
+      "OURS",
+      "ours ",
+      "1; --",
+      "a\u0000b",
+    ]
+  ) {
+    assert.equal(await accounts.find(wrong), undefined, JSON.stringify(wrong));
+  }
+});
+
+eachDatabase(
+  "the first account stays the first, and the list is in order of making",
+  async (database) => {
+    const accounts = createAccounts(database);
+    const made = [];
+    for (const name of ["b", "a", "c"]) made.push(await accounts.create({ ...ours, name }));
+    assert.deepEqual(await accounts.first(), made[0]);
+    assert.deepEqual(await accounts.list(), made);
+  },
+);
+
+eachDatabase(
+  "a second account of the same name, or one with a limit of 0, is refused",
+  async (database) => {
+    const accounts = createAccounts(database);
+    await accounts.create(ours);
+    await assert.rejects(
+      accounts.create(ours),
+      (thrown: unknown) => (thrown as { code?: string }).code === "23505",
+    );
+    await assert.rejects(
+      accounts.create({ ...ours, name: "other", burst: 0 }),
+      (thrown: unknown) => (thrown as { code?: string }).code === "23514",
+    );
+    assert.equal((await accounts.list()).length, 1);
+  },
+);

@@ -1,0 +1,71 @@
+import assert from "@std/assert";
+import { claimDataDir } from "../../src/store/data_dir.ts";
+import { Child, withFolder } from "./children.ts";
+
+async function refused(path: string, expected: RegExp): Promise<void> {
+  await assert.rejects(claimDataDir(path), (thrown: unknown) => {
+    const { message } = thrown as Error;
+    assert.match(message, /^DATA_DIR=[^\n]+: (set|stop) [^\n]+\.$/);
+    assert.match(message, expected);
+    assert.ok(message.includes(path));
+    return true;
+  });
+}
+
+Deno.test("a second process is told who holds the directory, until that one is killed", () =>
+  withFolder(async (folder) => {
+    await using holder = new Child("hold_data_dir.ts", folder);
+    await holder.printed("holding");
+    await refused(
+      folder,
+      new RegExp(`is held by process ${holder.pid} \\(http://127.0.0.1:4321\\): stop it`),
+    );
+    await holder.kill();
+    const claim = await claimDataDir(folder);
+    await refused(folder, new RegExp(`is held by process ${Deno.pid}: stop it`));
+    await claim.release();
+  }));
+
+Deno.test("a directory that was released can be claimed again, and names nobody", () =>
+  withFolder(async (folder) => {
+    const path = `${folder}/new/below`;
+    const first = await claimDataDir(path);
+    await first.describe({ address: "http://[::1]:1" });
+    await refused(path, /held by process \d+ \(http:\/\/\[::1\]:1\)/);
+    await first.release();
+    await assert.rejects(Deno.stat(`${path}/owner.json`), Deno.errors.NotFound);
+    const second = await claimDataDir(path);
+    await second.release();
+    assert.equal((await Deno.stat(path)).mode! & 0o777, 0o700, "nobody else may look into it");
+  }));
+
+Deno.test("an unreadable note on the owner doesn't get in the way", () =>
+  withFolder(async (folder) => {
+    const claim = await claimDataDir(folder);
+    for (const note of ["", "{", "null", "[]", "7"]) {
+      await Deno.writeTextFile(`${folder}/owner.json`, note);
+      await refused(folder, /is held by another process: stop it/);
+    }
+    await claim.release();
+  }));
+
+Deno.test("a path that is a file, or below one, is refused in one line", () =>
+  withFolder(async (folder) => {
+    await Deno.writeTextFile(`${folder}/file`, "");
+    await refused(`${folder}/file`, /can't be used/);
+    await refused(`${folder}/file/below`, /can't be used/);
+  }));
+
+Deno.test("a directory that can't be written is refused in one line", async () => {
+  // Not even root may write here.
+  await refused("/proc/llm-gateway", /can't be used/);
+});
+
+Deno.test("a directory whose note can't be written is refused, and not held", () =>
+  withFolder(async (folder) => {
+    await Deno.mkdir(`${folder}/owner.json`);
+    await refused(folder, /can't be used/);
+    await Deno.remove(`${folder}/owner.json`);
+    const claim = await claimDataDir(folder);
+    await claim.release();
+  }));

@@ -1,0 +1,65 @@
+import assert from "@std/assert";
+import { createAccounts } from "../../src/store/accounts.ts";
+import { createApiKeys } from "../../src/store/api_keys.ts";
+import type { Database } from "../../src/store/database.ts";
+import { ensureFirstAccount } from "../../src/store/first_start.ts";
+import { eachDatabase, onPostgres } from "../support/databases.ts";
+
+function ensure(database: Database, id: string) {
+  return ensureFirstAccount(database, {
+    account: { name: "operator", tier: "enterprise", requestsPerMinute: 10, burst: 10 },
+    key: {
+      id,
+      name: "first",
+      prefix: "dmt_abcd",
+      hash: `hash of ${id}`,
+      scopes: [],
+      models: [],
+      onDisconnect: "cancel",
+      translationMode: "default",
+      capDayNanos: null,
+      capMonthNanos: null,
+      expiresAt: null,
+    },
+  });
+}
+
+eachDatabase(
+  "the first start makes the account and its key, a later one finds them",
+  async (database) => {
+    const first = await ensure(database, "one");
+    assert.equal(first.created, true);
+    assert.deepEqual(
+      (await createApiKeys(database).findByHash("hash of one"))?.account,
+      first.account,
+    );
+    const later = await ensure(database, "two");
+    assert.deepEqual(later, { account: first.account, created: false });
+    assert.equal((await createApiKeys(database).list()).length, 1);
+  },
+);
+
+eachDatabase(
+  "a key that can't be stored leaves no account without key behind",
+  async (database) => {
+    const { account } = await ensure(database, "one");
+    // As if the operator had removed the account, but not the key's name.
+    await assert.rejects(database.transaction(async (tx) => {
+      await tx.query("delete from api_keys", []);
+      await tx.query("delete from accounts where id = $1", [account.id]);
+      throw new Error("enough");
+    }));
+    assert.equal((await createAccounts(database).list()).length, 1);
+  },
+);
+
+onPostgres("of starts at the same moment exactly one makes the account", async (database, open) => {
+  const others = await Promise.all([open(), open(), open()]);
+  const results = await Promise.all(
+    [database, ...others].map((each, at) => ensure(each, `key ${at}`)),
+  );
+  assert.equal(results.filter(({ created }) => created).length, 1);
+  assert.equal(new Set(results.map(({ account }) => account.id)).size, 1);
+  assert.equal((await createAccounts(database).list()).length, 1);
+  assert.equal((await createApiKeys(database).list()).length, 1);
+});

@@ -1,0 +1,172 @@
+import assert from "@std/assert";
+import type { Interaction } from "../../src/domain/interaction.ts";
+import { createInteractions } from "../../src/store/interactions.ts";
+import { eachDatabase } from "../support/databases.ts";
+import { collect, interaction, newAccount, observed } from "./samples.ts";
+
+/** Every column with a value that is easily lost on the way. */
+function full(accountId: number): Interaction {
+  return {
+    transactionId: "txn_full",
+    createdAt: new Date("2026-11-21T10:00:00.001Z"),
+    requestId: "caller's own 漢 id",
+    sessionId: "s",
+    userId: "käthe",
+    accountId,
+    apiKeyId: "key_1",
+    app: '"app", with, commas',
+    flow: "{flow}",
+    cohortId: "cohort\\",
+    endpoint: "/v1beta/models/{model}:generateContent",
+    dialect: "generate",
+    vendor: "vendor-d",
+    model: "models/gemini",
+    requestedModel: "google/gemini",
+    mode: "dual_key",
+    stream: true,
+    status: "completed",
+    httpStatus: 200,
+    errorCode: "upstream_stream_truncated",
+    finishReason: "tool_calls",
+    inputTokens: 4_000_000_000,
+    cacheReadTokens: 1,
+    cacheWriteTokens: 2,
+    outputTokens: 3,
+    reasoningTokens: 4,
+    totalTokens: Number.MAX_SAFE_INTEGER,
+    costNanos: 2n ** 63n - 1n,
+    chargedNanos: 9_007_199_254_740_993n,
+    billingBasis: "vendor_cost",
+    priceVersion: "2026-11-21",
+    usageRawText: '{"cost": 1.0, "id": 12345678901234567890, "text": "\\u0000"}',
+    translationLoss: ["a[0].b", 'c,"d"', "NULL"],
+    latencyMs: 5_000_000_000,
+    timeToFirstTokenMs: 12,
+    requestText: '{"messages": [ {"b": 1.0, "a": "👩‍👩‍👧 \\ud83d"} ]}',
+    responseText: "[]",
+    payloadTruncated: true,
+  };
+}
+
+const zeros = {
+  inputTokens: 0,
+  cacheReadTokens: 0,
+  cacheWriteTokens: 0,
+  outputTokens: 0,
+  reasoningTokens: 0,
+  totalTokens: 0,
+  costNanos: 0n,
+  httpStatus: 0,
+  timeToFirstTokenMs: 0,
+  requestText: "",
+  responseText: "",
+  app: "",
+} as const;
+
+eachDatabase(
+  "every column comes back as it was written, nulls as nulls and zeros as zeros",
+  async (database) => {
+    const accountId = await newAccount(database);
+    const interactions = createInteractions(database);
+    const rows = [
+      interaction(accountId, "txn_nulls"),
+      full(accountId),
+      interaction(accountId, "txn_zeros", { ...zeros, createdAt: new Date(Date.UTC(2027, 0)) }),
+      interaction(accountId, "txn_refund", {
+        chargedNanos: -5n,
+        createdAt: new Date(Date.UTC(2028, 0)),
+      }),
+    ];
+    await interactions.insert(rows);
+    assert.deepEqual(await collect(interactions.read({ accountId })), rows);
+  },
+);
+
+eachDatabase(
+  "what PostgreSQL's text can't hold becomes U+FFFD; the row is not lost",
+  async (database) => {
+    const accountId = await newAccount(database);
+    const interactions = createInteractions(database);
+    const bad = "a\u0000b\ud83dc\udc00";
+    await interactions.insert([interaction(accountId, "txn_1", {
+      requestId: bad,
+      sessionId: bad,
+      userId: bad,
+      app: bad,
+      model: bad,
+      requestedModel: bad,
+      usageRawText: bad,
+      translationLoss: [bad],
+      requestText: bad,
+      responseText: bad,
+    })]);
+    const [row] = await collect(interactions.read({ accountId, filters: { session_id: [bad] } }));
+    const good = "a\ufffdb\ufffdc\ufffd";
+    for (
+      const field of ["requestId", "sessionId", "userId", "app", "model", "requestText"] as const
+    ) {
+      assert.equal(row![field], good, field);
+    }
+    assert.deepEqual(row!.translationLoss, [good]);
+  },
+);
+
+eachDatabase(
+  "a batch of 500 is written in one transaction, and writing it again changes nothing",
+  async (database) => {
+    const accountId = await newAccount(database);
+    const interactions = createInteractions(database);
+    const rows = Array.from(
+      { length: 500 },
+      (_, at) =>
+        interaction(accountId, `txn_${String(at).padStart(3, "0")}`, { requestText: `${at}` }),
+    );
+    await interactions.insert(rows);
+    const changed = rows.map((row) => ({
+      ...row,
+      status: "completed" as const,
+      requestText: "no",
+    }));
+    const more = interaction(accountId, "txn_more");
+    await interactions.insert([...changed, more]);
+    assert.deepEqual(await collect(interactions.read({ accountId })), [...rows, more]);
+  },
+);
+
+eachDatabase("a batch with a row that is refused is refused as a whole", async (database) => {
+  const accountId = await newAccount(database);
+  const interactions = createInteractions(database);
+  const rows = [interaction(accountId, "txn_1"), interaction(accountId + 99, "txn_2")];
+  await assert.rejects(
+    interactions.insert(rows),
+    (thrown: unknown) => (thrown as { code?: string }).code === "23503",
+  );
+  assert.deepEqual(await collect(interactions.read({ accountId })), []);
+  assert.deepEqual(await database.query("select 1 from interaction_payloads", []), []);
+});
+
+eachDatabase("an empty batch asks the database nothing", async (database) => {
+  let queries = 0;
+  await createInteractions(observed(database, () => queries++)).insert([]);
+  assert.equal(queries, 0);
+});
+
+eachDatabase("large payloads are sent in several statements", async (database) => {
+  const accountId = await newAccount(database);
+  let statements = 0;
+  const interactions = createInteractions(observed(database, (_, text) => {
+    if (text.startsWith("insert into interaction_payloads")) statements++;
+  }));
+  const payload = "x".repeat(1024 * 1024);
+  const rows = Array.from(
+    { length: 20 },
+    (_, at) => interaction(accountId, `txn_${at}`, { requestText: payload }),
+  );
+  await interactions.insert(rows);
+  assert.ok(statements >= 3 && statements <= 5, `${statements} statements`);
+  const stored = await database.query(
+    "select sum(length(request)) as sum from interaction_payloads",
+    [],
+  );
+  assert.deepEqual(stored, [{ sum: BigInt(20 * 1024 * 1024) }]);
+});

@@ -1,0 +1,226 @@
+import assert from "@std/assert";
+import { Fault } from "../../src/domain/fault.ts";
+import type { Database, Queryable } from "../../src/store/database.ts";
+import { openPostgres, type PostgresPatience } from "../../src/store/postgres.ts";
+import { postgresAvailability, startPostgres, type TestPostgres } from "../support/postgres.ts";
+
+const { available, reason } = postgresAvailability();
+const needsPostgres = { ignore: !available };
+if (!available) console.log(`Outages of PostgreSQL are not tested: ${reason}`);
+
+/** A server that the tests of this file, which run one after the other, may break. */
+let server: Promise<TestPostgres> | undefined;
+
+function outage(
+  name: string,
+  test: (database: Database, server: TestPostgres) => Promise<void>,
+  patience?: PostgresPatience,
+): void {
+  Deno.test(name, needsPostgres, async () => {
+    const postgres = await (server ??= startPostgres({ private: true }));
+    const created = await postgres.createDatabase();
+    const database = await openPostgres(created.url, patience);
+    try {
+      await database.query("create table things (x int)");
+      await test(database, postgres);
+    } finally {
+      await database.close();
+      await created.drop();
+    }
+  });
+}
+
+const insert = (queryable: Queryable, x: number) =>
+  queryable.query("insert into things values ($1)", [x]);
+
+outage(
+  "while the server is down every query is refused at once, and works when it is back",
+  async (database, server) => {
+    await insert(database, 1);
+    await server.stop();
+    const started = performance.now();
+    for (let round = 0; round < 3; round++) {
+      const answers = await Promise.all(
+        Array.from({ length: 200 }, () => outcome(insert(database, 2))),
+      );
+      assert.deepEqual(new Set(answers), new Set(["store_unavailable"]));
+    }
+    assert.equal(await outcome(database.transaction((tx) => insert(tx, 2))), "store_unavailable");
+    assert.equal(await outcome(database.ping()), "store_unavailable");
+    const tookMs = performance.now() - started;
+    assert.ok(tookMs < 2000, `602 queries took ${tookMs} ms`);
+    await server.start();
+    await untilWell(database);
+    await Promise.all(Array.from({ length: 30 }, () => insert(database, 3)));
+    assert.deepEqual(await contents(database), [1, ...Array(30).fill(3)]);
+  },
+);
+
+for (const mode of ["fast", "immediate"] as const) {
+  outage(
+    `queries in flight are refused when the server ends (${mode})`,
+    async (database, server) => {
+      const sleeping = [1, 2, 3].map(() => outcome(database.query("select pg_sleep(60)", [])));
+      const inTransaction = outcome(database.transaction(async (tx) => {
+        await insert(tx, 1);
+        await tx.query("select pg_sleep(60)", []);
+      }));
+      await untilSleeping(database, 4);
+      await server.stop(mode);
+      const answers = await within(3000, Promise.all([...sleeping, inTransaction]));
+      assert.deepEqual(answers, Array(4).fill("store_unavailable"));
+      await server.start();
+      await untilWell(database);
+      assert.deepEqual(await contents(database), []);
+    },
+  );
+}
+
+outage(
+  "a transaction whose session ended while it did something else is refused as a whole",
+  async (database) => {
+    let noticed = "";
+    const transaction = database.transaction(async (tx) => {
+      await insert(tx, 1);
+      await endOtherSessions(database, tx);
+      noticed = await outcome(insert(tx, 2));
+      // The driver has made new sessions by now; nothing of the transaction may run in one of them.
+      await Promise.all([1, 2, 3].map(() => database.ping()));
+      await insert(tx, 3);
+    });
+    assert.equal(await outcome(transaction), "store_unavailable");
+    assert.equal(noticed, "store_unavailable");
+    assert.deepEqual(await contents(database), []);
+  },
+);
+
+outage("a commit whose session ended is no success", async (database) => {
+  const transaction = database.transaction(async (tx) => {
+    await insert(tx, 1);
+    await endOtherSessions(database, tx);
+  });
+  assert.equal(await outcome(transaction), "store_unavailable");
+  assert.deepEqual(await contents(database), []);
+});
+
+outage("prepared statements are prepared again in a new session", async (database) => {
+  for (let times = 0; times < 3; times++) {
+    await insert(database, times);
+    await outcome(database.query(
+      "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database()",
+      [],
+    ));
+    await untilWell(database);
+  }
+  assert.deepEqual(await contents(database), [0, 1, 2]);
+});
+
+outage(
+  "a server that says nothing any more is given up within seconds",
+  async (database, server) => {
+    const inFlight = [1, 2, 3].map(() => outcome(database.query("select pg_sleep(1)", [])));
+    await untilSleeping(database, 3);
+    await server.freeze();
+    try {
+      const answers = await within(3000, Promise.all(inFlight));
+      assert.deepEqual(answers, Array(3).fill("store_unavailable"));
+      const later = Array.from({ length: 50 }, () => outcome(database.ping()));
+      assert.deepEqual(
+        new Set(await within(3000, Promise.all(later))),
+        new Set(["store_unavailable"]),
+      );
+    } finally {
+      await server.thaw();
+    }
+    await untilWell(database);
+  },
+  { connectMs: 500, answerMs: 500 },
+);
+
+outage(
+  "a query may take longer than the server's silence, as long as the server is there",
+  async (database) => {
+    const rows = await database.query("select 1 as one from pg_sleep(1)", []);
+    assert.deepEqual(rows, [{ one: 1 }]);
+  },
+  { connectMs: 500, answerMs: 100 },
+);
+
+outage(
+  "a server that takes no more connections serves through those it has given",
+  async (database, server) => {
+    await database.query("create role few login password 'secret-of-few' connection limit 2");
+    const address = new URL(server.url("postgres"));
+    address.username = "few";
+    address.password = "secret-of-few";
+    const few = await openPostgres(address.href);
+    try {
+      const answers = await Promise.all(
+        Array.from({ length: 40 }, () => outcome(few.query("select pg_sleep(0.01)", []))),
+      );
+      assert.deepEqual(new Set(answers), new Set(["done"]));
+      const isFull = /^DATABASE_URL: .*no more connections \(53300\).*$/;
+      await assert.rejects(openPostgres(address.href), (thrown: unknown) => {
+        const { message } = thrown as Error;
+        return isFull.test(message) && !message.includes("secret-of-few");
+      });
+    } finally {
+      await few.close();
+      await database.query("drop role few");
+    }
+  },
+);
+
+async function contents(database: Database): Promise<unknown[]> {
+  return (await database.query("select x from things order by x", [])).map(({ x }) => x);
+}
+
+/** `done`, or the code of what was thrown. */
+async function outcome(work: Promise<unknown>): Promise<string> {
+  try {
+    await work;
+    return "done";
+  } catch (thrown) {
+    return thrown instanceof Fault ? thrown.code : String(thrown);
+  }
+}
+
+async function within<T>(ms: number, work: Promise<T>): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`not within ${ms} ms`)), ms);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function untilWell(database: Database): Promise<void> {
+  await within(
+    5000,
+    (async () => {
+      while (await outcome(database.ping()) !== "done") {
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+    })(),
+  );
+}
+
+async function untilSleeping(database: Database, count: number): Promise<void> {
+  for (;;) {
+    const rows = await database.query(
+      "select 1 from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'",
+      [],
+    );
+    if (rows.length === count) return;
+  }
+}
+
+/** Ends the session of the transaction too, and waits until that has arrived here. */
+async function endOtherSessions(database: Database, tx: Queryable): Promise<void> {
+  const [own] = await tx.query("select pg_backend_pid() as pid", []);
+  await database.query("select pg_terminate_backend($1::integer)", [own!.pid as number]);
+  await new Promise((resolve) => setTimeout(resolve, 100));
+}

@@ -1,0 +1,8 @@
+/** Migrates the database at the address of the first argument and prints what it applied. */
+import { migrate } from "../../../src/store/migrate.ts";
+import { openPostgres } from "../../../src/store/postgres.ts";
+import { productMigrations } from "../../support/databases.ts";
+
+const database = await openPostgres(Deno.args[0] ?? "");
+console.log(JSON.stringify(await migrate(database, await productMigrations())));
+await database.close();

@@ -1,0 +1,82 @@
+import type { Interaction } from "../../src/domain/interaction.ts";
+import { createAccounts } from "../../src/store/accounts.ts";
+import type { Database, Queryable, SqlRow, SqlValue } from "../../src/store/database.ts";
+
+/** A row with as little as a row may have. */
+export function interaction(
+  accountId: number,
+  transactionId: string,
+  more: Partial<Interaction> = {},
+): Interaction {
+  return {
+    transactionId,
+    createdAt: new Date("2026-11-21T10:00:00.000Z"),
+    requestId: `request of ${transactionId}`,
+    sessionId: null,
+    userId: null,
+    accountId,
+    apiKeyId: "key_1",
+    app: null,
+    flow: null,
+    cohortId: null,
+    endpoint: "/chat/v1/chat/completions",
+    dialect: "chat",
+    vendor: "vendor-b",
+    model: "gpt-4.1",
+    requestedModel: "vendor-b/gpt-4.1",
+    mode: "managed",
+    stream: false,
+    status: "failed",
+    httpStatus: null,
+    errorCode: null,
+    finishReason: null,
+    inputTokens: null,
+    cacheReadTokens: null,
+    cacheWriteTokens: null,
+    outputTokens: null,
+    reasoningTokens: null,
+    totalTokens: null,
+    costNanos: null,
+    chargedNanos: 0n,
+    billingBasis: "none",
+    priceVersion: null,
+    usageRawText: null,
+    translationLoss: [],
+    latencyMs: 0,
+    timeToFirstTokenMs: null,
+    requestText: null,
+    responseText: null,
+    payloadTruncated: false,
+    ...more,
+  };
+}
+
+export async function newAccount(database: Database, name = "ours"): Promise<number> {
+  const limits = { tier: "pro", requestsPerMinute: 600, burst: 1000 } as const;
+  return (await createAccounts(database).create({ name, ...limits })).id;
+}
+
+export async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const collected: T[] = [];
+  for await (const item of items) collected.push(item);
+  return collected;
+}
+
+/** The database, with the rows of every answer also given to `seen`. */
+export function observed(
+  database: Database,
+  seen: (rows: readonly SqlRow[], text: string) => void,
+): Database {
+  const watch = (queryable: Queryable): Queryable => ({
+    async query<Row extends SqlRow>(text: string, values?: readonly SqlValue[]) {
+      const rows = await queryable.query<Row>(text, values);
+      seen(rows, text);
+      return rows;
+    },
+  });
+  return {
+    ...database,
+    ...watch(database),
+    transaction: (work) => database.transaction((tx) => work(watch(tx))),
+  };
+}

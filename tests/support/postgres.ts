@@ -1,0 +1,332 @@
+import postgres from "postgres";
+
+/** A real PostgreSQL for tests. */
+export interface TestPostgres {
+  /** The address of a database of this server, with user and password. */
+  url(database: string): string;
+  /** An empty database, or a copy of `template`, which nobody may be connected to. */
+  createDatabase(options?: { readonly template?: string }): Promise<TestDatabase>;
+  /** `fast` ends sessions politely, `immediate` as a crash does. Resolves when it is down. */
+  stop(mode?: "fast" | "immediate"): Promise<void>;
+  /** Starts it again on the same port. */
+  start(): Promise<void>;
+  /** Freezes every process of the server: connections stay, nobody answers. */
+  freeze(): Promise<void>;
+  thaw(): Promise<void>;
+}
+
+export interface TestDatabase {
+  readonly name: string;
+  readonly url: string;
+  drop(): Promise<void>;
+}
+
+/**
+ * Whether there is a PostgreSQL to test on: `TEST_DATABASE_URL` (a user that may create
+ * databases), or installed programs. Throws where `CI` is set and there is none: a skip is a
+ * failure there.
+ */
+export function postgresAvailability(): { available: boolean; reason: string } {
+  if (Deno.env.get("TEST_DATABASE_URL")) return { available: true, reason: "" };
+  if (programFolder() !== undefined) return { available: true, reason: "" };
+  const reason = "PostgreSQL is not installed (initdb is neither below /usr/lib/postgresql nor " +
+    "in PATH): run apt-get install postgresql, or set TEST_DATABASE_URL";
+  if (!["", "0", "false"].includes((Deno.env.get("CI") ?? "").toLowerCase())) {
+    throw new Error(reason);
+  }
+  return { available: false, reason };
+}
+
+/**
+ * The server that the tests of this file share, started at the first call; `TEST_DATABASE_URL`
+ * where that is set. `private` gives the caller a server of its own, which it may stop and freeze.
+ * A server never outlives the test process, however that ends.
+ */
+export function startPostgres(options: { readonly private?: boolean } = {}): Promise<TestPostgres> {
+  if (options.private) return PrivateServer.create();
+  const external = Deno.env.get("TEST_DATABASE_URL");
+  shared ??= external ? Promise.resolve(externalServer(external)) : PrivateServer.create();
+  return shared;
+}
+
+let shared: Promise<TestPostgres> | undefined;
+
+const user = "gateway";
+const password = "test-password";
+
+/** Small, fast and forgetful; the odd time zone shows where a time depends on the session's. */
+const settings = {
+  fsync: "off",
+  full_page_writes: "off",
+  autovacuum: "off",
+  jit: "off",
+  shared_buffers: "32MB",
+  wal_level: "minimal",
+  max_wal_senders: "0",
+  max_connections: "60",
+  listen_addresses: "127.0.0.1",
+  timezone: "Asia/Kathmandu",
+  log_min_messages: "warning",
+};
+
+/**
+ * Runs the server as a child and ends it with this process: when standard input ends, for whatever
+ * reason, so does the server, and its folder goes. Signals that it is told are passed on.
+ */
+const keeper = `
+  folder=$1; shift
+  "$@" >>"$folder/log" 2>&1 &
+  server=$!
+  trap 'exit' TERM INT HUP
+  trap 'kill -CONT $server $(cat "$folder/frozen" 2>/dev/null); kill -QUIT $server; wait $server
+    rm -rf "$folder"' EXIT
+  while read -r signal; do
+    kill -$signal $server; wait $server; trap - EXIT; exit
+  done 2>/dev/null`;
+
+/** A server of this test process, in a folder of its own. */
+class PrivateServer implements TestPostgres {
+  readonly #programs: string;
+  readonly #folder: string;
+  readonly #owner: Owner | undefined;
+  #port = 0;
+  #keeper: Deno.ChildProcess | undefined;
+
+  static async create(): Promise<PrivateServer> {
+    const programs = programFolder();
+    if (programs === undefined) throw new Error(postgresAvailability().reason);
+    const server = new PrivateServer(programs);
+    await server.#initialise();
+    await server.start();
+    return server;
+  }
+
+  private constructor(programs: string) {
+    this.#programs = programs;
+    this.#folder = Deno.makeTempDirSync({ prefix: "pg-" });
+    this.#owner = Deno.uid() === 0 ? unprivileged() : undefined;
+    if (this.#owner) Deno.chownSync(this.#folder, this.#owner.uid, this.#owner.gid);
+    globalThis.addEventListener("unload", () => this.#end());
+  }
+
+  url(database: string): string {
+    return `postgres://${user}:${password}@127.0.0.1:${this.#port}/${database}`;
+  }
+
+  createDatabase(options?: { readonly template?: string }): Promise<TestDatabase> {
+    return createDatabase((name) => this.url(name), "postgres", options?.template);
+  }
+
+  async start(): Promise<void> {
+    for (let attempt = 1;; attempt++) {
+      if (this.#port === 0) this.#port = freePort();
+      this.#run();
+      const failure = await this.#ready();
+      if (failure === undefined) return;
+      await this.#tell("QUIT");
+      // Someone may have taken the port that was free a moment ago.
+      if (attempt === 3 || !failure.includes("Address already in use")) throw new Error(failure);
+      this.#port = 0;
+    }
+  }
+
+  async stop(mode: "fast" | "immediate" = "fast"): Promise<void> {
+    await this.#tell(mode === "fast" ? "INT" : "QUIT");
+  }
+
+  async freeze(): Promise<void> {
+    const server = await this.#pid();
+    // The first process goes first, so that no new ones come.
+    Deno.kill(server, "SIGSTOP");
+    const children = childrenOf(server);
+    Deno.writeTextFileSync(`${this.#folder}/frozen`, children.join(" "));
+    for (const child of children) Deno.kill(child, "SIGSTOP");
+  }
+
+  async thaw(): Promise<void> {
+    const server = await this.#pid();
+    for (const process of [...childrenOf(server), server]) Deno.kill(process, "SIGCONT");
+    Deno.removeSync(`${this.#folder}/frozen`);
+  }
+
+  async #initialise(): Promise<void> {
+    const passwordFile = `${this.#folder}/password`;
+    Deno.writeTextFileSync(passwordFile, password);
+    const { success, stderr } = await new Deno.Command(`${this.#programs}/initdb`, {
+      args: [
+        ...["-D", `${this.#folder}/data`, "-U", user, `--pwfile=${passwordFile}`],
+        ...["--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--no-sync"],
+      ],
+      ...this.#surroundings(),
+      stdout: "null",
+      stderr: "piped",
+    }).output();
+    if (!success) throw new Error(`initdb failed: ${new TextDecoder().decode(stderr)}`);
+  }
+
+  #run(): void {
+    const given = Object.entries({ ...settings, port: this.#port }).flatMap((
+      [name, value],
+    ) => ["-c", `${name}=${value}`]);
+    // Paths of sockets are short; below a long folder the server goes without.
+    const socket = this.#folder.length < 80 ? this.#folder : "";
+    this.#keeper = new Deno.Command("/bin/sh", {
+      args: [
+        ...["-c", keeper, "keeper", this.#folder, `${this.#programs}/postgres`],
+        ...["-D", `${this.#folder}/data`, "-k", socket, ...given],
+      ],
+      ...this.#surroundings(),
+      stdin: "piped",
+      stdout: "null",
+      stderr: "null",
+    }).spawn();
+    this.#keeper.unref();
+  }
+
+  /** Undefined when the server takes connections, else its log. */
+  async #ready(): Promise<string | undefined> {
+    for (let attempt = 0; attempt < 600; attempt++) {
+      const lines = readText(`${this.#folder}/data/postmaster.pid`).split("\n");
+      if (lines[7]?.trim() === "ready") return undefined;
+      const log = readText(`${this.#folder}/log`);
+      if (log.includes("FATAL:  could not create any TCP/IP sockets")) return log;
+      await new Promise((resolve) => setTimeout(resolve, 25));
+    }
+    return `PostgreSQL does not start: ${readText(`${this.#folder}/log`)}`;
+  }
+
+  async #tell(signal: string): Promise<void> {
+    const keeper = this.#keeper;
+    if (keeper === undefined) return;
+    this.#keeper = undefined;
+    keeper.ref();
+    const writer = keeper.stdin.getWriter();
+    await writer.write(new TextEncoder().encode(`${signal}\n`));
+    await keeper.status;
+    await writer.close().catch(() => {});
+  }
+
+  async #pid(): Promise<number> {
+    return Number((await Deno.readTextFile(`${this.#folder}/data/postmaster.pid`)).split("\n")[0]);
+  }
+
+  #end(): void {
+    try {
+      if (this.#keeper) this.#keeper.kill("SIGTERM");
+      else Deno.removeSync(this.#folder, { recursive: true });
+    } catch {
+      // It is gone already.
+    }
+  }
+
+  #surroundings() {
+    return {
+      cwd: this.#folder,
+      clearEnv: true,
+      env: { PATH: "/usr/bin:/bin:/usr/sbin:/sbin", LC_ALL: "C" },
+      ...this.#owner,
+    };
+  }
+}
+
+/** A server that someone else runs: databases come and go, the server stays. */
+function externalServer(address: string): TestPostgres {
+  const url = (database: string) => {
+    const changed = new URL(address);
+    changed.pathname = `/${database}`;
+    return changed.href;
+  };
+  const home = new URL(address).pathname.slice(1) || "postgres";
+  const never = () =>
+    Promise.reject(
+      new Error("The server of TEST_DATABASE_URL is not ours to stop: take a private one."),
+    );
+  return {
+    url,
+    createDatabase: (options) => createDatabase(url, home, options?.template),
+    stop: never,
+    start: never,
+    freeze: never,
+    thaw: never,
+  };
+}
+
+async function createDatabase(
+  url: (database: string) => string,
+  home: string,
+  template = "template1",
+): Promise<TestDatabase> {
+  const name = `gateway_test_${crypto.randomUUID().replaceAll("-", "").slice(0, 16)}`;
+  const administer = async (text: string) => {
+    const sql = postgres(url(home), { max: 1, onnotice: () => {} });
+    try {
+      await sql.unsafe(text);
+    } finally {
+      await sql.end({ timeout: 1 });
+    }
+  };
+  await administer(`create database ${name} template ${template}`);
+  return {
+    name,
+    url: url(name),
+    drop: () => administer(`drop database if exists ${name} with (force)`),
+  };
+}
+
+/** Where `initdb` and `postgres` are: the newest version that Debian has, else in PATH. */
+function programFolder(): string | undefined {
+  const versions = "/usr/lib/postgresql";
+  const debian = exists(versions)
+    ? [...Deno.readDirSync(versions)].map((entry) => entry.name).sort((a, b) => +b - +a)
+      .map((version) => `${versions}/${version}/bin`)
+    : [];
+  const path = (Deno.env.get("PATH") ?? "").split(":").filter((folder) => folder !== "");
+  return [...debian, ...path].find((folder) =>
+    exists(`${folder}/initdb`) && exists(`${folder}/postgres`)
+  );
+}
+
+interface Owner {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/** PostgreSQL refuses to run as root. */
+function unprivileged(): Owner {
+  const users = readText("/etc/passwd").split("\n").map((line) => line.split(":"));
+  const found = users.find(([name]) => name === "postgres") ??
+    users.find(([name]) => name === "nobody");
+  return { uid: Number(found?.[2] ?? 65534), gid: Number(found?.[3] ?? 65534) };
+}
+
+function freePort(): number {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const { port } = listener.addr;
+  listener.close();
+  return port;
+}
+
+function childrenOf(parent: number): number[] {
+  return [...Deno.readDirSync("/proc")].map((entry) => Number(entry.name)).filter((process) => {
+    // The name, in parentheses, may hold anything.
+    const fields = readText(`/proc/${process}/stat`).split(") ").at(-1)?.split(" ");
+    return Number(fields?.[1]) === parent;
+  });
+}
+
+function readText(path: string): string {
+  try {
+    return Deno.readTextFileSync(path);
+  } catch {
+    return "";
+  }
+}
+
+function exists(path: string): boolean {
+  try {
+    Deno.statSync(path);
+    return true;
+  } catch {
+    return false;
+  }
+}
