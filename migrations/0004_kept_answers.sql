@@ -6,8 +6,12 @@ create table kept_responses (
   created_at timestamptz not null,
   input_items text not null,
   answer text not null,
+  -- Ids of the answer's items: later requests may refer to them in place of sending them.
+  item_ids text[] not null,
   primary key (account_id, response_id)
 );
+
+create index kept_responses_item_ids on kept_responses using gin (item_ids);
 
 create index kept_responses_transaction_id on kept_responses (transaction_id);
 

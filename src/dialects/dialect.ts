@@ -65,6 +65,15 @@ export interface Conversation {
   inputItems(body: unknown): readonly unknown[];
   /** Id under which the caller knows an answer, given the answer as JSON value. */
   answerId(answer: unknown): string | undefined;
+  /** Ids of kept items that the request refers to in place of giving them. */
+  referencedIds(body: unknown): readonly string[];
+  /** Ids of the items in an answer, by which later requests may refer to them. */
+  itemIds(answer: unknown): readonly string[];
+  /** The request with its references replaced by the items of these answers. */
+  resolve(
+    request: { body: unknown; bodyText: string },
+    answers: readonly unknown[],
+  ): { body: unknown; bodyText: string };
   /** The request with the kept conversation in front, as value and in its own text. */
   continueFrom(
     kept: {

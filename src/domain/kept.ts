@@ -5,6 +5,8 @@ export interface KeptResponse {
   inputItemsText: string;
   /** The answer as the caller received it. */
   answerText: string;
+  /** Ids of the answer's items. */
+  itemIds: readonly string[];
 }
 
 /** What a vendor needs back with one tool call: JSON text that the gateway wrote. */
@@ -22,6 +24,8 @@ export interface Kept {
 /** Where kept answers are found again; they are written with their interaction. */
 export interface KeptStore {
   findResponse(accountId: number, responseId: string): Promise<KeptResponse | undefined>;
+  /** The responses that hold any of these items. */
+  findByItems(accountId: number, itemIds: readonly string[]): Promise<KeptResponse[]>;
   /** False when there is none. */
   removeResponse(accountId: number, responseId: string): Promise<boolean>;
   findReasoning(accountId: number, callIds: readonly string[]): Promise<KeptReasoning[]>;

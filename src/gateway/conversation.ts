@@ -1,4 +1,4 @@
-import type { Dialect } from "../dialects/dialect.ts";
+import type { Conversation, Dialect } from "../dialects/dialect.ts";
 import { Fault } from "../domain/fault.ts";
 import type { KeptResponse, KeptStore } from "../domain/kept.ts";
 import type { Caller } from "./caller.ts";
@@ -14,18 +14,36 @@ export type Keeper = (answerText: string) => KeptResponse | undefined;
 export async function continueConversation(
   request: { caller: Caller; dialect: Dialect; body: unknown; bodyText: string },
   store: KeptStore,
-): Promise<{ body: unknown; bodyText: string }> {
-  const { body, bodyText, dialect } = request;
-  const previousId = dialect.conversation?.previousId(body);
-  if (!dialect.conversation || previousId === undefined) return { body, bodyText };
-  const kept = await store.findResponse(request.caller.principal.account.id, previousId);
+): Promise<RequestBody> {
+  const { conversation } = request.dialect;
+  if (!conversation) return { body: request.body, bodyText: request.bodyText };
+  const account = request.caller.principal.account.id;
+  const continued = await withPrevious(conversation, request, account, store);
+  return await withItems(conversation, continued, account, store);
+}
+
+/** A request's body as value and as the text that goes on. */
+interface RequestBody {
+  body: unknown;
+  bodyText: string;
+}
+
+async function withPrevious(
+  conversation: Conversation,
+  { body, bodyText }: RequestBody,
+  account: number,
+  store: KeptStore,
+): Promise<RequestBody> {
+  const previousId = conversation.previousId(body);
+  if (previousId === undefined) return { body, bodyText };
+  const kept = await store.findResponse(account, previousId);
   if (!kept) {
     throw new Fault("previous_response_not_found", {
       param: "previous_response_id",
       message: `previous_response_id: no stored response has the id '${previousId.slice(0, 100)}'.`,
     });
   }
-  return dialect.conversation.continueFrom({
+  return conversation.continueFrom({
     body,
     bodyText,
     inputItems: JSON.parse(kept.inputItemsText) as unknown[],
@@ -33,14 +51,37 @@ export async function continueConversation(
   });
 }
 
+/** Items that the request only names; a vendor's own would be open to others, so ours are used. */
+async function withItems(
+  conversation: Conversation,
+  request: RequestBody,
+  account: number,
+  store: KeptStore,
+): Promise<RequestBody> {
+  const wanted = conversation.referencedIds(request.body);
+  if (wanted.length === 0) return request;
+  const found = await store.findByItems(account, wanted);
+  const known = new Set(found.flatMap(({ itemIds }) => itemIds));
+  const missing = wanted.find((id) => !known.has(id));
+  if (missing !== undefined) {
+    throw new Fault("invalid_value", {
+      param: "input",
+      message: `input: no stored item has the id '${missing.slice(0, 100)}'.`,
+    });
+  }
+  return conversation.resolve(request, found.map((kept) => JSON.parse(kept.answerText)));
+}
+
 /** Keeps the answer to a request, unless its caller said not to; `body` is the whole conversation. */
 export function keeperOf(dialect: Dialect, body: unknown): Keeper | undefined {
   const { conversation } = dialect;
   if (!conversation?.wantsKept(body)) return undefined;
   return (answerText) => {
-    const responseId = conversation.answerId(JSON.parse(answerText));
+    const answer: unknown = JSON.parse(answerText);
+    const responseId = conversation.answerId(answer);
     if (responseId === undefined) return undefined;
     const inputItemsText = JSON.stringify(conversation.inputItems(body));
-    return { responseId, inputItemsText, answerText };
+    const itemIds = conversation.itemIds(answer);
+    return { responseId, inputItemsText, answerText, itemIds };
   };
 }

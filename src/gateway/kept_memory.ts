@@ -54,6 +54,22 @@ class KeptFront implements KeptMemory {
       await this.#store.findResponse(accountId, responseId);
   }
 
+  async findByItems(accountId: number, itemIds: readonly string[]): Promise<KeptResponse[]> {
+    this.#forgetOld();
+    const prefix = responseKey(accountId, "");
+    const found: KeptResponse[] = [];
+    const missing = new Set(itemIds);
+    for (const [key, { value }] of this.#entries) {
+      if (!key.startsWith(prefix)) continue;
+      const response = value as KeptResponse;
+      if (!response.itemIds.some((id) => missing.has(id))) continue;
+      found.push(response);
+      for (const id of response.itemIds) missing.delete(id);
+    }
+    if (missing.size === 0) return found;
+    return [...found, ...await this.#store.findByItems(accountId, [...missing])];
+  }
+
   async removeResponse(accountId: number, responseId: string): Promise<boolean> {
     const key = responseKey(accountId, responseId);
     const remembered = this.#get(key) !== undefined;

@@ -69,6 +69,7 @@ export async function layLane(parts: LaneParts, request: LaneRequest): Promise<L
     showUsage: facts.wantsStreamUsage,
     jsonArray: request.jsonArray,
     created: Math.floor(caller.arrivedAt.getTime() / 1000),
+    now: () => Math.floor(parts.clock.now().getTime() / 1000),
   });
 }
 

@@ -151,6 +151,11 @@ class StreamForwarder {
     const rest = this.#parts.decoder.end();
     if (rest.complete) return this.#complete(rest.events);
     this.#parts.call.meter.listen(rest.events);
+    if (!this.#answered) {
+      // Not one event: the body was empty or something else (translation.md §14.1).
+      const note = "a stream without an event";
+      return this.#fail(new Fault("upstream_invalid_response", { note }), "failed");
+    }
     this.#fail(new Fault("upstream_stream_truncated"), "truncated");
   }
 

@@ -34,6 +34,8 @@ export interface TranslationCall {
   jsonArray: boolean;
   /** Unix time in seconds. */
   created: number;
+  /** Unix time in seconds as it is when it is asked for. */
+  now: () => number;
 }
 
 /** Another dialect on the vendor's side: request and answer go by way of the canonical form. */
@@ -103,6 +105,7 @@ function contextOf(call: TranslationCall): AnswerContext {
     showUsage: call.showUsage,
     inputTokens: estimateTokens(promptText(call.body)),
     jsonArray: call.jsonArray,
+    now: call.now,
   };
 }
 

@@ -1,6 +1,6 @@
 import type { Interaction } from "../domain/interaction.ts";
-import type { KeptStore } from "../domain/kept.ts";
-import type { Queryable } from "./database.ts";
+import type { KeptResponse, KeptStore } from "../domain/kept.ts";
+import type { Queryable, SqlRow } from "./database.ts";
 import { storable } from "./storable.ts";
 
 /** Kept answers on PostgreSQL, served or embedded. */
@@ -8,15 +8,19 @@ export function createKept(database: Queryable): KeptStore {
   return {
     async findResponse(accountId, responseId) {
       const [row] = await database.query(
-        `select response_id, input_items, answer from kept_responses
+        `select response_id, input_items, answer, item_ids from kept_responses
          where account_id = $1 and response_id = $2`,
         [accountId, responseId],
       );
-      return row && {
-        responseId: String(row.response_id),
-        inputItemsText: String(row.input_items),
-        answerText: String(row.answer),
-      };
+      return row && readResponse(row);
+    },
+    async findByItems(accountId, itemIds) {
+      const rows = await database.query(
+        `select response_id, input_items, answer, item_ids from kept_responses
+         where account_id = $1 and item_ids && $2::text[]`,
+        [accountId, itemIds],
+      );
+      return rows.map(readResponse);
     },
     async removeResponse(accountId, responseId) {
       const rows = await database.query(
@@ -48,6 +52,7 @@ export async function insertKept(tx: Queryable, rows: readonly Interaction[]): P
       response_id: storable(response.responseId),
       input_items: storable(response.inputItemsText),
       answer: storable(response.answerText),
+      item_ids: response.itemIds.map((id) => storable(id)),
     }];
   });
   const reasoning = rows.flatMap((row) =>
@@ -61,15 +66,29 @@ export async function insertKept(tx: Queryable, rows: readonly Interaction[]): P
   if (reasoning.length > 0) await tx.query(insertReasoning, [JSON.stringify(reasoning)]);
 }
 
-const insertResponses = insertInto("kept_responses", ["response_id", "input_items", "answer"]);
-const insertReasoning = insertInto("kept_reasoning", ["call_id", "reasoning"]);
+const insertResponses = insertInto("kept_responses", {
+  response_id: "text",
+  input_items: "text",
+  answer: "text",
+  item_ids: "text[]",
+});
+const insertReasoning = insertInto("kept_reasoning", { call_id: "text", reasoning: "text" });
 
-function insertInto(table: string, columns: readonly string[]): string {
-  const names = ["account_id", "transaction_id", "created_at", ...columns].join(", ");
+function insertInto(table: string, columns: Readonly<Record<string, string>>): string {
+  const names = ["account_id", "transaction_id", "created_at", ...Object.keys(columns)].join(", ");
   return `insert into ${table} (${names}) select ${names} from json_to_recordset($1::text::json)
     as r(account_id bigint, transaction_id text, created_at timestamptz, ${
-    columns.map((column) => `${column} text`).join(", ")
+    Object.entries(columns).map(([column, type]) => `${column} ${type}`).join(", ")
   }) on conflict do nothing`;
+}
+
+function readResponse(row: SqlRow): KeptResponse {
+  return {
+    responseId: String(row.response_id),
+    inputItemsText: String(row.input_items),
+    answerText: String(row.answer),
+    itemIds: row.item_ids as string[],
+  };
 }
 
 function ownerOf(row: Interaction) {

@@ -1,29 +1,90 @@
-import { type Edit, insertMember, locate, removeMember, splice } from "../../base/json_text.ts";
+import { changeMembers, type Edit, locate, splice, type TextRange } from "../../base/json_text.ts";
 import type { Conversation } from "../dialect.ts";
 import { isRecord, type JsonRecord, words } from "../json.ts";
-import { continueFrom, inputItems, type Item, storedOutput } from "./state.ts";
+import {
+  continueFrom,
+  inputItems,
+  type Item,
+  referenceOf,
+  resolveReferences,
+  storedOutput,
+} from "./state.ts";
 
-/** State between calls, kept on our side for every vendor (responses.md §7). */
+/** How a stored response is continued (responses.md §7), for the gateway. */
 export const conversation: Conversation = {
   previousId: (body) => isRecord(body) ? words(body.previous_response_id) : undefined,
+
   wantsKept: (body) => isRecord(body) && body.store !== false,
+
   inputItems,
+
   answerId: (answer) => storedOutput(answer)?.id,
-  continueFrom({ body, bodyText, inputItems: earlier, answer }) {
-    const turn = { input: earlier.filter(isRecord), output: storedOutput(answer)?.output ?? [] };
-    const continued = continueFrom([turn], body as JsonRecord);
-    return { body: continued, bodyText: spliceInput(bodyText, continued.input as Item[]) };
+
+  referencedIds: (body) => inputItems(body).map(referenceOf).filter((id) => id !== undefined),
+
+  itemIds: (answer) =>
+    (storedOutput(answer)?.output ?? []).map((item) => words(item.id)).filter((id) =>
+      id !== undefined
+    ),
+
+  resolve({ body, bodyText }, answers) {
+    const items = new Map(
+      answers.flatMap((answer) => storedOutput(answer)?.output ?? [])
+        .map((item) => [words(item.id), item]),
+    );
+    const input = resolveReferences(inputItems(body), (id) => items.get(id));
+    const range = locate(bodyText, ["input"]) as TextRange;
+    return {
+      body: { ...body as JsonRecord, input },
+      bodyText: splice(bodyText, [{ ...range, text: JSON.stringify(input) }]),
+    };
+  },
+
+  continueFrom({ body, bodyText, inputItems: kept, answer }) {
+    const request = body as JsonRecord;
+    const turn = { input: kept.filter(isRecord), output: storedOutput(answer)?.output ?? [] };
+    const continued = continueFrom([turn], request);
+    return {
+      // The answer says which response it continues; the vendor is not told.
+      body: { ...continued, previous_response_id: request.previous_response_id },
+      bodyText: continuedText(bodyText, request, continued.input as Item[]),
+    };
   },
 };
 
-/** The same in the request's own text: the input exchanged, the reference to what is kept gone. */
-function spliceInput(bodyText: string, items: readonly Item[]): string {
-  const input = locate(bodyText, ["input"]);
-  const whole = locate(bodyText, [])!;
-  const text = JSON.stringify(items);
-  const edits: Edit[] = [
-    ...removeMember(bodyText, whole, "previous_response_id"),
-    input ? { ...input, text } : insertMember(bodyText, whole, "input", text),
-  ];
+/**
+ * The request's own text with the conversation in its input. What the caller wrote of the input
+ * stays as it was written, unless it refers to what the conversation holds already.
+ */
+function continuedText(bodyText: string, request: JsonRecord, input: readonly Item[]): string {
+  const whole = locate(bodyText, []) as TextRange;
+  const range = locate(bodyText, ["input"]);
+  // One set of edits for members that come and go: it minds the commas between them.
+  const edits: Edit[] = changeMembers(bodyText, whole, {
+    remove: ["previous_response_id"],
+    insert: range ? [] : [["input", JSON.stringify(input)]],
+  });
+  if (range) edits.push({ ...range, text: inputText(bodyText, range, request, input) });
   return splice(bodyText, edits);
+}
+
+function inputText(
+  bodyText: string,
+  range: TextRange,
+  request: JsonRecord,
+  input: readonly Item[],
+): string {
+  const own = inputItems(request);
+  // What the caller adds stands last; items that were left out leave no text to keep.
+  const earlier = input.length - own.length;
+  const isKept = own.every((item, index) => input[earlier + index] === item);
+  const given = bodyText.slice(range.start, range.end);
+  const before = input.slice(0, Math.max(0, earlier)).map((item) => JSON.stringify(item));
+  if (typeof request.input === "string") {
+    const part = `{"type":"input_text","text":${given}}`;
+    const message = `{"type":"message","role":"user","content":[${part}]}`;
+    return `[${[...before, message].join(",")}]`;
+  }
+  if (!isKept || own.length === 0) return JSON.stringify(input);
+  return `[${before.map((one) => `${one},`).join("")}${given.slice(1)}`;
 }

@@ -14,7 +14,8 @@ function continued(bodyText: string) {
     inputItems: JSON.parse(JSON.stringify(conversation.inputItems(first))) as unknown[],
     answer,
   });
-  assert.deepEqual(JSON.parse(result.bodyText), result.body);
+  const { previous_response_id: _, ...value } = result.body as Record<string, unknown>;
+  assert.deepEqual(JSON.parse(result.bodyText), value);
   return result;
 }
 
@@ -33,12 +34,27 @@ Deno.test("the conversation is put in front, in value and text alike", () => {
   }
 });
 
-Deno.test("an empty input leaves the conversation alone, other fields stay byte for byte", () => {
-  const text = '{"temperature":1.0,"input":[],"previous_response_id":"resp_1","y":{"z":2.50}}';
-  const { body, bodyText } = continued(text);
-  assert.deepEqual((body as { input: unknown }).input, [q1, call]);
+Deno.test("what the caller wrote stays byte for byte", () => {
+  const own = '{ "role":"user", "content":"a\\u0062", "x":1.0, "n":12345678901234567890 }';
+  const { bodyText } = continued(
+    `{"temperature":1.0,"input":[${own}],"previous_response_id":"resp_1","y":{"z":2.50}}`,
+  );
+  assert.ok(bodyText.includes(own));
   assert.ok(bodyText.startsWith('{"temperature":1.0,'));
   assert.ok(bodyText.endsWith('"y":{"z":2.50}}'));
+  const plain = continued('{"input":"a\\u0062","previous_response_id":"resp_1"}');
+  assert.ok(plain.bodyText.includes('"text":"a\\u0062"'));
+});
+
+Deno.test("an empty or missing input leaves the conversation alone", () => {
+  const bodies = [
+    '{"model":"m","previous_response_id":"resp_1","input":[]}',
+    '{"model":"m","previous_response_id":"resp_1"}',
+    '{"previous_response_id":"resp_1"}',
+  ];
+  for (const text of bodies) {
+    assert.deepEqual((continued(text).body as { input: unknown }).input, [q1, call]);
+  }
 });
 
 Deno.test("a reference to what the conversation holds is not said twice, in the text either", () => {
@@ -54,6 +70,11 @@ Deno.test("a reference to what the conversation holds is not said twice, in the 
   }
 });
 
+Deno.test("the caller's answer can name the response that it continues", () => {
+  const { body } = continued('{"input":"x","previous_response_id":"resp_1"}');
+  assert.equal((body as Record<string, unknown>).previous_response_id, "resp_1");
+});
+
 Deno.test("what is kept, and under which id", () => {
   assert.ok(conversation.wantsKept({}));
   assert.ok(conversation.wantsKept({ store: null }));
@@ -62,4 +83,16 @@ Deno.test("what is kept, and under which id", () => {
   assert.equal(conversation.previousId({ previous_response_id: null }), undefined);
   assert.equal(conversation.answerId(answer), "resp_1");
   assert.equal(conversation.answerId({ error: {} }), undefined);
+});
+
+Deno.test("items that a request only names are put in their place, in value and text alike", () => {
+  const bodyText =
+    '{"model":"m","input":[{"type":"item_reference","id":"fc_1"},{"id":"x"}],"y":1.0}';
+  const body: unknown = JSON.parse(bodyText);
+  assert.deepEqual(conversation.referencedIds(body), ["fc_1", "x"]);
+  assert.deepEqual(conversation.itemIds(answer), ["fc_1"]);
+  const resolved = conversation.resolve({ body, bodyText }, [answer]);
+  assert.deepEqual((resolved.body as { input: unknown[] }).input, [call, { id: "x" }]);
+  assert.deepEqual(JSON.parse(resolved.bodyText), resolved.body);
+  assert.ok(resolved.bodyText.endsWith('"y":1.0}'));
 });
