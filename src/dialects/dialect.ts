@@ -35,6 +35,11 @@ export interface Dialect {
    * events into it, for callers of the pass-through lane who asked for that form.
    */
   reframe?(): StreamReframer;
+  /**
+   * For a dialect whose streams repeat the whole answer: the answer as JSON value where this event
+   * holds it.
+   */
+  wholeOf?(event: SseEvent): unknown;
   /** For a dialect with an endpoint that counts a request's tokens. */
   readonly counting?: Counting;
   /** For a dialect whose callers may continue a kept answer. */

@@ -50,7 +50,7 @@ async function wholeReply(
   const events = out.lane.upstream.decodeAnswer(parseAnswer(text), out.lane.quirks);
   const failure = events.find((event) => event.type === "error");
   if (failure) {
-    throw vendorFault({ ...failure.error, status: failure.error.status ?? 502 }, {
+    throw vendorFault(failure.error, {
       mode: out.mode,
       address: out.target.vendor.baseUrl,
     });

@@ -18,6 +18,8 @@ export function passThrough(
   const { dialect, bodyText, facts, target } = call;
   const splice = (askStreamUsage: boolean) =>
     dialect.spliceRequest(bodyText, facts, { model: target.model, askStreamUsage });
+  // What the vendor itself repeats as the whole is truer than the fold of its pieces.
+  let repeated: unknown;
   return {
     upstream: dialect,
     quirks: target.vendor.quirks,
@@ -28,15 +30,16 @@ export function passThrough(
     stream: () =>
       call.jsonArray && dialect.reframe ? reframed(dialect.reframe()) : ({
         contentType: undefined,
-        forward: (event, { events, usageOnly }) => ({
-          events,
+        forward(event, { events, usageOnly }) {
+          repeated ??= dialect.wholeOf?.(event);
           // Who didn't ask for usage doesn't see the event that holds nothing else.
-          bytes: usageOnly && !facts.wantsStreamUsage ? undefined : event.bytes,
-        }),
+          const hidden = usageOnly && !facts.wantsStreamUsage;
+          return { events, bytes: hidden ? undefined : event.bytes };
+        },
         end: (rest) => ({ events: rest, bytes: undefined }),
         fail: (fault) => new TextEncoder().encode(dialect.errorFrame(fault)),
       }),
-    encodeFolded: (answer) => dialect.encodeAnswer(answer),
+    encodeFolded: (answer) => repeated ?? dialect.encodeAnswer(answer),
     // A client that speaks the vendor's dialect carries its reasoning itself.
     keptReasoning: () => [],
   };

@@ -22,10 +22,14 @@ export function vendorFault(
     ...(text === undefined ? {} : { message: text.slice(0, 2000) }),
     ...(callersFault.has(code) && error.param ? { param: error.param.slice(0, 200) } : {}),
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
-    note: `vendor status ${error.status ?? "none"}, code ${
-      maskSecrets(error.code ?? error.type ?? "none").slice(0, 100)
-    }`,
+    note: `vendor status ${error.status ?? "none"}, code ${identifier(error.code ?? error.type)}`,
   });
+}
+
+/** For the log: a name such as `insufficient_quota`; never words, which may be the prompt's. */
+function identifier(code: string | undefined): string {
+  if (code === undefined) return "none";
+  return /^[A-Za-z][A-Za-z0-9_.]{0,59}$/.test(code) ? maskSecrets(code) : "unreadable";
 }
 
 /** The message without keys, the vendor's address and the ids of the account behind the key. */

@@ -51,8 +51,11 @@ for (const [dialect, body] of own) {
 
 Deno.test("chat and responses say param null where no field is wrong", () => {
   for (const dialect of ["chat", "responses"] as const) {
-    const { json } = parsed(new Fault("upstream_timeout"), dialect);
-    assert.equal((json.error as Record<string, unknown>).param, null);
+    for (
+      const fault of [new Fault("upstream_timeout"), new Fault("invalid_value", { param: "" })]
+    ) {
+      assert.equal((parsed(fault, dialect).json.error as Record<string, unknown>).param, null);
+    }
   }
 });
 

@@ -122,6 +122,21 @@ testScenarios(service, [
     error: { type: "not_found_error", code: "vendor_not_configured", message: /has no key/ },
   },
   {
+    name: "a call to a vendor without a key is 404, names the dual-key form, and is no interaction",
+    path: "/chat/v1/chat/completions",
+    body: {
+      model: "huggingface/deepseek-ai/DeepSeek-V4-Flash",
+      messages: [{ role: "user", content: "hello" }],
+    },
+    status: 404,
+    error: {
+      type: "not_found_error",
+      code: "vendor_not_configured",
+      message: /^vendor-a has no key on this service.*<API_KEY>;<VENDOR_KEY>/,
+    },
+    answerHeaders: { "x-transaction-id": null },
+  },
+  {
     name: "dead, failing and unconfigured vendors don't take the unified list down",
     path: "/chat/v1/models",
     status: 200,
@@ -211,7 +226,7 @@ Deno.test("with no vendor key at all, lists are empty and health is down", async
   assert.deepEqual([health.status, (await health.json()).status], [200, "down"]);
 });
 
-Deno.test("a dead vendor's old list is better than none", async () => {
+Deno.test("a list that was read is still served when its vendor has gone", async () => {
   const vendor = await startFakeVendor((exchange) =>
     exchange.answer(200, { object: "list", data: [{ id: "one", object: "model", created: 1 }] })
   );

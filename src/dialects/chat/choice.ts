@@ -1,5 +1,6 @@
 import type { BlockKind, CanonicalEvent, TokenLogprob } from "../canonical.ts";
 import { isRecord, type JsonRecord, words } from "../json.ts";
+import { readAudio, readCitations, readImages } from "./extras.ts";
 import { unifyFinish } from "./finish.ts";
 
 interface ToolCall {
@@ -18,6 +19,7 @@ export class ChoiceReader {
   readonly #choice: number;
   readonly #nextBlock: { value: number };
   #open: { kind: "text" | "reasoning" | "refusal"; block: number } | undefined;
+  #sound: number | undefined;
   readonly #tools = new Map<number, ToolCall>();
   #lastTool = -1;
 
@@ -41,6 +43,7 @@ export class ChoiceReader {
       this.#text(kind, text, events, kind === "text" ? logprobs : undefined);
       if (kind === "text") logprobs = undefined;
     }
+    this.#extras(delta, events);
     const refusal = words(delta.refusal);
     if (refusal) this.#text("refusal", refusal, events);
     if (Array.isArray(delta.tool_calls)) {
@@ -56,9 +59,38 @@ export class ChoiceReader {
     if (raw && !this.finished) this.#finish(raw, events);
   }
 
+  /** Sources, pictures and sound. */
+  #extras(delta: JsonRecord, events: CanonicalEvent[]): void {
+    const audio = readAudio(delta);
+    if (audio?.transcript) this.#text("text", audio.transcript, events);
+    if (audio?.data) this.#audio(audio.id, audio.data, events);
+    for (const citation of readCitations(delta)) {
+      const block = this.#textBlock("text", events);
+      events.push({ type: "citation", choice: this.#choice, block, citation });
+    }
+    for (const { content, data } of readImages(delta)) {
+      const block = this.#start(content, events);
+      this.#delta(block, data, events);
+      events.push({ type: "block-end", choice: this.#choice, block });
+    }
+  }
+
+  /** Pieces of one sound are one block. */
+  #audio(id: string | undefined, data: string, events: CanonicalEvent[]): void {
+    this.#sound ??= this.#start(
+      { kind: "media", media: "audio", mimeType: "audio/wav", id },
+      events,
+    );
+    this.#delta(this.#sound, data, events);
+  }
+
   /** Closes what is open; called when the stream has ended. */
   close(events: CanonicalEvent[]): void {
     this.#closeText(events);
+    if (this.#sound !== undefined) {
+      events.push({ type: "block-end", choice: this.#choice, block: this.#sound });
+      this.#sound = undefined;
+    }
     for (const tool of this.#tools.values()) {
       if (tool.block === undefined) this.#openTool(tool, events);
       events.push({ type: "block-end", choice: this.#choice, block: tool.block! });
@@ -85,17 +117,22 @@ export class ChoiceReader {
     events: CanonicalEvent[],
     logprobs?: readonly TokenLogprob[],
   ): void {
+    events.push({
+      type: "block-delta",
+      choice: this.#choice,
+      block: this.#textBlock(kind, events),
+      text,
+      ...(logprobs ? { logprobs } : {}),
+    });
+  }
+
+  /** The open block of this kind; another kind's is closed first. */
+  #textBlock(kind: "text" | "reasoning" | "refusal", events: CanonicalEvent[]): number {
     if (this.#open?.kind !== kind) {
       this.#closeText(events);
       this.#open = { kind, block: this.#start({ kind }, events) };
     }
-    events.push({
-      type: "block-delta",
-      choice: this.#choice,
-      block: this.#open.block,
-      text,
-      ...(logprobs ? { logprobs } : {}),
-    });
+    return this.#open.block;
   }
 
   #toolCall(call: JsonRecord, position: number | undefined, events: CanonicalEvent[]): void {

@@ -23,7 +23,7 @@ export function decodeChatAnswer(answer: unknown, quirks: DialectQuirks): Canoni
     throw new Fault("upstream_invalid_response", { note: "answer is no object" });
   }
   if (carriesError(json)) return [{ type: "error", error: readVendorError(json, undefined) }];
-  if (!Array.isArray(json.choices)) {
+  if (!Array.isArray(json.choices) || json.choices.length === 0) {
     throw new Fault("upstream_invalid_response", { note: "answer has no choices" });
   }
   const failed = json.choices.find((one) => isRecord(one) && saysError(one.finish_reason));

@@ -38,8 +38,10 @@ export function readUsage(raw: unknown): Usage | undefined {
 
 /** A later report over an earlier one: totals so far, in which null means "as before" (§5). */
 export function laterUsage(earlier: unknown, later: unknown): JsonRecord {
-  const told = Object.entries(isRecord(later) ? later : {}).filter(([, value]) => value !== null);
-  return { ...(isRecord(earlier) ? earlier : {}), ...Object.fromEntries(told) };
+  const before = isRecord(earlier) ? earlier : {};
+  const told = Object.entries(isRecord(later) ? later : {})
+    .filter(([name, value]) => value !== null || !(name in before));
+  return { ...before, ...Object.fromEntries(told) };
 }
 
 /** Writes usage with every key of the published type. */

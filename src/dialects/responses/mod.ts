@@ -8,6 +8,7 @@ import { errorFrame } from "./failure.ts";
 import { readRequest } from "./request.ts";
 import { spliceRequest } from "./splice.ts";
 import { ResponsesStreamDecoder } from "./stream_decoder.ts";
+import { wholeOf } from "./terminal_event.ts";
 import { ResponsesStreamEncoder } from "./stream_encoder.ts";
 
 /** Responses (protocols/responses.md). The state between calls is in `state.ts`. */
@@ -20,6 +21,7 @@ export const responses: Dialect & Translator = {
   decodeAnswer,
   encodeAnswer,
   errorFrame: (fault) => errorFrame(fault),
+  wholeOf,
   conversation,
   decodeRequest,
   encodeRequest,

@@ -22,7 +22,9 @@ export function authenticate(
     const scene = context.get("scene");
     const path = context.req.path;
     try {
-      await identify(scene, path, (name) => context.req.header(name), parts.keyRing);
+      // The vendors' own client of the generate dialect sends its key in a header of its own.
+      const googleAllowed = parts.errorDialect(path) === "generate";
+      await identify(scene, googleAllowed, (name) => context.req.header(name), parts.keyRing);
     } catch (thrown) {
       const fault = asFault(thrown);
       parts.onFault(fault, scene.requestId);
@@ -34,7 +36,7 @@ export function authenticate(
 
 async function identify(
   scene: Scene,
-  path: string,
+  googleAllowed: boolean,
   header: (name: string) => string | undefined,
   keyRing: KeyRing,
 ): Promise<void> {
@@ -42,14 +44,9 @@ async function identify(
     authorization: header("authorization"),
     xApiKey: header("x-api-key"),
     xGoogApiKey: header("x-goog-api-key"),
-  }, { googleAllowed: isGeneratePath(path) });
+  }, { googleAllowed });
   if (credential.kind === "missing") throw new Fault("missing_api_key");
   if (credential.kind === "malformed") throw new Fault("invalid_api_key");
   scene.principal = await keyRing.verify(credential.value);
   scene.vendorKey = credential.vendorKey;
-}
-
-/** Where the vendors' own client of the generate dialect sends its key in `x-goog-api-key`. */
-function isGeneratePath(path: string): boolean {
-  return /^\/(vendor-d|google)\//.test(path) || /^\/chat\/v1(beta)?\/models\/.+:\w+$/.test(path);
 }

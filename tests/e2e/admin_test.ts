@@ -1,0 +1,122 @@
+import assert from "@std/assert";
+import { runProgram, type ServiceProcess, startService } from "../support/process.ts";
+
+const directory = Deno.makeTempDirSync({ prefix: "gateway-admin-" });
+globalThis.addEventListener("unload", () => Deno.removeSync(directory, { recursive: true }));
+const env = { DATA_DIR: `${directory}/data` };
+
+const admin = (...args: string[]) => runProgram({ script: "admin.ts", args, env });
+
+/** Runs with `--json`: one value on standard output, whatever happens. */
+async function json(code: number, ...args: string[]): Promise<unknown> {
+  const ended = await admin(...args, "--json");
+  assert.equal(ended.code, code, ended.stdout + ended.stderr);
+  assert.match(ended.stdout, /^[^\n]+\n$/, "one line");
+  return JSON.parse(ended.stdout);
+}
+
+Deno.test("the commands reach the server that owns the embedded database, and work without one", async (t) => {
+  const service = await startService({ env });
+  await t.step("key create gives id, key, prefix, name and account, once", async () => {
+    const made = await json(0, "key", "create", "--name", "ci", "--scope", "status") as Made;
+    assert.deepEqual(Object.keys(made), ["id", "key", "prefix", "name", "account_id"]);
+    assert.ok(made.key.startsWith(made.prefix) && made.name === "ci");
+    assert.equal(await statusOf(service, made.key), 200);
+    const listed = await json(0, "key", "list") as Made[];
+    assert.deepEqual(listed.map((one) => one.name), ["first key", "ci"]);
+    assert.ok(!JSON.stringify(listed).includes(made.key));
+    // Refused at once: the server that owns the database has done it itself.
+    assert.deepEqual(await json(0, "key", "revoke", made.id), { id: made.id, revoked: true });
+    assert.equal(await statusOf(service, made.key), 401);
+    assert.deepEqual(await json(0, "key", "revoke", made.id), { id: made.id, revoked: true });
+  });
+  await t.step("account create and list", async () => {
+    const account = await json(0, "account", "create", "--name", "team");
+    assert.deepEqual(account, { id: 2, name: "team", tier: "free" });
+    const accounts = await json(0, "account", "list");
+    assert.deepEqual(accounts, [{ id: 1, name: "default", tier: "enterprise" }, account]);
+    const made = await json(0, "key", "create", "--name", "x", "--account", "team") as Made;
+    assert.equal(made.account_id, 2);
+  });
+  await t.step("without --json people read lines, and the key is told", async () => {
+    const made = await admin("key", "create", "--name", "for people");
+    assert.deepEqual([made.code, made.stderr], [0, ""]);
+    assert.match(made.stdout, /^dmt_\w+\nKey 'for people' \(.*\) of account 'default'\./);
+  });
+  await t.step("what fails exits 1, and wrong usage exits 2, in either form", async () => {
+    for (
+      const [code, args] of [
+        [1, ["key", "revoke", "no-such-id"]],
+        [1, ["key", "create", "--name", "x", "--account", "no-such-account"]],
+        [1, ["account", "create", "--name", "team"]],
+        [2, ["key", "create"]],
+        [2, ["key", "create", "--name", "x", "--scope", "no-such-scope"]],
+        [2, ["key", "create", "--name", "x", "--expires", "yesterday"]],
+        [2, ["key", "frobnicate"]],
+        [2, ["key", "list", "--no-such-option"]],
+        [2, ["key", "revoke"]],
+      ] as const
+    ) {
+      const value = await json(code, ...args);
+      const text = JSON.stringify(value);
+      assert.ok(/"error"|"revoked":false/.test(text), text);
+    }
+    const words = await admin("key", "create");
+    assert.deepEqual([words.code, words.stdout], [2, ""]);
+    assert.match(words.stderr, /--name is missing/);
+    const none = await admin();
+    assert.deepEqual([none.code, none.stdout], [2, ""]);
+    assert.match(none.stderr, /usage: deno task admin COMMAND/);
+  });
+  assert.equal(await service.stop(), 0);
+  await t.step("with no server running the command opens the database itself", async () => {
+    const listed = await json(0, "key", "list") as Made[];
+    assert.deepEqual(listed.map((one) => one.name), ["first key", "ci", "x", "for people"]);
+    assert.deepEqual(await json(0, "migrate"), { migrated: true });
+  });
+  await t.step("a wrong environment value is one line there, too", async () => {
+    const ended = await runProgram({
+      script: "admin.ts",
+      args: ["key", "list"],
+      env: { ...env, PORT: "x" },
+    });
+    assert.deepEqual([ended.code, ended.stdout], [1, ""]);
+    assert.match(ended.stderr, /^error: PORT=x is not valid: [^\n]*\n$/);
+  });
+});
+
+Deno.test("nobody but the data directory's owner can send commands to a server", async () => {
+  await using service = await startService();
+  const path = `${service.dataDir}/control.json`;
+  const { mode } = await Deno.stat(path);
+  assert.equal((mode ?? 0) & 0o777, 0o600);
+  const { address, token } = JSON.parse(await Deno.readTextFile(path));
+  assert.match(address, /^http:\/\/127\.0\.0\.1:\d+$/);
+  const send = (authorization: string) =>
+    fetch(address, {
+      method: "POST",
+      headers: { authorization },
+      body: JSON.stringify(["key", "list"]),
+    });
+  for (const wrong of ["", "Bearer ", `Bearer ${token}x`, service.firstKey]) {
+    const answer = await send(wrong);
+    assert.deepEqual([answer.status, await answer.text()], [404, ""]);
+  }
+  assert.equal((await send(`Bearer ${token}`)).status, 200);
+});
+
+interface Made {
+  id: string;
+  key: string;
+  prefix: string;
+  name: string;
+  account_id: number;
+}
+
+async function statusOf(service: ServiceProcess, key: string): Promise<number> {
+  const answer = await fetch(`${service.baseUrl}/api/v1/status`, {
+    headers: { authorization: `Bearer ${key}` },
+  });
+  await answer.text();
+  return answer.status;
+}

@@ -1,0 +1,253 @@
+import assert from "@std/assert";
+import { runProgram, startService } from "../support/process.ts";
+import { testCertificate, testCertificateKey } from "../support/service_certificate.ts";
+
+/** A start that can't be: what is set, and the one line that it ends with. */
+interface WrongStart {
+  env: Readonly<Record<string, string>>;
+  says: RegExp;
+  /** Parts of secret values, which the line must not show. */
+  hides?: string;
+}
+
+const directory = Deno.makeTempDirSync({ prefix: "gateway-environment-" });
+globalThis.addEventListener("unload", () => Deno.removeSync(directory, { recursive: true }));
+const file = (name: string, text: string) => {
+  Deno.writeTextFileSync(`${directory}/${name}`, text);
+  return `${directory}/${name}`;
+};
+const certificate = file("certificate.pem", testCertificate);
+const key = file("key.pem", testCertificateKey);
+const otherKey = file(
+  "other-key.pem",
+  `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgjPOSj/v0s13U8IN5
+b246RXWQCE3yR0Q+XAcQl5nmyB+hRANCAARbXj/dWpBzsn2rYX+tI17KCq0HIuY9
+FqJe4VUX6K2KDSfP28DQFIx8Xcxpi5MQyDQUkAK3wBiGKRfk1/hQq9Yx
+-----END PRIVATE KEY-----
+`,
+);
+const noPem = file("no-pem.txt", "this is no certificate");
+const secret = "canary-secret";
+
+const numbers = (names: readonly string[], value: string): WrongStart[] =>
+  names.map((name) => ({
+    env: { [name]: value },
+    says: new RegExp(`^error: ${name}=${value} is not valid: expected a whole number from \\d+ to`),
+  }));
+
+const letters = ["A", "B", "C", "D", "E", "F", "G"];
+
+const wrongStarts: readonly WrongStart[] = [
+  ...numbers(["PORT"], "70000"),
+  ...numbers([
+    "RETENTION_PAYLOAD_DAYS",
+    "RETENTION_USAGE_DAYS",
+    "MAX_BODY_BYTES",
+    "PAYLOAD_MAX_BYTES",
+    "MEDIA_INLINE_BYTES",
+    "JOURNAL_MAX_BYTES",
+    "CONNECT_TIMEOUT_MS",
+    "FIRST_BYTE_TIMEOUT_MS",
+    "IDLE_TIMEOUT_MS",
+    "LEASE_SECONDS",
+  ], "soon"),
+  ...letters.map((letter) => ({
+    env: { [`VENDOR_${letter}_BASE_URL`]: "not an address" },
+    says: new RegExp(
+      `^error: VENDOR_${letter}_BASE_URL=not an address is not valid: expected an address such as`,
+    ),
+  })),
+  ...letters.map((letter) => ({
+    env: { [`VENDOR_${letter}_API_KEY`]: `${secret} with spaces` },
+    says: new RegExp(`^error: VENDOR_${letter}_API_KEY=\\*\\*\\*\\* is not valid: expected a key`),
+    hides: secret,
+  })),
+  { env: { BASE_URL: "gateway" }, says: /^error: BASE_URL=gateway is not valid: expected an addr/ },
+  {
+    env: { BASE_URL: `https://me:${secret}@gateway.example` },
+    says: /^error: BASE_URL=\*\*\*\* is not valid: expected an address .*without credentials/,
+    hides: secret,
+  },
+  { env: { HOST: "0.0.0.0" }, says: /^error: HOST=0\.0\.0\.0 would serve plain HTTP .*: set TLS_/ },
+  {
+    env: { HOST: "no-such-host.invalid", ALLOW_PLAIN_HTTP: "true" },
+    says: /^error: HOST=no-such-host\.invalid is not valid .*: expected an address of this machine/,
+  },
+  {
+    env: { HOST: "192.0.2.1", ALLOW_PLAIN_HTTP: "true" },
+    says: /^error: HOST=192\.0\.2\.1 is not valid .*: expected an address of this machine/,
+  },
+  {
+    env: { DATA_DIR: noPem },
+    says: /^error: DATA_DIR=.*no-pem\.txt can't be used \(.*\): set DATA_DIR to a directory that/,
+  },
+  {
+    env: { DATABASE_URL: `mysql://root:${secret}@127.0.0.1/x` },
+    says: /^error: DATABASE_URL=\*\*\*\* is not valid: expected an address such as postgres:/,
+    hides: secret,
+  },
+  {
+    env: { DATABASE_URL: `postgres://gateway:${secret}@127.0.0.1:9/gateway` },
+    says:
+      /^error: DATABASE_URL: PostgreSQL at 127\.0\.0\.1:9 can't be reached .*; start it or corr/,
+    hides: secret,
+  },
+  {
+    env: { ANALYTICS_DATABASE_URL: `clickhouse://${secret}` },
+    says: /^error: ANALYTICS_DATABASE_URL=\*\*\*\* is not valid: expected/,
+    hides: secret,
+  },
+  {
+    env: { MASTER_KEY: secret },
+    says: /^error: MASTER_KEY=\*\*\*\* is not valid: expected 32 bytes in base64/,
+    hides: secret,
+  },
+  {
+    env: { VENDORS_FILE: "/no/such/file" },
+    says: /^error: VENDORS_FILE=\/no\/such\/file is not valid: /,
+  },
+  {
+    env: { VENDORS_FILE: file("vendors.json", '[{"label":"mine"}]') },
+    says: /^error: VENDORS_FILE=.*vendors\.json is not valid: \[0\]\.base_url: /,
+  },
+  {
+    env: { PRICES_FILE: file("prices.json", '{"vendor-b/x":{"input":"-1"}}') },
+    says: /^error: PRICES_FILE=.*prices\.json is not valid: .*input/,
+  },
+  {
+    env: { STARTING_CREDIT_USD: "much" },
+    says: /^error: STARTING_CREDIT_USD=much is not valid: expected an amount in US dollars/,
+  },
+  {
+    env: { TLS_CERT_FILE: certificate },
+    says: /^error: TLS_KEY_FILE is missing: TLS takes a certificate and its key, set both\./,
+  },
+  {
+    env: { TLS_CERT_FILE: "/no/such/file", TLS_KEY_FILE: key },
+    says: /^error: TLS_CERT_FILE=\/no\/such\/file is not valid: expected a file that can be read/,
+  },
+  {
+    env: { TLS_CERT_FILE: noPem, TLS_KEY_FILE: key },
+    says: /^error: TLS_CERT_FILE=.*no-pem\.txt is not valid: expected a file in PEM/,
+  },
+  {
+    env: { TLS_CERT_FILE: certificate, TLS_KEY_FILE: otherKey },
+    says: /^error: TLS_CERT_FILE=.* and TLS_KEY_FILE=.* are not valid \(.*\): expected a certif/,
+  },
+  {
+    env: { TLS_CERT_FILE: key, TLS_KEY_FILE: key },
+    says: /^error: TLS_CERT_FILE=.* and TLS_KEY_FILE=.* are not valid \(.*\): expected a certif/,
+  },
+  {
+    env: { HTTP_PORT: "8080" },
+    says: /^error: HTTP_PORT=8080 needs an HTTPS listener .*: set TLS_CERT_FILE and TLS_KEY_FILE/,
+  },
+  { env: { TRUST_PROXY: "yes" }, says: /^error: TRUST_PROXY=yes is not valid: expected true or f/ },
+  {
+    env: { ALLOW_PLAIN_HTTP: "x" },
+    says: /^error: ALLOW_PLAIN_HTTP=x is not valid: expected true/,
+  },
+  {
+    env: { CORS_ORIGINS: "https://app.example/path" },
+    says: /^error: CORS_ORIGINS=https:\/\/app\.example\/path is not valid: expected origins such/,
+  },
+  { env: { OAUTH_ISSUER: "https://id.example" }, says: /^error: OAUTH_CLIENT_ID is missing: / },
+  { env: { OAUTH_CLIENT_ID: "x" }, says: /^error: OAUTH_ISSUER is missing: .*OAUTH_TOKEN_URL/ },
+  {
+    env: { OAUTH_ISSUER: "https://id.example", OAUTH_CLIENT_ID: "x" },
+    says: /^error: OAUTH_CLIENT_SECRET is missing: /,
+  },
+  {
+    env: { OAUTH_TOKEN_URL: "http://id.example/token" },
+    says: /^error: OAUTH_TOKEN_URL=http:\/\/id\.example\/token is not valid: expected an https/,
+  },
+  {
+    env: { EXPORT_BUCKET_URL: "https://bucket.example" },
+    says: /^error: EXPORT_BUCKET_URL=https:\/\/bucket\.example is not valid: expected s3:/,
+  },
+  { env: { EXPORT_BUCKET_URL: "s3://bucket/x" }, says: /^error: AWS_ACCESS_KEY_ID is missing: / },
+  {
+    env: { S3_ENDPOINT: "localhost" },
+    says: /^error: S3_ENDPOINT=localhost is not valid: expected an address/,
+  },
+  {
+    env: { JOURNAL_SYNC: "never" },
+    says: /^error: JOURNAL_SYNC=never is not valid: expected alwa/,
+  },
+  {
+    env: { FETCH_ALLOW_HOSTS: "http://files" },
+    says: /^error: FETCH_ALLOW_HOSTS=http:\/\/files is not valid: expected host names/,
+  },
+];
+
+Deno.test("every wrong value ends the start with exit code 1 and one line that says what to do", async (t) => {
+  await inTurns(2, wrongStarts, (wrong, index) =>
+    t.step({
+      name: Object.keys(wrong.env).join(" "),
+      fn: () => endsWith(wrong, index),
+      sanitizeOps: false,
+      sanitizeResources: false,
+      sanitizeExit: false,
+    }));
+});
+
+async function endsWith({ env, says, hides }: WrongStart, index: number): Promise<void> {
+  const ended = await runProgram({
+    env: { PORT: "0", DATA_DIR: `${directory}/data-${index}`, ...env },
+  });
+  assert.equal(ended.code, 1, ended.stderr);
+  assert.match(ended.stderr, says);
+  assert.match(ended.stderr, /^[^\n]+\n$/, "exactly one line");
+  assert.equal(ended.stdout, "", "no key, no address");
+  if (hides !== undefined) assert.ok(!ended.stderr.includes(hides), "the secret is masked");
+}
+
+Deno.test("a second process on the same data directory, or port, is told who holds it", async () => {
+  await using first = await startService();
+  const port = new URL(first.baseUrl).port;
+  const data = `${directory}/second`;
+  for (
+    const { env, says } of [
+      {
+        env: { DATA_DIR: first.dataDir },
+        says: new RegExp(
+          `^error: DATA_DIR=.* is held by process ${first.pid} \\(${first.baseUrl}\\): stop it, or`,
+        ),
+      },
+      {
+        env: { DATA_DIR: data, PORT: port },
+        says: new RegExp(
+          `^error: PORT=${port} is taken by another process: stop it, or set PORT to another port`,
+        ),
+      },
+      {
+        env: {
+          DATA_DIR: data,
+          TLS_CERT_FILE: certificate,
+          TLS_KEY_FILE: key,
+          HTTP_PORT: port,
+        },
+        says: new RegExp(`^error: HTTP_PORT=${port} is taken by another process: .*HTTP_PORT to`),
+      },
+    ]
+  ) await endsWith({ env, says }, 1000);
+  assert.equal((await fetch(`${first.baseUrl}/livez`)).status, 200, "the first one lives on");
+  assert.equal(await first.stop(), 0);
+  // A start that failed has printed no key: the next one is the first, and does.
+  await using third = await startService({ env: { DATA_DIR: data } });
+  assert.match(third.firstKey, /^dmt_/);
+});
+
+/** Works on all items, at most `width` at a time. */
+async function inTurns<T>(
+  width: number,
+  items: readonly T[],
+  work: (item: T, index: number) => Promise<unknown>,
+): Promise<void> {
+  const queue = [...items.entries()];
+  const worker = async () => {
+    for (let next = queue.shift(); next; next = queue.shift()) await work(next[1], next[0]);
+  };
+  await Promise.all(Array.from({ length: width }, worker));
+}

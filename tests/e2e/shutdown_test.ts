@@ -1,0 +1,95 @@
+import assert from "@std/assert";
+import { startSimulators } from "../../demo/simulators.ts";
+import { startService } from "../support/process.ts";
+import { postgresAvailability, startPostgres } from "../support/postgres.ts";
+
+const { available, reason } = postgresAvailability();
+
+for (const kind of ["embedded", "postgres"] as const) {
+  const runs = kind === "embedded" || available;
+  Deno.test({
+    name: `SIGTERM lets a running stream end, writes its row and exits 0 (${kind}${
+      runs ? "" : `; skipped: ${reason}`
+    })`,
+    ignore: !runs,
+    fn: () => drains(kind),
+  });
+}
+
+async function drains(kind: "embedded" | "postgres"): Promise<void> {
+  const directory = await Deno.makeTempDir({ prefix: "gateway-shutdown-" });
+  const database = kind === "postgres" ? await (await startPostgres()).createDatabase() : undefined;
+  const simulators = await startSimulators();
+  const { baseUrl, apiKey } = simulators.vendors["vendor-b"];
+  const env = {
+    DATA_DIR: directory,
+    VENDOR_B_BASE_URL: baseUrl,
+    VENDOR_B_API_KEY: apiKey,
+    ...(database ? { DATABASE_URL: database.url } : {}),
+  };
+  await using service = await startService({ env });
+  const key = service.firstKey;
+  const answer = await fetch(`${service.baseUrl}/openai/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}` },
+    body: JSON.stringify({
+      model: "gpt-4.1",
+      stream: true,
+      messages: [{ role: "user", content: "[long:100] [drip:10] Talk." }],
+    }),
+  });
+  const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader();
+  let text = (await reader.read()).value ?? "";
+  service.kill("SIGTERM");
+  await untilRefused(service.baseUrl);
+  for (let one = await reader.read(); !one.done; one = await reader.read()) text += one.value;
+  assert.match(text, /data: \[DONE\]\n\n$/, "the stream came to its end");
+  assert.equal((await service.status).code, 0);
+  assert.doesNotMatch(service.output(), / error /);
+  // The row was written before the end.
+  await using next = await startService({ env });
+  const rows = await fetch(`${next.baseUrl}/api/v1/exports`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}` },
+    body: JSON.stringify({ start_date: "2020-01-01T00:00:00Z" }),
+  });
+  const [row, ...more] = await rows.json();
+  assert.equal(more.length, 0);
+  assert.equal(row.transaction_id, answer.headers.get("x-transaction-id"));
+  assert.deepEqual([row.status, row.billing_basis, row.finish_reason], [
+    "completed",
+    "reported",
+    "stop",
+  ]);
+  assert.equal(await next.stop(), 0);
+  await simulators.close();
+  await database?.drop();
+  await Deno.remove(directory, { recursive: true });
+}
+
+Deno.test("SIGTERM ends an idle service at once, whatever connections are kept open, and SIGINT too", async () => {
+  for (const signal of ["SIGTERM", "SIGINT"] as const) {
+    await using service = await startService();
+    // The connection of this call is kept by the client.
+    await (await fetch(`${service.baseUrl}/livez`)).text();
+    const started = performance.now();
+    service.kill(signal);
+    assert.equal((await service.status).code, 0);
+    assert.ok(performance.now() - started < 5000, signal);
+  }
+});
+
+/** Resolves when no new connection is taken any more. */
+async function untilRefused(address: string): Promise<void> {
+  const { hostname, port } = new URL(address);
+  const deadline = performance.now() + 5000;
+  for (;;) {
+    try {
+      (await Deno.connect({ hostname, port: Number(port) })).close();
+    } catch {
+      return;
+    }
+    assert.ok(performance.now() < deadline, "new connections are still taken");
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}

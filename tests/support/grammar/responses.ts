@@ -1,0 +1,105 @@
+import { frames, type Json, json, must, object, words } from "./frames.ts";
+import { checkResponseObject, readUsage } from "./responses_object.ts";
+import { ItemWalk, saidByItems } from "./responses_items.ts";
+import type { Said } from "./said.ts";
+
+/**
+ * Holds a responses stream to responses.md §4 and §5 and gives what it says: numbering without
+ * gaps, the life of the response around the lives of its items, one id throughout, and a last
+ * object that equals what was told. Throws GrammarError.
+ */
+export function checkResponsesStream(stream: string | Uint8Array): Said {
+  const walk = new ResponsesWalk();
+  for (const [position, { event, data }] of frames(stream).entries()) {
+    must(data !== "[DONE]", "[DONE] in a responses stream");
+    const value = json(data);
+    must(event !== undefined, "an event without its event: line");
+    must(event === value.type, "event: line and type differ");
+    must(value.sequence_number === position, `sequence_number is not ${position}`);
+    walk.take(event, value);
+  }
+  return walk.end();
+}
+
+const lives = /^response\.(created|queued|in_progress|completed|incomplete|failed)$/;
+
+class ResponsesWalk {
+  readonly #items = new ItemWalk();
+  #created: Json | undefined;
+  #running = false;
+  #last: Json | undefined;
+  #error: Said["error"];
+
+  take(type: string, event: Json): void {
+    must(!this.#last, "something follows the terminal event");
+    must(!this.#error, "something follows the error event");
+    const life = lives.exec(type)?.[1];
+    if (type === "error") return this.#fail(event);
+    if (!this.#created) must(life === "created", "the first event is not response.created");
+    else if (!this.#running) must(life === "in_progress", "the second is not in_progress");
+    if (life === undefined) return this.#items.take(type, event);
+    this.#live(life, object(event.response, "response"));
+  }
+
+  end(): Said {
+    const last = this.#last;
+    must(last || this.#error, "the terminal event is missing");
+    const failed = !last || last.status === "failed";
+    const output = this.#items.done;
+    return {
+      ending: failed ? "failed" : "finished",
+      choices: last ? [saidByItems(last, failed ? undefined : output)] : [],
+      usage: last && last.usage !== null ? readUsage(object(last.usage, "usage")) : undefined,
+      error: this.#error,
+    };
+  }
+
+  #live(life: string, response: Json): void {
+    checkResponseObject(response);
+    must(response.status === life || life === "created", "event and status differ");
+    switch (life) {
+      case "created":
+        must(!this.#created, "a second response.created");
+        must(response.status === "in_progress", "a new response is not in_progress");
+        this.#created = response;
+        return this.#checkNew(response);
+      case "in_progress":
+        must(!this.#running, "a second response.in_progress");
+        this.#running = true;
+        return this.#checkNew(response);
+    }
+    must(life !== "queued", "response.queued without background");
+    for (const key of ["id", "created_at", "model"]) {
+      must(response[key] === this.#created?.[key], `${key} changed`);
+    }
+    this.#last = response;
+    if (life === "failed") {
+      const error = object(response.error, "response.error");
+      this.#error = {
+        code: words(error.code, "error.code"),
+        message: words(error.message, "error.message"),
+      };
+      this.#items.checkAbandoned(response.output);
+    } else {
+      must(response.error === null, "an answer that ended well has an error");
+      object(response.usage, "usage");
+      this.#items.checkEnd(response.output, life);
+    }
+  }
+
+  #checkNew(response: Json): void {
+    must(response.id === this.#created?.id, "the response's id changed");
+    must(response.usage === null, "usage before the end");
+    must(Array.isArray(response.output) && response.output.length === 0, "output before the end");
+  }
+
+  /** An error event stands alone: once a response was created, it fails instead (§5.3). */
+  #fail(event: Json): void {
+    must(!this.#created, "an error event after response.created");
+    this.#error = {
+      code: words(event.code, "error code"),
+      message: words(event.message, "error message"),
+    };
+    must("param" in event, "error event without param");
+  }
+}
