@@ -24,7 +24,10 @@ import {
 /** The chat dialect through the `openai` library. */
 export function chatProbes({ baseUrl, key }: ServerAddress): DialectProbes {
   const client = new OpenAI({ baseURL: `${baseUrl}/chat/v1`, apiKey: key, maxRetries: 0 });
-  return { dialect: "chat", probes: [...basicProbes(client), ...contentProbes(client)] };
+  return {
+    dialect: "chat",
+    probes: [...basicProbes(client), ...contentProbes(client), ...limitProbes(client)],
+  };
 }
 
 /** Whole and streamed answers, usage and tools. */
@@ -72,10 +75,9 @@ function basicProbes(client: OpenAI): Probe[] {
   ];
 }
 
-/** What can be put in, and how an answer can be bounded. */
+/** What can be put in, and in which form the answer comes. */
 function contentProbes(client: OpenAI): Probe[] {
   const { completions } = client.chat;
-  const hello = [{ role: "user" as const, content: helloPrompt }];
   return [
     {
       name: "image",
@@ -108,6 +110,14 @@ function contentProbes(client: OpenAI): Probe[] {
         expectPerson(answer.choices[0]?.message.content ?? "");
       },
     },
+  ];
+}
+
+/** How an answer can be steered and bounded, and how a wrong call fails. */
+function limitProbes(client: OpenAI): Probe[] {
+  const { completions } = client.chat;
+  const hello = [{ role: "user" as const, content: helloPrompt }];
+  return [
     {
       name: "reasoning",
       async run(model) {

@@ -20,7 +20,10 @@ import {
 /** The generate dialect through the `@google/genai` library. */
 export function generateProbes({ baseUrl, key }: ServerAddress): DialectProbes {
   const client = new GoogleGenAI({ apiKey: key, httpOptions: { baseUrl: `${baseUrl}/chat` } });
-  return { dialect: "generate", probes: [...basicProbes(client), ...contentProbes(client)] };
+  return {
+    dialect: "generate",
+    probes: [...basicProbes(client), ...contentProbes(client), ...limitProbes(client)],
+  };
 }
 
 /** Whole and streamed answers, usage and tools. */
@@ -61,7 +64,7 @@ function basicProbes(client: GoogleGenAI): Probe[] {
   ];
 }
 
-/** What can be put in, and how an answer can be bounded. */
+/** What can be put in, and in which form the answer comes. */
 function contentProbes(client: GoogleGenAI): Probe[] {
   const { models } = client;
   return [
@@ -91,6 +94,13 @@ function contentProbes(client: GoogleGenAI): Probe[] {
         expectPerson(answer.text ?? "");
       },
     },
+  ];
+}
+
+/** How an answer can be steered and bounded, and how a wrong call fails. */
+function limitProbes(client: GoogleGenAI): Probe[] {
+  const { models } = client;
+  return [
     {
       name: "reasoning",
       async run(model) {

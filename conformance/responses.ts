@@ -21,7 +21,10 @@ import {
 /** The responses dialect through the `openai` library. */
 export function responsesProbes({ baseUrl, key }: ServerAddress): DialectProbes {
   const client = new OpenAI({ baseURL: `${baseUrl}/chat/v1`, apiKey: key, maxRetries: 0 });
-  return { dialect: "responses", probes: [...basicProbes(client), ...contentProbes(client)] };
+  return {
+    dialect: "responses",
+    probes: [...basicProbes(client), ...contentProbes(client), ...limitProbes(client)],
+  };
 }
 
 /** Whole and streamed answers, usage and tools. */
@@ -60,7 +63,7 @@ function basicProbes(client: OpenAI): Probe[] {
   ];
 }
 
-/** What can be put in, and how an answer can be bounded. */
+/** What can be put in, and in which form the answer comes. */
 function contentProbes(client: OpenAI): Probe[] {
   const { responses } = client;
   return [
@@ -99,6 +102,13 @@ function contentProbes(client: OpenAI): Probe[] {
         expectPerson(answer.output_text);
       },
     },
+  ];
+}
+
+/** How an answer can be steered and bounded, and how a wrong call fails. */
+function limitProbes(client: OpenAI): Probe[] {
+  const { responses } = client;
+  return [
     {
       name: "reasoning",
       async run(model) {

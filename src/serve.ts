@@ -5,6 +5,13 @@ import { serveControl } from "./admin/control.ts";
 import { type Config, ConfigError, isLoopback } from "./config.ts";
 import { httpsAddress } from "./http/middleware/https.ts";
 import { securityHeaders } from "./http/respond.ts";
+import {
+  checkTls,
+  type Handle,
+  type Listener,
+  type ListenOptions,
+  openListener,
+} from "./listener.ts";
 import { messageOf } from "./domain/fault.ts";
 import { createServices, type Services } from "./services.ts";
 import { firstStart } from "./first_start.ts";
@@ -39,7 +46,7 @@ export async function startServer(
   const undo: (() => Promise<void>)[] = [() => claim.release()];
   try {
     // The port is taken first: a key printed by a start that then fails would be lost.
-    const listeners = listen(config);
+    const listeners = await listen(config);
     undo.push(() => listeners.abort());
     await claim.describe({ address: listeners.address });
     const database = await openDatabase(config.databaseUrl, config.dataDir);
@@ -50,7 +57,7 @@ export async function startServer(
     undo.push(() => control.close());
     const first = await firstStart(services);
     const app = createApp(services);
-    listeners.open((request, remoteAddr) => app.fetch(request, { remoteAddr }));
+    listeners.open((request, remoteHost) => app.fetch(request, { remoteHost }));
     for (const line of greeting(services, listeners.address, first)) print(line);
     return {
       address: listeners.address,
@@ -72,8 +79,6 @@ async function stop(
   for (const one of rest) await (one.close?.() ?? one.release?.());
 }
 
-type Handle = (request: Request, remoteAddr: Deno.Addr) => Response | Promise<Response>;
-
 interface Listeners {
   address: string;
   /** From now on requests are answered; earlier ones have waited. */
@@ -83,50 +88,52 @@ interface Listeners {
 }
 
 /** Takes the port, and the plain one beside it where there is TLS. */
-function listen(config: Config): Listeners {
+async function listen(config: Config): Promise<Listeners> {
   const opened = Promise.withResolvers<Handle>();
-  const aborter = new AbortController();
-  const tls = tlsOptions(config);
-  const main = serveOn(config, "PORT", config.port, () =>
-    Deno.serve(
-      { ...listenOptions(config, config.port), ...tls, signal: aborter.signal },
-      async (request, info) => (await opened.promise)(request, info.remoteAddr),
-    ));
-  const port = (main.addr as Deno.NetAddr).port;
+  const tls = readTls(config);
+  const main = await listenOn(
+    config,
+    "PORT",
+    { port: config.port, ...(tls ? { tls } : {}) },
+    async (request, remoteHost) => (await opened.promise)(request, remoteHost),
+  );
+  const listeners = [main];
   const plainPort = config.tls?.httpPort;
-  const plain = plainPort === undefined
-    ? undefined
-    : serveOn(config, "HTTP_PORT", plainPort, () =>
-      Deno.serve(
-        { ...listenOptions(config, plainPort), signal: aborter.signal },
-        (request) => upgrade(request, config.baseUrl, port),
-      ));
-  const servers = plain ? [main, plain] : [main];
+  if (plainPort !== undefined) {
+    const upgradeHere: Handle = (request) => upgrade(request, config.baseUrl, main.port);
+    try {
+      listeners.push(await listenOn(config, "HTTP_PORT", { port: plainPort }, upgradeHere));
+    } catch (thrown) {
+      await main.abort();
+      throw thrown;
+    }
+  }
   return {
-    address: `${config.tls ? "https" : "http"}://${shownHost(config.host)}:${port}`,
+    address: `${config.tls ? "https" : "http"}://${shownHost(config.host)}:${main.port}`,
     open: (handle) => opened.resolve(handle),
     async drain(ms) {
-      const timer = setTimeout(() => aborter.abort(), ms);
-      await Promise.all(servers.map((server) => server.shutdown()));
-      clearTimeout(timer);
+      await Promise.all(listeners.map((listener) => listener.drain(ms)));
     },
     async abort() {
-      aborter.abort();
-      await Promise.all(servers.map((server) => server.finished));
+      await Promise.all(listeners.map((listener) => listener.abort()));
     },
   };
 }
 
-function listenOptions(config: Config, port: number) {
-  return { hostname: config.host, port, onListen() {} };
-}
-
-function tlsOptions(config: Config): { cert: string; key: string } | Record<never, never> {
-  if (!config.tls) return {};
-  return {
-    cert: readPem("TLS_CERT_FILE", config.tls.certFile),
-    key: readPem("TLS_KEY_FILE", config.tls.keyFile),
-  };
+function readTls(config: Config): { cert: string; key: string } | undefined {
+  if (!config.tls) return undefined;
+  const { certFile, keyFile } = config.tls;
+  const tls = { cert: readPem("TLS_CERT_FILE", certFile), key: readPem("TLS_KEY_FILE", keyFile) };
+  try {
+    checkTls(tls);
+    return tls;
+  } catch (thrown) {
+    throw new ConfigError(
+      `TLS_CERT_FILE=${certFile} and TLS_KEY_FILE=${keyFile} are not valid (${
+        messageOf(thrown)
+      }): expected a certificate and its private key in PEM.`,
+    );
+  }
 }
 
 function readPem(variable: string, path: string): string {
@@ -140,35 +147,27 @@ function readPem(variable: string, path: string): string {
   throw new ConfigError(`${variable}=${path} is not valid: ${expected}.`);
 }
 
-function serveOn<T>(config: Config, variable: string, port: number, serve: () => T): T {
+async function listenOn(
+  config: Config,
+  variable: string,
+  options: Omit<ListenOptions, "host">,
+  handle: Handle,
+): Promise<Listener> {
   try {
-    return serve();
+    return await openListener({ host: config.host, ...options }, handle);
   } catch (thrown) {
-    throw new ConfigError(listenFailure(config, `${variable}=${port}`, variable, thrown));
+    throw new ConfigError(listenFailure(config, variable, options.port, thrown));
   }
 }
 
 /** What the operator can do about a listener that can't be opened. */
-function listenFailure(
-  config: Config,
-  setting: string,
-  variable: string,
-  thrown: unknown,
-): string {
-  if (thrown instanceof Deno.errors.AddrInUse) {
+function listenFailure(config: Config, variable: string, port: number, thrown: unknown): string {
+  const code = thrown instanceof Error && "code" in thrown ? thrown.code : undefined;
+  const setting = `${variable}=${port}`;
+  if (code === "EADDRINUSE") {
     return `${setting} is taken by another process: stop it, or set ${variable} to another port.`;
   }
-  if (thrown instanceof Deno.errors.PermissionDenied) {
-    return `${setting} may not be opened by this user: use a port above 1023.`;
-  }
-  const wrongHost = thrown instanceof Deno.errors.AddrNotAvailable || thrown instanceof URIError ||
-    messageOf(thrown).includes("lookup");
-  if (config.tls && !wrongHost) {
-    const { certFile, keyFile } = config.tls;
-    return `TLS_CERT_FILE=${certFile} and TLS_KEY_FILE=${keyFile} are not valid (${
-      messageOf(thrown)
-    }): expected a certificate and its private key in PEM.`;
-  }
+  if (code === "EACCES") return `${setting} may not be opened by this user: use a port above 1023.`;
   return `HOST=${config.host} is not valid (${
     messageOf(thrown)
   }): expected an address of this machine, such as 127.0.0.1 or 0.0.0.0.`;

@@ -30,11 +30,16 @@ export function passThrough(
     stream: () =>
       call.jsonArray && dialect.reframe ? reframed(dialect.reframe()) : ({
         contentType: undefined,
-        forward(event, { events, usageOnly }) {
+        forward(event, { events, usageOnly, terminal }) {
           repeated ??= dialect.wholeOf?.(event);
           // Who didn't ask for usage doesn't see the event that holds nothing else.
           const hidden = usageOnly && !facts.wantsStreamUsage;
-          return { events, bytes: hidden ? undefined : event.bytes };
+          return {
+            events,
+            bytes: hidden ? undefined : event.bytes,
+            whole: terminal,
+            continuable: terminal && repeated !== undefined,
+          };
         },
         end: (rest) => ({ events: rest, bytes: undefined }),
         fail: (fault) => new TextEncoder().encode(dialect.errorFrame(fault)),

@@ -51,6 +51,7 @@ class StreamForwarder {
   #over = false;
   #callerLeft = false;
   #terminated = false;
+  #callerHasAll = false;
   /** Comments before the first event, held back with the headers. */
   #held: Uint8Array[] = [];
 
@@ -116,13 +117,17 @@ class StreamForwarder {
     const decoded = decoder.decode(event);
     const failure = decoded.events.find((one) => one.type === "error");
     if (failure) {
-      this.#fail(vendorFault(failure.error, this.#parts), "failed");
+      const fault = vendorFault(failure.error, this.#parts);
+      this.#fail(fault, fault.code === "upstream_stream_truncated" ? "truncated" : "failed");
       return undefined;
     }
     const forwarded = lane.forward(event, decoded);
     call.meter.listen(forwarded.events);
     if (decoded.terminal) this.#terminated = true;
+    if (forwarded.whole && !this.#callerLeft) this.#callerHasAll = true;
     if (event.data !== undefined) this.#answer();
+    // What is kept must be there before the caller can ask for it.
+    if (forwarded.continuable) this.#settleWell();
     return forwarded.bytes;
   }
 
@@ -146,7 +151,7 @@ class StreamForwarder {
 
   /** The vendor closed its stream in order. */
   #end(): void {
-    this.#take(this.#splitter.end());
+    this.#take(this.#splitter.end().filter(isWhole));
     if (this.#over) return;
     const rest = this.#parts.decoder.end();
     if (rest.complete) return this.#complete(rest.events);
@@ -178,13 +183,16 @@ class StreamForwarder {
     this.#answer();
     this.#over = true;
     // The record is made before the last byte leaves.
-    this.#parts.call.settle({
-      status: this.#callerLeft ? "cancelled" : "completed",
-      httpStatus: this.#parts.httpStatus,
-    });
+    this.#settleWell();
     if (this.#callerLeft) return;
     if (last.bytes) this.#out.push(last.bytes);
     this.#out.close();
+  }
+
+  #settleWell(): void {
+    const left = this.#callerLeft && !this.#callerHasAll;
+    const status = left ? "cancelled" : "completed";
+    this.#parts.call.settle({ status, httpStatus: this.#parts.httpStatus });
   }
 
   #fail(fault: Fault, status: "failed" | "truncated"): void {
@@ -217,7 +225,8 @@ class StreamForwarder {
     }
     this.#over = true;
     this.#parts.body.destroy();
-    this.#parts.call.settle({ status: "cancelled", httpStatus: this.#parts.httpStatus });
+    if (this.#callerHasAll) this.#parts.call.meter.listen(this.#parts.decoder.end().events);
+    this.#settleWell();
   }
 }
 
@@ -225,6 +234,17 @@ class StreamForwarder {
 export class StreamFailure extends Error {
   constructor(readonly fault: Fault, readonly status: "failed" | "truncated") {
     super(fault.message);
+  }
+}
+
+/** A last event may lack its blank line; half an event is a cut, not an answer without sense. */
+function isWhole({ terminated, data }: SseEvent): boolean {
+  if (terminated || data === undefined || data.trim() === "[DONE]") return true;
+  try {
+    JSON.parse(data);
+    return true;
+  } catch {
+    return false;
   }
 }
 

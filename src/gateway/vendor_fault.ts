@@ -85,7 +85,11 @@ function codeOf(error: VendorError, managed: boolean): ErrorCode {
   }
 }
 
-const unreadable = ["upstream_invalid_tool_call", "upstream_invalid_response"] as const;
+const unreadable = [
+  "upstream_invalid_tool_call",
+  "upstream_invalid_response",
+  "upstream_stream_truncated",
+] as const;
 
 /** An error without a status: go by the names that the vendors give (messages.md §6). */
 function statusByName(error: VendorError): number {

@@ -19,5 +19,5 @@ export interface Scene {
 /** Types of the web framework's context. */
 export interface Env {
   Variables: { scene: Scene };
-  Bindings: { remoteAddr?: Deno.Addr };
+  Bindings: { remoteHost?: string };
 }

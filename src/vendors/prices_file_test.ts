@@ -87,84 +87,88 @@ Deno.test("a version changes with a price and not with the order of fields", () 
   );
 });
 
+/** A file of one row with these fields. */
+const x = (fields: unknown) => JSON.stringify({ "vendor-b/gpt-x": fields });
+
+/** Wrong files, and what is said of them. */
+const wrongFiles: [string, string | RegExp][] = [
+  ["{", /^expected JSON: [^\n]+$/],
+  ["[]", 'expected a JSON object such as {"vendor-b/gpt-x": {"input": "0.25"}}'],
+  ['{"gpt-x": {}}', '"gpt-x": expected a key such as "vendor-b/gpt-x"'],
+  ['{"/gpt-x": {}}', '"/gpt-x": expected a key such as "vendor-b/gpt-x"'],
+  ['{"vendor-b/": {}}', '"vendor-b/": expected a key such as "vendor-b/gpt-x"'],
+  [x([]), "vendor-b/gpt-x: expected an object, got []"],
+  [
+    x({ input: 0.25 }),
+    'vendor-b/gpt-x.input: expected a decimal string such as "0.25", got 0.25',
+  ],
+  [
+    x({ input: null }),
+    'vendor-b/gpt-x.input: expected a decimal string such as "0.25", got null',
+  ],
+  [
+    x({ output: "1e3" }),
+    'vendor-b/gpt-x.output: expected a decimal string such as "0.25", got "1e3"',
+  ],
+  [
+    x({ output: "-1" }),
+    'vendor-b/gpt-x.output: expected a decimal string such as "0.25", got "-1"',
+  ],
+  [
+    x({ input: "0.0000001" }),
+    'vendor-b/gpt-x.input: expected at most 6 decimals, got "0.0000001"',
+  ],
+  [x({ inptu: "1" }), /^vendor-b\/gpt-x\.inptu: unknown field, expected one of input, /],
+  [x({ per_image: {} }), "vendor-b/gpt-x.per_image: expected at least one price"],
+  [
+    x({ per_image: 4 }),
+    "vendor-b/gpt-x.per_image: expected a decimal string or an object, got 4",
+  ],
+  [
+    x({ per_image: { hd: 1 } }),
+    'vendor-b/gpt-x.per_image.hd: expected a decimal string such as "0.25", got 1',
+  ],
+  [x({ context_tiers: {} }), "vendor-b/gpt-x.context_tiers: expected an array, got {}"],
+  [
+    x({ context_tiers: [{ input: "1" }] }),
+    "vendor-b/gpt-x.context_tiers[0]: expected one of above_input_tokens and from_input_tokens",
+  ],
+  [
+    x({ context_tiers: [{ above_input_tokens: 1, from_input_tokens: 1 }] }),
+    "vendor-b/gpt-x.context_tiers[0]: expected one of above_input_tokens and from_input_tokens",
+  ],
+  [
+    x({ context_tiers: [{ above_input_tokens: 1 }, { from_input_tokens: "2" }] }),
+    'vendor-b/gpt-x.context_tiers[1].from_input_tokens: expected a whole number from 0, got "2"',
+  ],
+  [
+    x({ context_tiers: [{ above_input_tokens: 1, valid_from: "2026-01-01" }] }),
+    /^vendor-b\/gpt-x\.context_tiers\[0\]\.valid_from: unknown field/,
+  ],
+  [
+    x({ service_tiers: { flex: 0.5 } }),
+    'vendor-b/gpt-x.service_tiers.flex: expected a decimal string such as "0.25", got 0.5',
+  ],
+  [
+    x({ max_output_tokens: 0 }),
+    "vendor-b/gpt-x.max_output_tokens: expected a whole number from 1, got 0",
+  ],
+  [
+    x({ valid_from: "2026-02-30" }),
+    'vendor-b/gpt-x.valid_from: expected a day such as "2026-12-01", got "2026-02-30"',
+  ],
+  [
+    x({ valid_to: 2026 }),
+    'vendor-b/gpt-x.valid_to: expected a day such as "2026-12-01", got 2026',
+  ],
+  [
+    x({ valid_from: "2026-12-02", valid_to: "2026-12-01" }),
+    "vendor-b/gpt-x.valid_to: expected a day not before valid_from",
+  ],
+];
+
 Deno.test("a wrong file is refused in one line that names the path", () => {
-  const x = (fields: unknown) => JSON.stringify({ "vendor-b/gpt-x": fields });
-  const cases: [string, string | RegExp][] = [
-    ["{", /^expected JSON: [^\n]+$/],
-    ["[]", 'expected a JSON object such as {"vendor-b/gpt-x": {"input": "0.25"}}'],
-    ['{"gpt-x": {}}', '"gpt-x": expected a key such as "vendor-b/gpt-x"'],
-    ['{"/gpt-x": {}}', '"/gpt-x": expected a key such as "vendor-b/gpt-x"'],
-    ['{"vendor-b/": {}}', '"vendor-b/": expected a key such as "vendor-b/gpt-x"'],
-    [x([]), "vendor-b/gpt-x: expected an object, got []"],
-    [
-      x({ input: 0.25 }),
-      'vendor-b/gpt-x.input: expected a decimal string such as "0.25", got 0.25',
-    ],
-    [
-      x({ input: null }),
-      'vendor-b/gpt-x.input: expected a decimal string such as "0.25", got null',
-    ],
-    [
-      x({ output: "1e3" }),
-      'vendor-b/gpt-x.output: expected a decimal string such as "0.25", got "1e3"',
-    ],
-    [
-      x({ output: "-1" }),
-      'vendor-b/gpt-x.output: expected a decimal string such as "0.25", got "-1"',
-    ],
-    [
-      x({ input: "0.0000001" }),
-      'vendor-b/gpt-x.input: expected at most 6 decimals, got "0.0000001"',
-    ],
-    [x({ inptu: "1" }), /^vendor-b\/gpt-x\.inptu: unknown field, expected one of input, /],
-    [x({ per_image: {} }), "vendor-b/gpt-x.per_image: expected at least one price"],
-    [
-      x({ per_image: 4 }),
-      "vendor-b/gpt-x.per_image: expected a decimal string or an object, got 4",
-    ],
-    [
-      x({ per_image: { hd: 1 } }),
-      'vendor-b/gpt-x.per_image.hd: expected a decimal string such as "0.25", got 1',
-    ],
-    [x({ context_tiers: {} }), "vendor-b/gpt-x.context_tiers: expected an array, got {}"],
-    [
-      x({ context_tiers: [{ input: "1" }] }),
-      "vendor-b/gpt-x.context_tiers[0]: expected one of above_input_tokens and from_input_tokens",
-    ],
-    [
-      x({ context_tiers: [{ above_input_tokens: 1, from_input_tokens: 1 }] }),
-      "vendor-b/gpt-x.context_tiers[0]: expected one of above_input_tokens and from_input_tokens",
-    ],
-    [
-      x({ context_tiers: [{ above_input_tokens: 1 }, { from_input_tokens: "2" }] }),
-      'vendor-b/gpt-x.context_tiers[1].from_input_tokens: expected a whole number from 0, got "2"',
-    ],
-    [
-      x({ context_tiers: [{ above_input_tokens: 1, valid_from: "2026-01-01" }] }),
-      /^vendor-b\/gpt-x\.context_tiers\[0\]\.valid_from: unknown field/,
-    ],
-    [
-      x({ service_tiers: { flex: 0.5 } }),
-      'vendor-b/gpt-x.service_tiers.flex: expected a decimal string such as "0.25", got 0.5',
-    ],
-    [
-      x({ max_output_tokens: 0 }),
-      "vendor-b/gpt-x.max_output_tokens: expected a whole number from 1, got 0",
-    ],
-    [
-      x({ valid_from: "2026-02-30" }),
-      'vendor-b/gpt-x.valid_from: expected a day such as "2026-12-01", got "2026-02-30"',
-    ],
-    [
-      x({ valid_to: 2026 }),
-      'vendor-b/gpt-x.valid_to: expected a day such as "2026-12-01", got 2026',
-    ],
-    [
-      x({ valid_from: "2026-12-02", valid_to: "2026-12-01" }),
-      "vendor-b/gpt-x.valid_to: expected a day not before valid_from",
-    ],
-  ];
-  for (const [text, message] of cases) {
+  for (const [text, message] of wrongFiles) {
     assert.throws(() => parsePricesFile(text), { message }, text);
   }
 });

@@ -9,13 +9,15 @@ import {
   withVendor,
 } from "../../tests/support/upstream_setup.ts";
 
-Deno.test("an abort hangs up at once, whatever was going on", async (t) => {
-  const left = async (setup: Setup, when: (caller: AbortController) => Promise<unknown>) => {
-    const caller = new AbortController();
-    const outcome = when(caller);
-    await rejectsAborted(outcome as Promise<unknown>);
-    await until(() => setup.vendor.openConnections === 0);
-  };
+/** Leaves a call at some point and waits until the vendor's connection is gone. */
+const left = async (setup: Setup, when: (caller: AbortController) => Promise<unknown>) => {
+  const caller = new AbortController();
+  const outcome = when(caller);
+  await rejectsAborted(outcome as Promise<unknown>);
+  await until(() => setup.vendor.openConnections === 0);
+};
+
+Deno.test("an abort before the answer hangs up at once", async (t) => {
   await t.step("before the call", () =>
     withVendor(async (setup) => {
       await left(setup, (caller) => {
@@ -45,6 +47,9 @@ Deno.test("an abort hangs up at once, whatever was going on", async (t) => {
       await turns();
       assert.equal(setup.vendor.requests.length, 2, "the request is not sent again");
     }));
+});
+
+Deno.test("an abort later hangs up at once, whatever was going on", async (t) => {
   await t.step("within the answer, paused or not", async () => {
     for (const paused of [false, true]) {
       await withVendor((setup) =>

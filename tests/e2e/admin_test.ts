@@ -1,8 +1,8 @@
 import assert from "@std/assert";
 import { runProgram, type ServiceProcess, startService } from "../support/process.ts";
+import { temporaryDirectory } from "../support/service_files.ts";
 
-const directory = Deno.makeTempDirSync({ prefix: "gateway-admin-" });
-globalThis.addEventListener("unload", () => Deno.removeSync(directory, { recursive: true }));
+const directory = temporaryDirectory("admin");
 const env = { DATA_DIR: `${directory}/data` };
 
 const admin = (...args: string[]) => runProgram({ script: "admin.ts", args, env });

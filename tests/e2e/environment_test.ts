@@ -1,6 +1,7 @@
 import assert from "@std/assert";
 import { runProgram, startService } from "../support/process.ts";
 import { testCertificate, testCertificateKey } from "../support/service_certificate.ts";
+import { temporaryDirectory } from "../support/service_files.ts";
 
 /** A start that can't be: what is set, and the one line that it ends with. */
 interface WrongStart {
@@ -10,8 +11,7 @@ interface WrongStart {
   hides?: string;
 }
 
-const directory = Deno.makeTempDirSync({ prefix: "gateway-environment-" });
-globalThis.addEventListener("unload", () => Deno.removeSync(directory, { recursive: true }));
+const directory = temporaryDirectory("environment");
 const file = (name: string, text: string) => {
   Deno.writeTextFileSync(`${directory}/${name}`, text);
   return `${directory}/${name}`;

@@ -1,9 +1,9 @@
 import assert from "@std/assert";
 import { startSimulators } from "../../demo/simulators.ts";
 import { runProgram, startService } from "../support/process.ts";
+import { temporaryDirectory } from "../support/service_files.ts";
 
-const directory = Deno.makeTempDirSync({ prefix: "gateway-first-start-" });
-globalThis.addEventListener("unload", () => Deno.removeSync(directory, { recursive: true }));
+const directory = temporaryDirectory("first-start");
 
 const curlIsThere = await succeeds("curl", ["--version"]);
 const skipped = curlIsThere ? "" : " (skipped: curl is not installed)";

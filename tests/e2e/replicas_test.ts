@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { startSimulators } from "../../demo/simulators.ts";
 import { runProgram, type ServiceProcess, startService } from "../support/process.ts";
 import { postgresAvailability, startPostgres } from "../support/postgres.ts";
 
@@ -55,7 +56,6 @@ Deno.test({
   ignore: !available,
   fn: () =>
     withDatabase(async (env) => {
-      const { startSimulators } = await import("../../demo/simulators.ts");
       const simulators = await startSimulators();
       const { baseUrl, apiKey } = simulators.vendors["vendor-b"];
       const vendor = { VENDOR_B_BASE_URL: baseUrl, VENDOR_B_API_KEY: apiKey };

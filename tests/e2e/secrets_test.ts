@@ -2,6 +2,7 @@ import assert from "@std/assert";
 import { startFakeVendor } from "../support/fake_vendor.ts";
 import { runProgram, type ServiceProcess, startService } from "../support/process.ts";
 import { postgresAvailability, startPostgres } from "../support/postgres.ts";
+import { temporaryDirectory } from "../support/service_files.ts";
 
 /** What must be nowhere but in the database and on its way to the vendor. */
 const canaries = {
@@ -27,7 +28,7 @@ for (const kind of ["embedded", "postgres"] as const) {
 }
 
 async function search(kind: "embedded" | "postgres"): Promise<void> {
-  const directory = await Deno.makeTempDir({ prefix: "gateway-secrets-" });
+  const directory = temporaryDirectory("secrets");
   const database = kind === "postgres" ? await (await startPostgres()).createDatabase() : undefined;
   await using vendor = await startFakeVendor(answer);
   const env = {
@@ -65,7 +66,6 @@ async function search(kind: "embedded" | "postgres"): Promise<void> {
   assert.ok(stored.includes(canaries.prompt) && stored.includes(canaries.answer));
   assert.ok(!stored.includes("dmt_") && !stored.includes("sk-canary"));
   await database?.drop();
-  await Deno.remove(directory, { recursive: true });
 }
 
 /** Calls of every kind, good and bad; gives how many. */

@@ -2,6 +2,7 @@ import assert from "@std/assert";
 import { startSimulators } from "../../demo/simulators.ts";
 import { startService } from "../support/process.ts";
 import { postgresAvailability, startPostgres } from "../support/postgres.ts";
+import { temporaryDirectory } from "../support/service_files.ts";
 
 const { available, reason } = postgresAvailability();
 
@@ -17,7 +18,7 @@ for (const kind of ["embedded", "postgres"] as const) {
 }
 
 async function drains(kind: "embedded" | "postgres"): Promise<void> {
-  const directory = await Deno.makeTempDir({ prefix: "gateway-shutdown-" });
+  const directory = temporaryDirectory("shutdown");
   const database = kind === "postgres" ? await (await startPostgres()).createDatabase() : undefined;
   const simulators = await startSimulators();
   const { baseUrl, apiKey } = simulators.vendors["vendor-b"];
@@ -64,7 +65,6 @@ async function drains(kind: "embedded" | "postgres"): Promise<void> {
   assert.equal(await next.stop(), 0);
   await simulators.close();
   await database?.drop();
-  await Deno.remove(directory, { recursive: true });
 }
 
 Deno.test("SIGTERM ends an idle service at once, whatever connections are kept open, and SIGINT too", async () => {

@@ -1,11 +1,13 @@
 import assert from "@std/assert";
+import { startSimulators } from "../../demo/simulators.ts";
 import { parseConfig } from "../../src/config.ts";
 import { securityHeaders } from "../support/scenarios.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 import { certificateFiles, testCertificate } from "../support/service_certificate.ts";
+import { temporaryDirectory } from "../support/service_files.ts";
 
 Deno.test("the service speaks HTTPS, and its plain port says nothing but 308 to it", async () => {
-  const directory = await Deno.makeTempDir();
+  const directory = temporaryDirectory("https");
   const client = Deno.createHttpClient({ caCerts: [testCertificate] });
   const plainPort = freePort();
   const env = { ...await certificateFiles(directory), HTTP_PORT: String(plainPort) };
@@ -40,13 +42,11 @@ Deno.test("the service speaks HTTPS, and its plain port says nothing but 308 to 
   ]);
   await followed.body?.cancel();
   client.close();
-  await Deno.remove(directory, { recursive: true });
 });
 
 Deno.test("a stream over HTTPS carries the security headers too", async () => {
-  const directory = await Deno.makeTempDir();
+  const directory = temporaryDirectory("https");
   const client = Deno.createHttpClient({ caCerts: [testCertificate] });
-  const { startSimulators } = await import("../../demo/simulators.ts");
   const simulators = await startSimulators();
   const { baseUrl, apiKey } = simulators.vendors["vendor-b"];
   const env = {
@@ -68,7 +68,6 @@ Deno.test("a stream over HTTPS carries the security headers too", async () => {
   assert.match(await answer.text(), /data: \[DONE\]\n\n$/);
   await simulators.close();
   client.close();
-  await Deno.remove(directory, { recursive: true });
 });
 
 Deno.test("plain HTTP is not served off loopback, unless that is said", () => {

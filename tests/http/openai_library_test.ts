@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import OpenAI from "openai";
 import { shared, startSimulatedService } from "../support/service.ts";
 import { chatFamilies, type ChatWay, openai, waysOf } from "../support/service_openai.ts";
 
@@ -124,7 +125,6 @@ Deno.test("openai library: the dual-key form calls with the caller's own vendor 
 
 Deno.test("openai library: the service key in X-API-Key, beside a key that is none", async () => {
   const { baseUrl, key } = service();
-  const { default: OpenAI } = await import("openai");
   const client = new OpenAI({
     baseURL: `${baseUrl}/chat/v1`,
     apiKey: "sk-not-for-us",

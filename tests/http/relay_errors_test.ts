@@ -1,12 +1,7 @@
 import assert from "@std/assert";
 import { type Answer, checkError } from "../support/scenarios.ts";
 import { shared } from "../support/service.ts";
-import {
-  type Script,
-  startScriptedService,
-  streamEvents,
-  wholeAnswer,
-} from "../support/service_scripted.ts";
+import { type Script, startScriptedService, wholeAnswer } from "../support/service_scripted.ts";
 
 const service = shared(() =>
   startScriptedService({ FIRST_BYTE_TIMEOUT_MS: "1500", IDLE_TIMEOUT_MS: "500" })
@@ -363,50 +358,6 @@ async function play(failure: Failure, stream: boolean, own: boolean): Promise<vo
   );
   assert.deepEqual([stored.stream, stored.response, stored.finish_reason], [stream, null, null]);
 }
-
-Deno.test("what passes by itself is not seen: a try that fails is repeated", async () => {
-  for (const stream of [false, true]) {
-    const { response, tries } = await service().call(
-      (exchange, attempt) =>
-        attempt === 1
-          ? exchange.answer(503, says(null), { "retry-after": "0" })
-          : stream
-          ? exchange.stream(streamEvents)
-          : exchange.answer(200, wholeAnswer),
-      { stream },
-    );
-    assert.equal(response.status, 200);
-    await response.body?.cancel();
-    assert.equal(tries.length, 2);
-    assert.equal(tries[0]!.body, tries[1]!.body);
-  }
-});
-
-Deno.test("a server that doesn't know stream_options is asked without, and its tokens are counted", async () => {
-  const plain = streamEvents.filter((one) => !one.includes("usage"));
-  for (const include of [false, true]) {
-    const { response, tries } = await service().call(
-      (exchange) =>
-        exchange.request.body.includes("stream_options")
-          ? exchange.answer(400, says(null, "Unknown field: stream_options"))
-          : exchange.stream(plain),
-      { stream: true },
-    );
-    assert.equal(response.status, 200, String(include));
-    assert.equal(await response.text(), plain.join(""));
-    assert.equal(tries.length, 2);
-    const row = await service().row(response.headers.get("x-transaction-id"));
-    const { status, billing_basis, finish_reason, usage_raw } = row;
-    assert.deepEqual({ status, billing_basis, finish_reason, usage_raw }, {
-      status: "completed",
-      billing_basis: "estimated",
-      finish_reason: "stop",
-      usage_raw: null,
-    });
-    assert.ok(Number(row.input_tokens) > 0 && Number(row.output_tokens) > 0);
-    assert.match(String(row.cost_usd), /[1-9]/);
-  }
-});
 
 function answers(status: number, body: unknown, headers: Record<string, string> = {}): Script {
   return (exchange) => exchange.answer(status, body, headers);

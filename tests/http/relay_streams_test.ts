@@ -73,12 +73,12 @@ const endings: readonly BadEnding[] = [
     basis: "estimated",
   },
   {
-    name: "an end marker in place of a finish reason",
+    name: "an end marker in place of a finish reason, which is not passed on",
     script: begun(words, async (exchange) => {
       await exchange.write("data: [DONE]\n\n");
       await exchange.end();
     }),
-    seen: [...words, "data: [DONE]\n\n"],
+    seen: words,
     error: truncated,
     status: "truncated",
     finish: null,
@@ -104,7 +104,7 @@ const endings: readonly BadEnding[] = [
       await exchange.end();
     }),
     seen: words,
-    error: { type: "upstream_error", code: "upstream_error" },
+    error: { type: "upstream_error", code: "upstream_invalid_response" },
     status: "failed",
     finish: null,
     basis: "estimated",

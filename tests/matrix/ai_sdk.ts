@@ -2,6 +2,7 @@ import { createAnthropic } from "@ai-sdk/anthropic";
 import { createGoogle } from "@ai-sdk/google";
 import { createOpenAI } from "@ai-sdk/openai";
 import {
+  APICallError,
   generateText,
   isStepCount,
   jsonSchema,
@@ -14,6 +15,7 @@ import {
 import type { DialectName } from "../../contracts/vendors.ts";
 import {
   type Address,
+  FailedAnswer,
   type Library,
   personSchema,
   type Told,
@@ -26,21 +28,36 @@ import {
 
 /** `ai` with its own provider of each dialect. */
 export function aiSdk({ url, key }: Address): Library[] {
+  // It would warn of each model that it doesn't know.
+  globalThis.AI_SDK_LOG_WARNINGS = false;
   const openai = createOpenAI({ baseURL: `${url}/chat/v1`, apiKey: key });
   const anthropic = createAnthropic({ baseURL: `${url}/chat/v1`, apiKey: key });
   const google = createGoogle({ baseURL: `${url}/chat/v1beta`, apiKey: key });
+  // It doesn't know these models, and must be told that they reason.
+  const known = { forceReasoning: true, reasoningSummary: "auto", store: false };
+  const thinking = { reasoning: "low" } as const;
   return [
-    library("ai with openai, chat", "chat", (model) => openai.chat(model)),
-    library("ai with openai, responses", "responses", (model) => openai(model)),
-    library("ai with anthropic", "messages", (model) => anthropic(model)),
-    library("ai with google", "generate", (model) => google(model)),
+    library("ai with openai, chat", "chat", (model) => openai.chat(model), thinking),
+    library("ai with openai, responses", "responses", (model) => openai(model), {
+      ...thinking,
+      providerOptions: { openai: known },
+    }),
+    library("ai with anthropic", "messages", (model) => anthropic(model), thinking),
+    library("ai with google", "generate", (model) => google(model), {
+      ...thinking,
+      providerOptions: { google: { thinkingConfig: { includeThoughts: true } } },
+    }),
   ];
 }
+
+/** How reasoning is asked for. */
+type Thinking = Pick<Parameters<typeof streamText>[0], "reasoning" | "providerOptions">;
 
 function library(
   name: string,
   dialect: DialectName,
   modelOf: (model: string) => LanguageModel,
+  thinking: Thinking,
 ): Library {
   const ask = async (model: string, content: UserContent) =>
     told(
@@ -55,15 +72,11 @@ function library(
     dialect,
     whole: ask,
     async stream(model, prompt) {
-      const result = streamed({ model: modelOf(model), prompt });
-      return told({
-        text: await result.text,
-        finishReason: await result.finishReason,
-        usage: await result.usage,
-      });
+      const [only] = await steps({ model: modelOf(model), prompt });
+      return told(only!);
     },
     tools: (model, question) => toolTurns(modelOf(model), question, {}),
-    reasoning: (model, question) => toolTurns(modelOf(model), question, { reasoning: "low" }),
+    reasoning: (model, question) => toolTurns(modelOf(model), question, thinking),
     image: (model, prompt, png) =>
       ask(model, [
         { type: "text", text: prompt },
@@ -78,21 +91,36 @@ function library(
       });
       return { ...told(result), text: JSON.stringify(result.output) };
     },
+    explain(thrown) {
+      if (APICallError.isInstance(thrown)) {
+        return { status: thrown.statusCode, text: thrown.responseBody ?? thrown.message };
+      }
+      return thrown instanceof FailedAnswer
+        ? { status: undefined, text: thrown.message }
+        : undefined;
+    },
   };
 }
 
-type StreamOptions = Parameters<typeof streamText>[0];
-
-/** An error in a stream comes out of the awaited results; it need not be printed too. */
-function streamed(options: StreamOptions) {
-  return streamText({ ...options, maxRetries: 0, onError() {} });
+/** The steps of a streamed answer. Throws what the library told its listener of errors. */
+async function steps(options: Parameters<typeof streamText>[0]) {
+  let failure: { error: unknown } | undefined;
+  const onError = (given: { error: unknown }) => void (failure ??= given);
+  const result = streamText({ ...options, maxRetries: 0, onError });
+  const taken = await Promise.resolve(result.steps).catch((thrown) => {
+    if (failure === undefined) throw thrown;
+    return [];
+  });
+  if (failure === undefined) return taken;
+  if (APICallError.isInstance(failure.error)) throw failure.error;
+  throw new FailedAnswer(JSON.stringify(failure.error));
 }
 
 /** The library itself runs the tools and sends their results back. */
 async function toolTurns(
   model: LanguageModel,
   prompt: string,
-  more: { reasoning?: "low" },
+  more: Thinking,
 ): Promise<ToolTurns> {
   const tools = Object.fromEntries(
     toolNames.map((name) => [
@@ -104,8 +132,13 @@ async function toolTurns(
       }),
     ]),
   );
-  const result = streamed({ ...more, model, prompt, tools, stopWhen: isStepCount(3) });
-  const [first, last, ...others] = await result.steps;
+  const [first, last, ...others] = await steps({
+    ...more,
+    model,
+    prompt,
+    tools,
+    stopWhen: isStepCount(3),
+  });
   if (!first || !last || others.length > 0) {
     throw new Error("the library took other than two steps");
   }

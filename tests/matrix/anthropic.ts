@@ -1,4 +1,4 @@
-import Anthropic from "@anthropic-ai/sdk";
+import Anthropic, { APIError } from "@anthropic-ai/sdk";
 import {
   type Address,
   type Library,
@@ -49,6 +49,10 @@ export function anthropic({ url, key }: Address): Library {
           output_config: { format: { type: "json_schema", schema: personSchema } },
         }),
       ),
+    explain(thrown) {
+      if (!(thrown instanceof APIError)) return undefined;
+      return { status: thrown.status, text: thrown.message };
+    },
   };
 }
 

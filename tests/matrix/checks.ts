@@ -68,8 +68,19 @@ function checkRow(
   assert.equal(row.billing_basis, believed ? "vendor_cost" : "reported");
   assert.equal(row.cost_usd, believed ? nanos(Number(raw.cost) * 1e9) : costOf(tokens));
   assert.equal(row.charged_usd, row.cost_usd);
+  if (upstream !== dialect) checkOurStream(dialect, seen.caller, tokens);
   checkCallersView(dialect, seen.caller, tokens, vendor.label === "vendor-g");
   return tokens;
+}
+
+/** A translated stream obeys its dialect's grammar, and says that it ended well. */
+function checkOurStream(dialect: Library["dialect"], caller: TappedCall, tokens: Tokens): void {
+  if (!/event-stream/.test(caller.headers.get("content-type") ?? "")) return;
+  const said = checkGrammar(dialect, caller.text(), JSON.parse(caller.requestText));
+  assert.equal(said.ending, "finished");
+  if (!said.usage) return;
+  const { input, output } = said.usage;
+  assert.deepEqual({ input, output }, { input: tokens.input, output: tokens.output });
 }
 
 /** The caller reads the same tokens, unless it did not ask for any in its stream. */
@@ -79,9 +90,6 @@ function checkCallersView(
   tokens: Tokens,
   additive: boolean,
 ): void {
-  if (/event-stream/.test(caller.headers.get("content-type") ?? "")) {
-    checkGrammar(dialect, caller.text());
-  }
   const told = rawUsage(dialect, caller.text());
   if (!told) return;
   // The vendor's own bytes keep the vendor's own way of counting.

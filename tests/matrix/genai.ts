@@ -1,4 +1,5 @@
 import {
+  ApiError,
   type Content,
   type GenerateContentConfig,
   type GenerateContentResponse,
@@ -45,6 +46,12 @@ export function genai({ url, key }: Address): Library {
         responseMimeType: "application/json",
         responseJsonSchema: personSchema,
       }),
+    explain(thrown) {
+      if (thrown instanceof ApiError) return { status: thrown.status, text: thrown.message };
+      // What it throws at the end of a stream that failed on its way.
+      const isBroken = thrown instanceof Error && /^Incomplete JSON segment/.test(thrown.message);
+      return isBroken ? { status: undefined, text: thrown.message } : undefined;
+    },
   };
 }
 

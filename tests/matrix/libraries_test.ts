@@ -46,7 +46,9 @@ for (const [index, name] of libraryNames.entries()) {
         // What the library shows is what the last rows have.
         for (const [at, { tokens }] of told.entries()) {
           const { input, output } = seen.slice(-told.length)[at]!.tokens;
-          if (tokens && vendor.label !== "vendor-g") assert.deepEqual(tokens, { input, output });
+          // In its own words vendor-g leaves reasoning out of the output.
+          const isAdditive = vendor.label === "vendor-g" && library.dialect === "chat";
+          if (!isAdditive) assert.deepEqual(tokens, { input, output });
         }
       });
     }
@@ -57,14 +59,19 @@ for (const [index, name] of libraryNames.entries()) {
       const turns = expectToolTurns(await library.reasoning(model, question));
       const seen = await checkCalls(service(), vendor, library.dialect);
       assert.ok(seen.some(({ tokens }) => tokens.reasoning > 0), "reasoning tokens are recorded");
-      console.log(
-        library.name,
-        vendor.label,
-        upstreamDialect(vendor, library.dialect),
-        JSON.stringify(turns.thoughts.slice(0, 60)),
-      );
+      if (isHidden(library, vendor)) assert.equal(turns.thoughts, "");
+      else assert.match(turns.thoughts, /^The user asks about/);
     });
   }
+}
+
+/** Whether this library shows no reasoning of this vendor, although it was asked for. */
+function isHidden(library: Library, vendor: MatrixVendor): boolean {
+  const upstream = upstreamDialect(vendor, library.dialect);
+  // It reads no extension of the chat dialect, and of responses only summaries, not the text.
+  if (library.name === "ai with openai, chat") return true;
+  if (library.name === "ai with openai, responses" && vendor.label === "vendor-a") return true;
+  return !vendor.showsReasoning && upstream === "chat";
 }
 
 const question = "What are the weather and the time in Paris?";

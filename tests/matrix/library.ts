@@ -20,6 +20,15 @@ export interface Library {
   /** `png` in base64. */
   image(model: string, prompt: string, png: string): Promise<Told>;
   schema(model: string, prompt: string): Promise<Told>;
+  /** What the library says of an error that it threw; undefined for one that isn't its own. */
+  explain(thrown: unknown): Failure | undefined;
+}
+
+export interface Failure {
+  /** HTTP status; undefined when the failure came in the middle of a stream. */
+  status: number | undefined;
+  /** What the library shows of our message and code. */
+  text: string;
 }
 
 /** What the library made of an answer. */
@@ -84,3 +93,6 @@ export const personSchema = {
     },
   },
 };
+
+/** A stream that the library ended with a failure in place of throwing one. */
+export class FailedAnswer extends Error {}

@@ -1,4 +1,4 @@
-import OpenAI from "openai";
+import OpenAI, { APIError } from "openai";
 import type {
   ChatCompletion,
   ChatCompletionCreateParamsNonStreaming,
@@ -6,6 +6,7 @@ import type {
 } from "openai/resources/chat/completions";
 import {
   type Address,
+  type Failure,
   type Library,
   personSchema,
   type Told,
@@ -55,7 +56,14 @@ export function openaiChat({ url, key }: Address): Library {
           json_schema: { name: "person", schema: personSchema, strict: true },
         },
       }),
+    explain: explainOpenai,
   };
+}
+
+/** The library's one class of errors, for both of its dialects. */
+export function explainOpenai(thrown: unknown): Failure | undefined {
+  if (!(thrown instanceof APIError)) return undefined;
+  return { status: thrown.status, text: `${thrown.code} ${thrown.message}` };
 }
 
 async function toolTurns(client: OpenAI, params: Params): Promise<ToolTurns> {

@@ -7,6 +7,7 @@ import type {
 } from "openai/resources/responses/responses";
 import {
   type Address,
+  FailedAnswer,
   type Library,
   personSchema,
   type Told,
@@ -16,6 +17,7 @@ import {
   toolResult,
   type ToolTurns,
 } from "./library.ts";
+import { explainOpenai } from "./openai_chat.ts";
 
 type Params = Omit<ResponseCreateParamsNonStreaming, "stream">;
 
@@ -61,6 +63,10 @@ export function openaiResponses({ url, key }: Address): Library {
           format: { type: "json_schema", name: "person", schema: personSchema, strict: true },
         },
       }),
+    explain: (thrown) =>
+      thrown instanceof FailedAnswer
+        ? { status: undefined, text: thrown.message }
+        : explainOpenai(thrown),
   };
 }
 
@@ -110,6 +116,8 @@ function plainItem(item: ResponseOutputItem): ResponseInputItem {
 }
 
 function told(response: Response): Told {
+  // The library leaves it to its user to look at the status.
+  if (response.status === "failed") throw new FailedAnswer(JSON.stringify(response.error));
   const { usage } = response;
   return {
     text: response.output_text,

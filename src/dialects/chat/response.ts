@@ -7,6 +7,7 @@ import type {
   TokenLogprob,
 } from "../canonical.ts";
 import type { DialectQuirks } from "../dialect.ts";
+import { estimatedUsage } from "../estimated_usage.ts";
 import { isRecord, words } from "../json.ts";
 import { dataUrl } from "../media_source.ts";
 import type { AnswerContext } from "../translator.ts";
@@ -73,7 +74,7 @@ export function encodeWholeChat(answer: CanonicalAnswer, context: AnswerContext)
     id: context.id("chatcmpl-"),
     created: context.created,
     model: answer.model ?? context.model,
-    usage: answer.usage ?? { input: context.inputTokens, output: 0 },
+    usage: answer.usage ?? estimatedUsage(answer, context.inputTokens),
   });
 }
 
@@ -123,9 +124,10 @@ function encodeExtras(parts: readonly AnswerPart[]): Record<string, unknown> {
   };
 }
 
+/** Undefined for none: a block may be there only for its signature, without words. */
 function textOf(choice: CanonicalChoice, kind: AnswerPart["kind"]): string | undefined {
   const parts = choice.parts.filter((part) => part.kind === kind);
-  return parts.length === 0 ? undefined : parts.map((part) => part.text).join("");
+  return parts.map((part) => part.text).join("") || undefined;
 }
 
 function encodeToolCall(part: AnswerPart): Record<string, unknown> {

@@ -27,12 +27,16 @@ export class ChatStreamDecoder implements StreamDecoder {
   decode(event: SseEvent): DecodedEvent {
     const data = event.data;
     if (data === undefined || data === "") return nothing;
-    if (data.trim() === "[DONE]") return { ...nothing, terminal: true };
+    if (data.trim() === "[DONE]") {
+      if (this.#failed) return nothing;
+      // Passed on, it would say to the caller that an answer without an ending is complete.
+      return this.#isComplete() ? { ...nothing, terminal: true } : this.#fail(truncated);
+    }
     let json: unknown;
     try {
       json = JSON.parse(data);
     } catch {
-      return this.#fail({ message: "A stream event was not JSON." });
+      return this.#fail(noJson);
     }
     // Some vendors wrap their errors in an array (pitfalls 119).
     if (Array.isArray(json) && isRecord(json[0]) && carriesError(json[0])) json = json[0];
@@ -43,10 +47,13 @@ export class ChatStreamDecoder implements StreamDecoder {
 
   end(): { events: CanonicalEvent[]; complete: boolean } {
     const events: CanonicalEvent[] = [];
+    for (const choice of this.#choices.values()) choice.close(events);
+    return { events, complete: this.#isComplete() };
+  }
+
+  #isComplete(): boolean {
     const choices = [...this.#choices.values()];
-    for (const choice of choices) choice.close(events);
-    const complete = !this.#failed && choices.length > 0 && choices.every((one) => one.finished);
-    return { events, complete };
+    return !this.#failed && choices.length > 0 && choices.every((one) => one.finished);
   }
 
   #chunk(json: JsonRecord): DecodedEvent {
@@ -105,6 +112,15 @@ export function chatErrorFrame(fault: Fault): string {
   return `data: ${JSON.stringify({ error })}\n\n`;
 }
 
+const noJson = {
+  error: { code: "upstream_invalid_response", message: "A stream event was not JSON." },
+};
+const truncated = {
+  error: {
+    code: "upstream_stream_truncated",
+    message: "The stream's end came before the answer's.",
+  },
+};
 const nothing: DecodedEvent = { events: [], usageOnly: false, terminal: false };
 
 function fastInferenceUsage(json: JsonRecord): unknown {

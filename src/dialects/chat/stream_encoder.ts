@@ -8,6 +8,7 @@ import type {
   CanonicalEvent,
   TokenLogprob,
 } from "../canonical.ts";
+import { EstimatedUsage } from "../estimated_usage.ts";
 import type { AnswerContext, StreamEncoder } from "../translator.ts";
 import { encodeLogprob } from "./response.ts";
 import { chatErrorFrame } from "./stream.ts";
@@ -30,15 +31,18 @@ export class ChatStreamEncoder implements StreamEncoder {
   readonly #blocks = new Map<number, OpenBlock>();
   /** Tool calls so far, by choice; a choice is there once its role chunk is out. */
   readonly #choices = new Map<number, { tools: number }>();
+  readonly #estimate: EstimatedUsage;
   #usage: Usage | undefined;
 
   constructor(context: AnswerContext) {
     this.#context = context;
     this.#id = context.id("chatcmpl-");
     this.#model = context.model;
+    this.#estimate = new EstimatedUsage(context.inputTokens);
   }
 
   encode(event: CanonicalEvent): string {
+    this.#estimate.listen(event);
     switch (event.type) {
       case "start":
         this.#model = event.model ?? this.#model;
@@ -74,7 +78,7 @@ export class ChatStreamEncoder implements StreamEncoder {
 
   end(): string {
     // A caller that asked for usage gets its chunk, even where the vendor counted nothing.
-    const usage = this.#usage ?? { input: this.#context.inputTokens, output: 0 };
+    const usage = this.#usage ?? this.#estimate.usage;
     const last = this.#context.showUsage
       ? this.#frame({ choices: [], usage: writeChatUsage(usage) })
       : "";

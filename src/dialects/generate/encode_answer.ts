@@ -1,4 +1,5 @@
 import type { AnswerPart, CanonicalAnswer, CanonicalChoice } from "../canonical.ts";
+import { estimatedUsage } from "../estimated_usage.ts";
 import { isRecord, type JsonRecord } from "../json.ts";
 import type { AnswerContext } from "../translator.ts";
 import { answerPart, isInvalidCall } from "./encode_parts.ts";
@@ -35,6 +36,7 @@ export function encodeWhole(
     id: context.id(""),
     model: answer.model ?? context.model,
     created: answer.created ?? context.created,
+    usage: answer.usage ?? estimatedUsage(answer, context.inputTokens),
   });
 }
 

@@ -20,7 +20,8 @@ export class GenerateStreamDecoder implements StreamDecoder {
     try {
       json = JSON.parse(data);
     } catch {
-      return this.#fail({ message: "A stream event was not JSON." });
+      const message = "A stream event was not JSON.";
+      return this.#fail({ error: { code: "upstream_invalid_response", message } });
     }
     const events: CanonicalEvent[] = [];
     for (const element of Array.isArray(json) ? json : [json]) {

@@ -9,6 +9,7 @@ import type {
   TokenLogprob,
 } from "../canonical.ts";
 import type { Opaque } from "../canonical_request.ts";
+import { EstimatedUsage } from "../estimated_usage.ts";
 import type { AnswerContext, StreamEncoder } from "../translator.ts";
 import { bareEnumText, endingOf, wantsBareEnum } from "./encode_answer.ts";
 import { answerPart, isInvalidCall } from "./encode_parts.ts";
@@ -42,12 +43,14 @@ export class GenerateStreamEncoder implements StreamEncoder {
   readonly #choices = new Map<number, ChoiceState>();
   /** Members that every element repeats. */
   #head: Record<string, unknown>;
+  readonly #estimate: EstimatedUsage;
   #usage: Record<string, unknown> | undefined;
 
   constructor(context: AnswerContext) {
     this.#framing = context.jsonArray ? new ArrayFraming() : sseFraming;
     this.contentType = context.jsonArray ? "application/json" : "text/event-stream";
     this.#bareEnum = wantsBareEnum(context.body);
+    this.#estimate = new EstimatedUsage(context.inputTokens);
     this.#head = {
       modelVersion: context.model,
       createTime: isoTime(context.created),
@@ -56,6 +59,7 @@ export class GenerateStreamEncoder implements StreamEncoder {
   }
 
   encode(event: CanonicalEvent): string {
+    this.#estimate.listen(event);
     switch (event.type) {
       case "start":
         this.#head = {
@@ -101,8 +105,8 @@ export class GenerateStreamEncoder implements StreamEncoder {
         index,
       };
     });
-    const usage = this.#usage ? { usageMetadata: this.#usage } : {};
-    return this.#element({ candidates, ...usage }) + this.#framing.close();
+    const usageMetadata = this.#usage ?? writeUsage(this.#estimate.usage);
+    return this.#element({ candidates, usageMetadata }) + this.#framing.close();
   }
 
   fail(fault: Fault): string {

@@ -33,13 +33,15 @@ export function readUsage(raw: unknown, searches?: number): Usage | undefined {
 
 /** Writes usage as `usageMetadata`; totals are recomputed. */
 export function writeUsage(usage: Usage): Record<string, unknown> {
-  const visible = Math.max(0, usage.output - (usage.reasoning ?? 0));
+  // Thoughts count beside the visible output here: some vendors report more of them than output.
+  const thoughts = usage.reasoning && Math.min(usage.reasoning, usage.output);
+  const visible = usage.output - (thoughts ?? 0);
   return {
     promptTokenCount: usage.input,
     candidatesTokenCount: visible,
     totalTokenCount: usage.input + usage.output,
     ...named("cachedContentTokenCount", usage.cacheRead),
-    ...named("thoughtsTokenCount", usage.reasoning),
+    ...named("thoughtsTokenCount", thoughts),
     ...details("promptTokensDetails", usage.input, usage.audioInput, usage.imageInput),
     ...details("cacheTokensDetails", usage.cacheRead ?? 0, usage.cachedAudioInput, undefined),
     ...details("candidatesTokensDetails", visible, usage.audioOutput, usage.imageOutput),

@@ -2,6 +2,7 @@ import { sha256Hex } from "../../base/hash.ts";
 import { Fault } from "../../domain/fault.ts";
 import type { Usage } from "../../domain/usage.ts";
 import type { AnswerPart, CanonicalAnswer, CanonicalChoice } from "../canonical.ts";
+import { estimatedUsage } from "../estimated_usage.ts";
 import { isRecord } from "../json.ts";
 import type { AnswerContext } from "../translator.ts";
 import { writeCitation } from "./citation.ts";
@@ -27,7 +28,7 @@ export function encodeWholeMessage(answer: CanonicalAnswer, context: AnswerConte
   return writeMessage(choice, {
     id: context.id("msg_"),
     model: answer.model ?? context.model,
-    usage: answer.usage ?? { input: context.inputTokens, output: 0 },
+    usage: answer.usage ?? estimatedUsage(answer, context.inputTokens),
     showsReasoning,
   });
 }

@@ -55,7 +55,7 @@ Deno.test("a whole answer has every field of the type, with an id of ours", () =
       input_tokens: 7,
       cache_creation_input_tokens: null,
       cache_read_input_tokens: null,
-      output_tokens: 0,
+      output_tokens: 1,
       output_tokens_details: null,
       server_tool_use: null,
       cache_creation: null,

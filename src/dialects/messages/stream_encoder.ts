@@ -9,6 +9,7 @@ import type {
   FinishEvent,
   StartEvent,
 } from "../canonical.ts";
+import { EstimatedUsage } from "../estimated_usage.ts";
 import type { AnswerContext, StreamEncoder } from "../translator.ts";
 import { BlockQueue } from "./block_queue.ts";
 import { stopDetails } from "./encode_answer.ts";
@@ -25,22 +26,24 @@ import { writeTotals, writeUsage } from "./usage.ts";
 export class MessagesStreamEncoder implements StreamEncoder {
   readonly #context: AnswerContext;
   readonly #blocks: BlockQueue;
+  readonly #estimate: EstimatedUsage;
   #started = false;
   #usage: Usage | undefined;
   #finish: FinishEvent | undefined;
   #sawToolCall = false;
   #refusals = new Set<number>();
   #refusal = "";
-  #chars = 0;
 
   constructor(context: AnswerContext) {
     this.#context = context;
+    this.#estimate = new EstimatedUsage(context.inputTokens);
     this.#blocks = new BlockQueue({
       showsReasoning: context.request.reasoning?.show !== false,
     });
   }
 
   encode(event: CanonicalEvent): string {
+    this.#estimate.listen(event);
     switch (event.type) {
       case "start":
         return this.#start(event);
@@ -59,8 +62,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
 
   end(): string {
     const sawToolCall = this.#sawToolCall;
-    const usage = this.#usage ??
-      { input: this.#context.inputTokens, output: Math.ceil(this.#chars / 4) };
+    const usage = this.#usage ?? this.#estimate.usage;
     return this.#start(undefined) + this.#blocks.end() +
       sseEvent({
         type: "message_delta",
@@ -104,7 +106,6 @@ export class MessagesStreamEncoder implements StreamEncoder {
       if (event.content.kind === "tool-call") this.#sawToolCall = true;
       if (event.content.kind === "refusal") this.#refusals.add(event.block);
     }
-    if (event.type === "block-delta") this.#chars += event.text.length;
     if (this.#refusals.has(event.block)) {
       // A refusal is told at the end, beside the content.
       if (event.type === "block-delta") this.#refusal += event.text;

@@ -2,6 +2,7 @@ import { sha256Hex } from "../../base/hash.ts";
 import { Fault } from "../../domain/fault.ts";
 import type { CanonicalAnswer, CanonicalEvent } from "../canonical.ts";
 import type { DialectQuirks } from "../dialect.ts";
+import { estimatedUsage } from "../estimated_usage.ts";
 import { isRecord } from "../json.ts";
 import type { AnswerContext } from "../translator.ts";
 import { carriesError } from "../vendor_error.ts";
@@ -66,7 +67,7 @@ function writeAnswer(
   writer.requireContent(status);
   const estimated = context.inputTokens === undefined
     ? undefined
-    : { input: context.inputTokens, output: 0 };
+    : estimatedUsage(answer, context.inputTokens);
   return responseObject(context.body, {
     id,
     created: context.created,

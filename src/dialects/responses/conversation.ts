@@ -8,6 +8,7 @@ import {
   referenceOf,
   resolveReferences,
   storedOutput,
+  withoutUnsealedReasoning,
 } from "./state.ts";
 
 /** How a stored response is continued (responses.md §7), for the gateway. */
@@ -32,7 +33,8 @@ export const conversation: Conversation = {
       answers.flatMap((answer) => storedOutput(answer)?.output ?? [])
         .map((item) => [words(item.id), item]),
     );
-    const input = resolveReferences(inputItems(body), (id) => items.get(id));
+    const resolved = resolveReferences(inputItems(body), (id) => items.get(id));
+    const input = withoutUnsealedReasoning(resolved);
     const range = locate(bodyText, ["input"]) as TextRange;
     return {
       body: { ...body as JsonRecord, input },

@@ -1,6 +1,7 @@
 import assert from "@std/assert";
 import type { CanonicalAnswer, CanonicalEvent } from "../canonical.ts";
 import type { CanonicalRequest, MediaPart, Part, Turn } from "../canonical_request.ts";
+import { estimatedUsage } from "../estimated_usage.ts";
 import { foldEvents } from "../fold.ts";
 import { decodeAnswer, encodeWhole } from "./answer.ts";
 import { decodeRequest } from "./decode_request.ts";
@@ -287,7 +288,7 @@ function blockOf(random: Random, block: number): CanonicalEvent[] {
 
 /** What an answer says, without what the encoder gives anew and the vendor's own words. */
 function essence(answer: CanonicalAnswer) {
-  const { serviceTier, raw: _, ...usage } = answer.usage ?? { input: 11, output: 0 };
+  const { serviceTier, raw: _, ...usage } = answer.usage ?? estimatedUsage(answer, 11);
   // The schema wants these numbers, so unknown ones come back as 0.
   const zeros = { cacheRead: 0, cacheWrite: 0, reasoning: 0 };
   const says = answer.choices[0]!.parts.some((part) => part.kind !== "reasoning");

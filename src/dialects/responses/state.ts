@@ -28,10 +28,8 @@ export function inputItems(body: unknown): Item[] {
  * gateway's store, or are refused when the request is read.
  */
 export function continueFrom(turns: readonly StoredTurn[], body: JsonRecord): JsonRecord {
-  const earlier = withoutReasoning(
+  const earlier = withoutUnsealedReasoning(
     turns.flatMap((turn) => [...turn.input, ...turn.output]),
-    // What was never sealed says nothing to any vendor.
-    (sealed) => sealed === undefined,
   );
   const known = new Set(earlier.map((item) => words(item.id)));
   // What is named again stands in the conversation already.
@@ -67,6 +65,11 @@ export function referenceOf(item: Item): string | undefined {
  */
 export function withoutForeignReasoning(items: readonly Item[]): Item[] {
   return withoutReasoning(items, (sealed) => sealed === undefined || isEnvelope(sealed));
+}
+
+/** What was never sealed says nothing to a vendor that keeps no state for us. */
+export function withoutUnsealedReasoning(items: readonly Item[]): Item[] {
+  return withoutReasoning(items, (sealed) => sealed === undefined);
 }
 
 /** What the caller got, for the store: of a whole response object or of its terminal event. */

@@ -35,7 +35,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     try {
       json = JSON.parse(data);
     } catch {
-      return this.#fail({ message: "A stream event was not JSON." });
+      return this.#fail(invalid("A stream event was not JSON."));
     }
     if (!isRecord(json)) return nothing;
     // A server may leave the type to the event's name.
@@ -79,7 +79,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
         this.#output.piece(type, json, events);
       }
     }
-    if (this.#output.isTooLong) return this.#fail({ message: "The answer has too many items." });
+    if (this.#output.isTooLong) return this.#fail(invalid("The answer has too many items."));
     return { ...nothing, events };
   }
 
@@ -118,3 +118,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
 }
 
 const nothing: DecodedEvent = { events: [], usageOnly: false, terminal: false };
+
+function invalid(message: string): JsonRecord {
+  return { error: { code: "upstream_invalid_response", message } };
+}

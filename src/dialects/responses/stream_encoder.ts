@@ -2,6 +2,7 @@ import type { Fault } from "../../domain/fault.ts";
 import type { FinishReason } from "../../domain/interaction.ts";
 import type { Usage } from "../../domain/usage.ts";
 import type { CanonicalEvent } from "../canonical.ts";
+import { EstimatedUsage } from "../estimated_usage.ts";
 import type { AnswerContext, StreamEncoder } from "../translator.ts";
 import { errorFrame, writeFailure } from "./failure.ts";
 import { writeEnding } from "./finish.ts";
@@ -16,6 +17,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
   readonly #context: AnswerContext;
   readonly #id: string;
   readonly #writer: OutputWriter;
+  readonly #estimate: EstimatedUsage;
   #frames: string[] = [];
   #sequence = 0;
   #opened = false;
@@ -27,10 +29,12 @@ export class ResponsesStreamEncoder implements StreamEncoder {
     this.#context = context;
     this.#id = context.id("resp_");
     this.#model = context.model;
+    this.#estimate = new EstimatedUsage(context.inputTokens);
     this.#writer = new OutputWriter(context.id, (type, fields) => this.#tell(type, fields));
   }
 
   encode(event: CanonicalEvent): string {
+    this.#estimate.listen(event);
     switch (event.type) {
       case "start":
         this.#model = event.model ?? this.#model;
@@ -58,7 +62,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
     this.#end(this.#finish);
     const { status } = writeEnding(this.#finish);
     this.#writer.requireContent(status);
-    this.#usage ??= { input: this.#context.inputTokens, output: 0 };
+    this.#usage ??= this.#estimate.usage;
     this.#tellLife(status, { type: "ended", reason: this.#finish });
     return this.#flush();
   }

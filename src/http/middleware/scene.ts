@@ -12,7 +12,7 @@ export function openScene(
       arrivedAt: parts.clock.now(),
       arrivedMs: parts.clock.monotonicMs(),
       remoteHost: remoteHost(
-        context.env?.remoteAddr,
+        context.env?.remoteHost,
         parts.trustProxy ? context.req.header("x-forwarded-for") : undefined,
       ),
       route: undefined,
@@ -31,8 +31,8 @@ function requestIdOf(value: string | undefined): string | undefined {
 }
 
 /** The proxy in front appends the address that it saw; what stands before it may be made up. */
-function remoteHost(address: Deno.Addr | undefined, forwarded: string | undefined): string {
+function remoteHost(peer: string | undefined, forwarded: string | undefined): string {
   const last = forwarded?.split(",").at(-1)?.trim();
   if (last) return last;
-  return address && "hostname" in address ? address.hostname : "";
+  return peer ?? "";
 }

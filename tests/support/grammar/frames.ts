@@ -87,7 +87,7 @@ function frame(lines: readonly string[]): Frame {
   let event: string | undefined;
   let data: string | undefined;
   for (const line of lines) {
-    const [, field, value] = /^(event|data): (.*)$/.exec(line) ?? [];
+    const [, field, value] = /^(event|data): ([^]*)$/.exec(line) ?? [];
     must(field !== undefined, `not a line of an event: ${JSON.stringify(line.slice(0, 40))}`);
     if (field === "event") {
       must(event === undefined && data === undefined, "an event: line that isn't the first line");

@@ -157,16 +157,18 @@ class GenerateWalk {
       const content = object(candidate.content, "content");
       must(content.role === "model", "role is not model");
       for (const part of list(content.parts, "parts")) {
-        readPart(object(part, "part"), said, isLast);
+        readCandidatePart(part, said, isLast);
       }
     } else {
       must(isLast || "groundingMetadata" in candidate, "a candidate says nothing");
     }
-    if (isLast) said.finish = readFinish(candidate.finishReason, said);
+    if (isLast) said.finish = finishOf(candidate.finishReason, said);
   }
 }
 
-function readPart(part: Json, said: SaidChoice, isLast: boolean): void {
+/** A part of a candidate; an empty text may stand in its last element. */
+export function readCandidatePart(value: unknown, said: SaidChoice, isLast: boolean): void {
+  const part = object(value, "part");
   const members = dataMembers.filter((key) => key in part);
   must(members.length === 1, `a part with ${members.length} data members`);
   hasOnly(part, "part", [...members, "thought", "thoughtSignature"]);
@@ -192,7 +194,8 @@ function readCall(call: Json, said: SaidChoice): void {
   said.calls.push({ id, name: words(call.name, "functionCall.name"), input, custom: false });
 }
 
-function readFinish(reason: unknown, said: SaidChoice): Finish {
+/** What a `finishReason` means after the calls of the candidate. */
+export function finishOf(reason: unknown, said: SaidChoice): Finish {
   const raw = text(reason, "finishReason");
   must(Object.hasOwn(finishReasons, raw), `unknown finishReason ${raw}`);
   const finish = finishReasons[raw]!;
@@ -200,7 +203,7 @@ function readFinish(reason: unknown, said: SaidChoice): Finish {
 }
 
 /** Counts as §4.1 has them: thoughts beside the visible output, and a total that adds up. */
-function readUsage(usage: Json): SaidUsage {
+export function readUsage(usage: Json): SaidUsage {
   const of = (key: string) => count(usage[key] ?? 0, key);
   const input = of("promptTokenCount") + of("toolUsePromptTokenCount");
   const output = of("candidatesTokenCount") + of("thoughtsTokenCount");

@@ -218,20 +218,8 @@ class MessagesWalk {
     must(!this.#open, "message_delta while a block is open");
     must(!this.#end, "a second message_delta");
     const delta = object(event.delta, "delta");
-    has(delta, "delta", ["stop_reason", "stop_sequence"]);
-    const reason = text(delta.stop_reason, "stop_reason");
-    must(Object.hasOwn(stopReasons, reason), `unknown stop_reason ${reason}`);
-    const isSequence = reason === "stop_sequence";
-    must(isSequence === (typeof delta.stop_sequence === "string"), "stop_sequence doesn't fit");
-    const finish = stopReasons[reason]!;
-    const called = this.#said.calls.length > 0;
-    must(finish !== "stop" || !called, `stop_reason ${reason} after tool_use`);
-    must(finish !== "tool_calls" || called, "stop_reason tool_use without tool_use");
-    const details = delta.stop_details;
-    must(!isObject(details) || finish === "content_filter", "stop_details without refusal");
-    if (isObject(details)) this.#said.refusal = String(details.explanation ?? "");
+    this.#said.finish = finishOf(delta, this.#said);
     count(object(event.usage, "usage").output_tokens, "output_tokens");
-    this.#said.finish = finish;
     this.#end = event;
   }
 
@@ -250,8 +238,25 @@ class MessagesWalk {
   }
 }
 
+/** How an answer ended, given what tells it; what a refusal says goes to `said`. */
+export function finishOf(told: Json, said: SaidChoice): Finish {
+  has(told, "the ending", ["stop_reason", "stop_sequence"]);
+  const reason = text(told.stop_reason, "stop_reason");
+  must(Object.hasOwn(stopReasons, reason), `unknown stop_reason ${reason}`);
+  const isSequence = reason === "stop_sequence";
+  must(isSequence === (typeof told.stop_sequence === "string"), "stop_sequence doesn't fit");
+  const finish = stopReasons[reason]!;
+  const called = said.calls.length > 0;
+  must(finish !== "stop" || !called, `stop_reason ${reason} after tool_use`);
+  must(finish !== "tool_calls" || called, "stop_reason tool_use without tool_use");
+  const details = told.stop_details;
+  must(!isObject(details) || finish === "content_filter", "stop_details without refusal");
+  if (isObject(details)) said.refusal = String(details.explanation ?? "");
+  return finish;
+}
+
 /** Totals: what the end says replaces what the start said, null and absent keep it. */
-function readUsage(start: Json, end: Json): SaidUsage {
+export function readUsage(start: Json, end: Json): SaidUsage {
   const total = (key: string) => count(end[key] ?? start[key] ?? 0, key);
   const cacheRead = total("cache_read_input_tokens");
   const input = total("input_tokens") + cacheRead + total("cache_creation_input_tokens");

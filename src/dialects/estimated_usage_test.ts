@@ -1,0 +1,29 @@
+import assert from "@std/assert";
+import type { CanonicalEvent } from "./canonical.ts";
+import { EstimatedUsage, estimatedUsage } from "./estimated_usage.ts";
+import { foldEvents } from "./fold.ts";
+
+Deno.test("estimated usage counts words and arguments, not media, streamed as whole", () => {
+  const at = (block: number) => ({ choice: 0, block });
+  const image = { kind: "media", media: "image", mimeType: "image/png", id: undefined } as const;
+  const events: CanonicalEvent[] = [
+    { type: "block-start", ...at(0), content: { kind: "text" } },
+    { type: "block-delta", ...at(0), text: "12345" },
+    { type: "block-end", ...at(0) },
+    { type: "block-start", ...at(1), content: image },
+    { type: "block-delta", ...at(1), text: "AAAA".repeat(100) },
+    { type: "block-end", ...at(1) },
+    {
+      type: "block-start",
+      ...at(2),
+      content: { kind: "tool-call", id: "a", name: "f", custom: false },
+    },
+    { type: "block-delta", ...at(2), text: "{}" },
+    { type: "block-end", ...at(2) },
+  ];
+  const streamed = new EstimatedUsage(7);
+  assert.deepEqual(streamed.usage, { input: 7, output: 0 });
+  for (const event of events) streamed.listen(event);
+  assert.deepEqual(streamed.usage, { input: 7, output: 2 });
+  assert.deepEqual(estimatedUsage(foldEvents(events), 7), streamed.usage);
+});

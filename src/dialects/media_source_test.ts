@@ -1,0 +1,42 @@
+import assert from "@std/assert";
+import { base64Source, mediaSource, plainMime, standardBase64 } from "./media_source.ts";
+
+const png = "iVBORw0KGgoAAAANSUhEUg==";
+
+Deno.test("data addresses in every spelling give plain base64 and a plain type", () => {
+  const cases: [string, string, string][] = [
+    [`data:image/png;base64,${png}`, "image/png", png],
+    [`data:IMAGE/PNG;charset=x;base64,${png}`, "image/png", png],
+    [`data:image/jpg;base64,/9j/4AAQ`, "image/jpeg", "/9j/4AAQ"],
+    [`data:;base64,${png}`, "image/png", png],
+    [`data:application/octet-stream;base64,${png}`, "image/png", png],
+    ["data:text/plain,a%20b", "text/plain", btoa("a b")],
+    ["data:text/plain;base64,YWI", "text/plain", "YWI="],
+    ["data:text/plain;base64,YW\nI=", "text/plain", "YWI="],
+    ["data:text/plain;base64,-_8=", "text/plain", "+/8="],
+  ];
+  for (const [address, mimeType, data] of cases) {
+    assert.deepEqual(mediaSource(address), { type: "base64", mimeType, data }, address);
+  }
+});
+
+Deno.test("an image's bytes are believed before its type", () => {
+  assert.equal(base64Source(png, "image/jpeg").mimeType, "image/png");
+  assert.equal(base64Source(png, undefined).mimeType, "image/png");
+  assert.equal(base64Source("AAAA", "image/webp").mimeType, "image/webp");
+  assert.equal(base64Source("AAAA", undefined).mimeType, "application/octet-stream");
+});
+
+Deno.test("any other address stays one", () => {
+  assert.deepEqual(mediaSource("https://a.example/x", "Image/JPG; q=1"), {
+    type: "url",
+    url: "https://a.example/x",
+    mimeType: "image/jpeg",
+  });
+});
+
+Deno.test("what is no base64 is refused", () => {
+  for (const text of ["a", "a*b=", "%zz"]) assert.equal(standardBase64(text), undefined, text);
+  assert.equal(mediaSource("data:image/png;base64"), undefined);
+  assert.equal(plainMime(" Text/HTML ; charset=utf-8"), "text/html");
+});

@@ -1,0 +1,78 @@
+import assert from "@std/assert";
+import type { CanonicalEvent } from "./canonical.ts";
+import { foldEvents } from "./fold.ts";
+import type { Undo } from "./translator.ts";
+import { Undoing } from "./undo.ts";
+
+const nothing: Undo = {
+  toolNames: {},
+  customTools: [],
+  jsonTool: undefined,
+  jsonUnwrap: undefined,
+  stripFence: false,
+};
+
+/** The folded answer to a block given in pieces, with what was emulated undone. */
+function undone(
+  undo: Partial<Undo>,
+  content: (CanonicalEvent & { type: "block-start" })["content"],
+  pieces: readonly string[],
+) {
+  const events: CanonicalEvent[] = [
+    { type: "block-start", choice: 0, block: 0, content },
+    ...pieces.map((text): CanonicalEvent => ({ type: "block-delta", choice: 0, block: 0, text })),
+    { type: "block-end", choice: 0, block: 0 },
+    { type: "finish", choice: 0, reason: "tool_calls", raw: "tool_use" },
+  ];
+  const undoing = new Undoing({ ...nothing, ...undo }, () => "call_minted");
+  const choice = foldEvents(events.flatMap((event) => undoing.apply(event))).choices[0]!;
+  return { part: choice.parts[0]!, reason: choice.finish?.reason };
+}
+
+const call = (
+  name: string,
+  id = "call_1",
+) => ({ kind: "tool-call", id, name, custom: false } as const);
+
+Deno.test("an alias becomes the caller's tool name again", () => {
+  const { part, reason } = undone({ toolNames: { a_b: "a.b" } }, call("a_b"), ['{"x":', "1}"]);
+  assert.deepEqual(part, { ...call("a.b"), text: '{"x":1}' });
+  assert.equal(reason, "tool_calls");
+});
+
+Deno.test("a tool call without an id gets one", () => {
+  const { part } = undone({}, call("f", ""), ["{}"]);
+  assert.equal(part.kind === "tool-call" && part.id, "call_minted");
+});
+
+Deno.test("a custom tool gets its free text back, whatever the pieces", () => {
+  for (const pieces of [['{"input":"a\\nb"}'], ['{"inp', 'ut":"a\\', 'nb"}']]) {
+    const { part } = undone({ customTools: ["run"] }, call("run"), pieces);
+    assert.deepEqual(part, { ...call("run"), custom: true, text: "a\nb" });
+  }
+});
+
+Deno.test("the JSON tool's arguments are the answer's text, which ends with stop", () => {
+  const { part, reason } = undone({ jsonTool: "json" }, call("json"), ['{"a":', "1}"]);
+  assert.deepEqual(part, { kind: "text", text: '{"a":1}' });
+  assert.equal(reason, "stop");
+});
+
+Deno.test("a wrapped root is taken out, and what was cut short stays as it is", () => {
+  const undo = { jsonTool: "json", jsonUnwrap: "result" };
+  assert.equal(undone(undo, call("json"), ['{"result":[1,', "2]}"]).part.text, "[1,2]");
+  assert.equal(undone(undo, call("json"), ['{"result":"a"}']).part.text, '"a"');
+  assert.equal(undone(undo, call("json"), ['{"result":[1,']).part.text, '{"result":[1,');
+});
+
+Deno.test("a code fence around JSON is taken off, a fence inside text is not", () => {
+  const undo = { stripFence: true };
+  assert.equal(
+    undone(undo, { kind: "text" }, ["```json\n", '{"a":1}', "\n```"]).part.text,
+    '{"a":1}',
+  );
+  assert.equal(
+    undone(undo, { kind: "text" }, ["see ```x``` there"]).part.text,
+    "see ```x``` there",
+  );
+});

@@ -1,0 +1,79 @@
+import { createPrivateKey, X509Certificate } from "node:crypto";
+import http from "node:http";
+import https from "node:https";
+import { createAdaptorServer } from "@hono/node-server";
+
+/** Answers a request; `remoteHost` is the address of the peer. */
+export type Handle = (request: Request, remoteHost: string) => Response | Promise<Response>;
+
+/** An open port. */
+export interface Listener {
+  readonly port: number;
+  /** Takes no new requests and resolves when those under way are answered, at most after `ms`. */
+  drain(ms: number): Promise<void>;
+  /** Ends at once. */
+  abort(): Promise<void>;
+}
+
+export interface ListenOptions {
+  host: string;
+  port: number;
+  /** Certificate and key in PEM; the listener speaks HTTPS then. */
+  tls?: { cert: string; key: string };
+}
+
+/**
+ * Opens a port. On `node:http`, since `Deno.serve` (2.9.6) does not notice a caller who leaves
+ * before the answer begins unless head and body came in one piece: the vendor would be paid for
+ * nobody. Rejects with the system's error (`code` EADDRINUSE, EACCES, …) when it can't listen.
+ */
+export async function openListener(options: ListenOptions, handle: Handle): Promise<Listener> {
+  const server = createAdaptorServer({
+    fetch: (request, bindings) => {
+      const { incoming, outgoing } = bindings as Bindings;
+      // Keeping the connection is what HTTP/1.1 does anyway; callers need no headers that say so.
+      outgoing.removeHeader("connection");
+      return handle(request, incoming.socket.remoteAddress ?? "");
+    },
+    // Deno's own Request and Response stay as they are for everybody else.
+    overrideGlobalObjects: false,
+    ...(options.tls
+      ? { createServer: https.createServer, serverOptions: { ...common, ...options.tls } }
+      : { createServer: http.createServer, serverOptions: common }),
+  }) as http.Server;
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(options.port, options.host, resolve);
+  });
+  const address = server.address();
+  return {
+    port: typeof address === "object" && address !== null ? address.port : options.port,
+    drain: (ms) => close(server, ms),
+    abort: () => close(server, 0),
+  };
+}
+
+/** Throws when certificate and key don't belong together or can't be read. */
+export function checkTls({ cert, key }: { cert: string; key: string }): void {
+  const fits = new X509Certificate(cert).checkPrivateKey(createPrivateKey(key));
+  if (!fits) throw new Error("the key is not the certificate's");
+}
+
+/** Streams leave in small pieces; idle connections of clients' pools outlive the usual proxy's. */
+const common = { noDelay: true, keepAliveTimeout: 75_000, requestTimeout: 0 };
+
+function close(server: http.Server, ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => server.closeAllConnections(), ms);
+    server.close(() => {
+      clearTimeout(timer);
+      resolve();
+    });
+    server.closeIdleConnections();
+  });
+}
+
+interface Bindings {
+  incoming: http.IncomingMessage;
+  outgoing: http.ServerResponse;
+}

@@ -1,0 +1,4 @@
+/** Real vendors' chat answers, for callers of every other dialect; absent on a clone elsewhere. */
+import { registerMatrix } from "./register.ts";
+
+registerMatrix(new URL("../../../shared/recorded/", import.meta.url), "chat");

@@ -1,0 +1,200 @@
+import assert from "@std/assert";
+import type { DialectName } from "../../contracts/vendors.ts";
+import type { FakeExchange } from "../support/fake_vendor.ts";
+import { shared } from "../support/service.ts";
+import { checkGrammar } from "./grammar.ts";
+import { answerText, dialectNames, endsWell, finalError, rawRequest } from "./raw_calls.ts";
+import { scriptedLabel, scriptedModel, startScriptedVendors } from "./scripted_vendors.ts";
+import { type VendorWords, vendorWords } from "./vendor_words.ts";
+
+const service = shared(() =>
+  startScriptedVendors({ IDLE_TIMEOUT_MS: "250", FIRST_BYTE_TIMEOUT_MS: "500" })
+);
+
+interface Ending {
+  name: string;
+  stream: boolean;
+  act(exchange: FakeExchange, words: VendorWords): unknown;
+  /** HTTP status: 200 when the answer had begun; `error`: that of the vendor's own error. */
+  status: number | "error";
+  /** Of our table; undefined where the vendor's own error decides. */
+  code?: string;
+  row: "failed" | "truncated";
+}
+
+const json = { "content-type": "application/json" };
+const truncated = { code: "upstream_stream_truncated", row: "truncated" } as const;
+const done = "data: [DONE]\n\n";
+const sse = { "content-type": "text/event-stream" };
+
+/** Answers that are none. */
+const unusable: readonly Ending[] = [false, true].flatMap((stream) =>
+  [
+    { name: "an empty body", body: "", headers: stream ? sse : json },
+    { name: "a page in place of JSON", body: "<html>busy</html>", headers: json },
+    { name: "JSON that is no answer: {}", body: "{}", headers: json },
+    { name: "JSON that is no answer: null", body: "null", headers: json },
+    { name: "JSON that is no answer: []", body: "[]", headers: json },
+  ].map(({ name, body, headers }): Ending => ({
+    name,
+    stream,
+    act: (exchange) => exchange.answer(200, body, headers),
+    status: 502,
+    code: "upstream_invalid_response",
+    row: "failed",
+  }))
+);
+
+const others: readonly Ending[] = [
+  {
+    name: "an error in a 200",
+    stream: false,
+    act: (exchange, words) => exchange.answer(200, words.errorBody),
+    status: "error",
+    row: "failed",
+  },
+  {
+    name: "an error as JSON in place of a stream",
+    stream: true,
+    act: (exchange, words) => exchange.answer(200, words.errorBody),
+    status: "error",
+    row: "failed",
+  },
+  {
+    name: "an error as the first event",
+    stream: true,
+    act: (exchange, words) => exchange.stream([words.error]),
+    status: "error",
+    row: "failed",
+  },
+  ...[false, true].map((stream): Ending => ({
+    name: "silence",
+    stream,
+    act: () => {},
+    status: 504,
+    code: "upstream_timeout",
+    row: "failed",
+  })),
+  {
+    name: "silence after the headers",
+    stream: true,
+    act: (exchange) => exchange.head(200, sse),
+    status: 504,
+    code: "upstream_timeout",
+    row: "failed",
+  },
+  {
+    name: "a whole answer cut in the middle",
+    stream: false,
+    act: async (exchange, words) => {
+      const text = JSON.stringify(words.whole);
+      await exchange.head(200, json, { length: text.length });
+      await exchange.write(text.slice(0, -10));
+      exchange.cut();
+    },
+    status: 502,
+    ...truncated,
+  },
+];
+
+/** What comes after a stream's beginning. */
+const breaks: readonly Pick<Ending, "name" | "act" | "code" | "row">[] = [
+  { name: "a cut", act: (exchange) => exchange.cut(), ...truncated },
+  { name: "a reset", act: (exchange) => exchange.reset(), ...truncated },
+  { name: "an early end", act: (exchange) => exchange.end(), ...truncated },
+  { name: "an end marker without an end", act: (exchange) => last(exchange, done), ...truncated },
+  {
+    name: "half an event",
+    act: (exchange, words) => last(exchange, words.end[0]!.slice(0, -12)),
+    ...truncated,
+  },
+  { name: "silence", act: () => {}, code: "upstream_timeout", row: "failed" },
+  {
+    name: "an error event",
+    act: (exchange, words) => last(exchange, words.error),
+    row: "failed",
+  },
+  {
+    name: "an event that is no JSON",
+    act: (exchange, words) => last(exchange, 'data: {"oops\n\n', ...words.end),
+    code: "upstream_invalid_response",
+    row: "failed",
+  },
+];
+
+const broken = breaks.map((ending): Ending => ({
+  ...ending,
+  name: `a stream's beginning, then ${ending.name}`,
+  stream: true,
+  status: 200,
+  async act(exchange, words) {
+    await exchange.head(200, sse);
+    for (const event of words.begin) await exchange.write(event);
+    await ending.act(exchange, words);
+  },
+}));
+
+for (const ending of [...unusable, ...others, ...broken]) {
+  for (const vendor of dialectNames) {
+    const name = `${ending.name}${ending.stream ? " (streamed)" : ""} from a vendor of ${vendor}`;
+    Deno.test(`${name} is told in every caller's words`, async () => {
+      // What waits for a timeout waits together.
+      const cells = dialectNames.map((caller) => checkEnding(ending, caller, vendor));
+      for (const cell of await Promise.allSettled(cells)) {
+        if (cell.status === "rejected") throw cell.reason;
+      }
+    });
+  }
+}
+
+async function checkEnding(
+  ending: Ending,
+  caller: DialectName,
+  vendor: DialectName,
+): Promise<void> {
+  const script = service().script((exchange) => ending.act(exchange, vendorWords[vendor]));
+  const request = rawRequest(caller, {
+    model: `${scriptedLabel(vendor)}/${scriptedModel}`,
+    prompt: `How are you today? ${script}`,
+    stream: ending.stream,
+  });
+  const answer = await service().post(request.path, request.body);
+  const text = await answer.text();
+  const cell = `${caller} on ${vendor}: ${text}`;
+  const status = ending.status === "error" ? vendorWords[vendor].errorStatus : ending.status;
+  assert.equal(answer.status, status, cell);
+  if (status === 200) {
+    if (caller !== vendor) assert.equal(checkGrammar(caller, text).ending, "failed", cell);
+    assert.equal(answerText(caller, text, true), "I am", cell);
+    assert.ok(!endsWell(caller, text, true), cell);
+    checkFinalError(caller, finalError(caller, text), ending, cell);
+  } else {
+    const { error } = JSON.parse(text) as { error: Record<string, unknown> };
+    if (ending.code) assert.equal(error.code, ending.code, cell);
+    for (const field of ["message", "type", "code"]) assert.equal(typeof error[field], "string");
+  }
+  const row = await service().row(answer.headers.get("x-transaction-id"));
+  assert.deepEqual([row.status, row.finish_reason], [ending.row, null], cell);
+  assert.equal(row.http_status, status);
+  if (ending.code) assert.equal(row.error_code, ending.code, cell);
+}
+
+/** The last pieces of a stream that ends in order. */
+async function last(exchange: FakeExchange, ...pieces: string[]): Promise<void> {
+  for (const piece of pieces) await exchange.write(piece);
+  await exchange.end();
+}
+
+function checkFinalError(
+  caller: DialectName,
+  error: Readonly<Record<string, unknown>> | undefined,
+  ending: Ending,
+  cell: string,
+): void {
+  if (!error) throw new Error(`no error ends the stream: ${cell}`);
+  assert.equal(typeof error.message, "string", cell);
+  if (!ending.code) return;
+  const told = caller === "generate" ? error.reason : error.code;
+  // The messages dialect has a list of types, and no codes, in its events.
+  if (caller !== "messages") assert.equal(told, ending.code, cell);
+}

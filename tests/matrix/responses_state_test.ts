@@ -1,0 +1,235 @@
+import assert from "@std/assert";
+import OpenAI, { BadRequestError, NotFoundError } from "openai";
+import type { Response, ResponseInputItem } from "openai/resources/responses/responses";
+import { shared, startSimulatedService, startTestService } from "../support/service.ts";
+import { toolDescription, toolNames, toolParameters, toolResult } from "./library.ts";
+import { at } from "./raw_calls.ts";
+import { upstreamDialect, vendors } from "./vendors.ts";
+import { type Json, streamValues } from "./wire.ts";
+
+const service = shared(() => startSimulatedService());
+
+function client(path = "/chat/v1", key = service().key): OpenAI {
+  return new OpenAI({ baseURL: service().baseUrl + path, apiKey: key, maxRetries: 0 });
+}
+
+/** Every way to the responses dialect: the unified family, and the families that offer it. */
+const ways = vendors.flatMap(({ label, model, dialects }) => {
+  const translated = upstreamDialect({ dialects }, "responses") !== "responses";
+  const unified = { label, path: "/chat/v1", model: `${label}/${model}`, translated };
+  const own = { label, path: `/${label}/v1`, model, translated };
+  return ["vendor-a", "vendor-b", "vendor-e"].includes(label) ? [unified, own] : [unified];
+});
+
+for (const { label, path, model, translated } of ways) {
+  const where = `${label}, ${path}`;
+  Deno.test(`a response is read, continued and deleted (${where})`, async () => {
+    const { responses } = client(path);
+    const first = await responses.create({
+      model,
+      input: "My name is Ada.",
+      instructions: "Be brief, instructor's word 4711.",
+    });
+    assert.deepEqual(plain(await responses.retrieve(first.id)), plain(first));
+    const second = await responses.create({
+      model,
+      input: "What is my name?",
+      previous_response_id: first.id,
+    });
+    if (translated) assert.equal(second.previous_response_id, first.id);
+    const sent = JSON.stringify(service().simulators.requests(label).at(-1)!.body);
+    for (const said of ["My name is Ada.", "What is my name?", tail(first.output_text)]) {
+      assert.ok(sent.includes(JSON.stringify(said).slice(1, -1)), `${said} is not in ${sent}`);
+    }
+    assert.ok(!sent.includes("4711"), "instructions are of one turn");
+    const third = await responses.create({
+      model,
+      input: "And again?",
+      previous_response_id: second.id,
+    });
+    const all = JSON.stringify(service().simulators.requests(label).at(-1)!.body);
+    assert.ok(all.includes("My name is Ada.") && all.includes("What is my name?"));
+    const deleted = await responses.delete(first.id) as unknown;
+    assert.deepEqual(deleted, { id: first.id, object: "response", deleted: true });
+    await gone(responses, first.id, model);
+    // What was continued from it stands for itself.
+    assert.equal((await responses.retrieve(third.id)).id, third.id);
+    await responses.create({ model, input: "Still there?", previous_response_id: second.id });
+  });
+
+  Deno.test(`a streamed response is there at its terminal event (${where})`, async () => {
+    const body = { model, input: "My name is Ada.", stream: true };
+    const answer = await service().post(`${path}/responses`, body);
+    const terminal = await readTo(answer, "response.completed");
+    const whole = terminal.response as Json;
+    const kept = await service().fetch(`${path}/responses/${whole.id}`);
+    assert.deepEqual(await kept.json(), whole);
+    const next = await client(path).responses
+      .create({ model, input: "What is my name?", previous_response_id: String(whole.id) });
+    assert.equal(next.status, "completed");
+    const sent = JSON.stringify(service().simulators.requests(label).at(-1)!.body);
+    assert.ok(sent.includes("My name is Ada."));
+  });
+
+  Deno.test(`with store false nothing is kept (${where})`, async () => {
+    const { responses } = client(path);
+    const whole = await responses.create({ model, input: "My name is Ada.", store: false });
+    await gone(responses, whole.id, model);
+    const streamed = await responses
+      .stream({ model, input: "My name is Ada.", store: false }).finalResponse();
+    await gone(responses, streamed.id, model);
+  });
+
+  Deno.test(`tool results alone continue a response (${where})`, async () => {
+    const { responses } = client(path);
+    const tools = toolNames.map((name) => ({
+      type: "function" as const,
+      name,
+      description: toolDescription(name),
+      parameters: toolParameters,
+      strict: true,
+    }));
+    let answer: Response = await responses.stream({
+      model,
+      tools,
+      input: "[steps:2] What are the weather and the time in Paris?",
+      reasoning: { effort: "low" },
+    }).finalResponse();
+    for (let round = 0; round < 2; round++) {
+      const calls = answer.output.filter((item) => item.type === "function_call");
+      assert.equal(calls.length, 2);
+      const input = calls.map(({ call_id, name }): ResponseInputItem => ({
+        type: "function_call_output",
+        call_id,
+        output: toolResult(name),
+      }));
+      answer = await responses.create({
+        model,
+        tools,
+        input,
+        reasoning: { effort: "low" },
+        previous_response_id: answer.id,
+      });
+    }
+    assert.match(answer.output_text, /get_weather: .*sunny/);
+  });
+}
+
+Deno.test("another account can neither read nor delete nor continue a response", async () => {
+  const { admin, createKey } = service();
+  const made = await admin("account", "create", "--name", "strangers");
+  const account = String((made.json as { id: number }).id);
+  const stranger = await createKey("--account", account);
+  const model = "vendor-c/claude-haiku-5-5";
+  const mine = await client().responses.create({ model, input: "My name is Ada." });
+  const { responses } = client("/chat/v1", stranger.key);
+  await gone(responses, mine.id, model);
+  await assert.rejects(responses.delete(mine.id), NotFoundError);
+  assert.equal((await client().responses.retrieve(mine.id)).id, mine.id);
+  // A second key of the same account is the same account.
+  const other = await createKey();
+  const again = client("/chat/v1", other.key).responses.retrieve(mine.id);
+  assert.equal((await again).id, mine.id);
+});
+
+Deno.test("an unknown id is 404 to read, and 400 to continue, with the field named", async () => {
+  for (const id of ["resp_unknown", "resp_..%2F..", "x".repeat(300)]) {
+    await gone(client().responses, id, "vendor-c/claude-haiku-5-5");
+  }
+});
+
+Deno.test("a response that did not end well is not kept", async () => {
+  for (const { model } of ways) {
+    const body = { model, input: "[cut:clean] My name is Ada.", stream: true };
+    const path = model.startsWith("vendor-") ? "/chat/v1" : undefined;
+    if (path === undefined) continue;
+    const text = await (await service().post(`${path}/responses`, body)).text();
+    const id = streamValues(text).map((event) => at(event, "response", "id")).find((one) => one);
+    await gone(client().responses, String(id), model);
+  }
+});
+
+Deno.test("a conversation goes on at another vendor, without the first one's sealed reasoning", async () => {
+  const { responses } = client();
+  let last: string | undefined;
+  for (const { label, strictModel } of [...vendors, ...vendors.toReversed()]) {
+    const answer = await responses.create({
+      model: `${label}/${strictModel}`,
+      input: `I am at ${label}.`,
+      reasoning: { effort: "low", summary: "auto" },
+      ...(last === undefined ? {} : { previous_response_id: last }),
+    });
+    assert.equal(answer.status, "completed");
+    last = answer.id;
+  }
+  const sent = JSON.stringify(service().simulators.requests("vendor-a").at(-1)!.body);
+  for (const { label } of vendors) assert.ok(sent.includes(`I am at ${label}.`));
+});
+
+Deno.test("a response outlives the process that made it", async () => {
+  const dataDir = await Deno.makeTempDir({ prefix: "state-" });
+  const { baseUrl, apiKey } = service().simulators.vendors["vendor-g"];
+  const env = { DATA_DIR: dataDir, VENDOR_G_BASE_URL: baseUrl, VENDOR_G_API_KEY: apiKey };
+  const model = "vendor-g/grok-4.3";
+  let key = "";
+  let kept: unknown;
+  {
+    await using service = await startTestService({ env });
+    key = service.key;
+    const answer = await service.post("/chat/v1/responses", { model, input: "My name is Ada." });
+    kept = await answer.json();
+  }
+  {
+    await using service = await startTestService({ env });
+    const headers = { authorization: `Bearer ${key}` };
+    const id = String(at(kept, "id"));
+    const found = await service.fetch(`/chat/v1/responses/${id}`, { headers });
+    assert.deepEqual(await found.json(), kept);
+    const body = { model, input: "What is my name?", previous_response_id: id };
+    const next = await service.post("/chat/v1/responses", body, headers);
+    assert.equal(at(await next.json(), "status"), "completed");
+  }
+  await Deno.remove(dataDir, { recursive: true });
+});
+
+/** Neither read nor continued, with the codes of interface.md §5. */
+async function gone(responses: OpenAI["responses"], id: string, model: string): Promise<void> {
+  await assert.rejects(responses.retrieve(id), (thrown: unknown) => {
+    if (!(thrown instanceof NotFoundError)) throw thrown;
+    assert.equal(thrown.code, "response_not_found");
+    return true;
+  });
+  const continuing = responses.create({ model, input: "Go on.", previous_response_id: id });
+  await assert.rejects(continuing, (thrown: unknown) => {
+    if (!(thrown instanceof BadRequestError)) throw thrown;
+    assert.deepEqual(
+      [thrown.code, thrown.param],
+      ["previous_response_not_found", "previous_response_id"],
+    );
+    return true;
+  });
+}
+
+/** Reads a stream up to an event and leaves. */
+async function readTo(answer: globalThis.Response, type: string): Promise<Json> {
+  let text = "";
+  for await (const piece of answer.body!.pipeThrough(new TextDecoderStream())) {
+    text += piece;
+    const found = text.endsWith("\n\n")
+      ? streamValues(text).find((event) => event.type === type)
+      : undefined;
+    if (found) return found;
+  }
+  throw new Error(`The stream has no ${type}: ${text}`);
+}
+
+/** As it was on the wire, without what the library adds. */
+function plain(response: Response): unknown {
+  const { output_text: _, ...rest } = JSON.parse(JSON.stringify(response));
+  return rest;
+}
+
+/** The end of a text, long enough to know it by. */
+function tail(text: string): string {
+  return text.slice(-40);
+}

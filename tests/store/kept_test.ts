@@ -1,0 +1,38 @@
+import assert from "@std/assert";
+import { createInteractions } from "../../src/store/interactions.ts";
+import { createKept } from "../../src/store/kept.ts";
+import { createAccounts } from "../../src/store/accounts.ts";
+import { eachDatabase } from "../support/databases.ts";
+import { interactionRow } from "../support/interaction_row.ts";
+
+eachDatabase(
+  "what a call keeps is written with its row and found by its account alone",
+  async (database) => {
+    const accounts = createAccounts(database);
+    const make = (name: string) =>
+      accounts.create({ name, tier: "free", requestsPerMinute: 60, burst: 100 });
+    const [own, other] = [await make("own"), await make("other")];
+    const response = {
+      responseId: "resp_1",
+      inputItemsText: '[{"a":"\\u0000"}]',
+      answerText: '{"id":"resp_1"}',
+      itemIds: ["msg_1", "fc_1"],
+    };
+    const reasoning = [{ callId: "c1", reasoningText: '{"before":[]}' }];
+    const row = { ...interactionRow("txn-1", { accountId: own.id }), kept: { response, reasoning } };
+    const interactions = createInteractions(database);
+    await interactions.insert([row]);
+    // A repeat of the batch changes nothing.
+    await interactions.insert([row]);
+    const kept = createKept(database);
+    assert.deepEqual(await kept.findResponse(own.id, "resp_1"), response);
+    assert.deepEqual(await kept.findByItems(own.id, ["fc_1", "nope"]), [response]);
+    assert.deepEqual(await kept.findReasoning(own.id, ["c1", "c2"]), reasoning);
+    assert.equal(await kept.findResponse(other.id, "resp_1"), undefined);
+    assert.deepEqual(await kept.findByItems(other.id, ["fc_1"]), []);
+    assert.deepEqual(await kept.findReasoning(other.id, ["c1"]), []);
+    assert.equal(await kept.removeResponse(other.id, "resp_1"), false);
+    assert.equal(await kept.removeResponse(own.id, "resp_1"), true);
+    assert.equal(await kept.findResponse(own.id, "resp_1"), undefined);
+  },
+);
