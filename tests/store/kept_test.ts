@@ -19,7 +19,10 @@ eachDatabase(
       itemIds: ["msg_1", "fc_1"],
     };
     const reasoning = [{ callId: "c1", reasoningText: '{"before":[]}' }];
-    const row = { ...interactionRow("txn-1", { accountId: own.id }), kept: { response, reasoning } };
+    const row = {
+      ...interactionRow("txn-1", { accountId: own.id }),
+      kept: { response, reasoning },
+    };
     const interactions = createInteractions(database);
     await interactions.insert([row]);
     // A repeat of the batch changes nothing.

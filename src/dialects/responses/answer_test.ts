@@ -2,8 +2,8 @@ import assert from "@std/assert";
 import type { CanonicalAnswer } from "../canonical.ts";
 import { foldEvents } from "../fold.ts";
 import { decodeAnswer, encodeAnswer, encodeWhole } from "./answer.ts";
-import { contextOf } from "./fixtures_for_test.ts";
-import { checkResponse } from "./stream_grammar_for_test.ts";
+import { contextOf } from "../../../tests/support/responses_fixtures.ts";
+import { checkResponse } from "../../../tests/support/responses_grammar.ts";
 
 const message = (text: string, id = "msg_1") => ({
   id,

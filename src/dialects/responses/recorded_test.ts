@@ -5,9 +5,13 @@ import type { CanonicalAnswer, CanonicalEvent } from "../canonical.ts";
 import { foldEvents } from "../fold.ts";
 import { isRecord, type JsonRecord } from "../json.ts";
 import { decodeAnswer, encodeWhole } from "./answer.ts";
-import { contextOf, decodeStream, encodeStream } from "./fixtures_for_test.ts";
+import {
+  contextOf,
+  decodeStream,
+  encodeStream,
+} from "../../../tests/support/responses_fixtures.ts";
 import { ResponsesStreamDecoder } from "./stream_decoder.ts";
-import { checkResponsesStream } from "./stream_grammar_for_test.ts";
+import { checkResponsesStream } from "../../../tests/support/responses_grammar.ts";
 
 /** Recorded real answers lie beside a developer's checkout; elsewhere these tests are left out. */
 const folder = new URL("../../../../shared/recorded/responses/", import.meta.url);

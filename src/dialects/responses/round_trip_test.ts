@@ -6,8 +6,12 @@ import { foldEvents } from "../fold.ts";
 import { decodeAnswer, encodeWhole } from "./answer.ts";
 import { decodeRequest } from "./decode_request.ts";
 import { encodeRequest } from "./encode_request.ts";
-import { contextOf, decodeStream, encodeStream } from "./fixtures_for_test.ts";
-import { checkResponsesStream } from "./stream_grammar_for_test.ts";
+import {
+  contextOf,
+  decodeStream,
+  encodeStream,
+} from "../../../tests/support/responses_fixtures.ts";
+import { checkResponsesStream } from "../../../tests/support/responses_grammar.ts";
 
 const runs = 300;
 

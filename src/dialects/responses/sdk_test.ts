@@ -1,7 +1,7 @@
 import assert from "@std/assert";
 import OpenAI from "openai";
 import type { CanonicalEvent } from "../canonical.ts";
-import { contextOf, encodeStream } from "./fixtures_for_test.ts";
+import { contextOf, encodeStream } from "../../../tests/support/responses_fixtures.ts";
 import { Fault } from "../../domain/fault.ts";
 import { ResponsesStreamEncoder } from "./stream_encoder.ts";
 

@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { decodeStream, sse } from "./fixtures_for_test.ts";
+import { decodeStream, sse } from "../../../tests/support/responses_fixtures.ts";
 import { ResponsesStreamDecoder } from "./stream_decoder.ts";
 
 const created = {

@@ -1,9 +1,9 @@
 import assert from "@std/assert";
 import { Fault } from "../../domain/fault.ts";
 import type { CanonicalEvent } from "../canonical.ts";
-import { contextOf, encodeStream } from "./fixtures_for_test.ts";
+import { contextOf, encodeStream } from "../../../tests/support/responses_fixtures.ts";
 import { ResponsesStreamEncoder } from "./stream_encoder.ts";
-import { checkResponsesStream } from "./stream_grammar_for_test.ts";
+import { checkResponsesStream } from "../../../tests/support/responses_grammar.ts";
 
 const start: CanonicalEvent = { type: "start", id: "up", model: "real-model", created: 1 };
 const usage: CanonicalEvent = { type: "usage", usage: { input: 5, output: 6, reasoning: 2 } };

@@ -1,7 +1,7 @@
 import assert from "@std/assert";
 import type { CanonicalEvent } from "../canonical.ts";
-import { encodeStream } from "./fixtures_for_test.ts";
-import { checkResponsesStream, type WireEvent } from "./stream_grammar_for_test.ts";
+import { encodeStream } from "../../../tests/support/responses_fixtures.ts";
+import { checkResponsesStream, type WireEvent } from "../../../tests/support/responses_grammar.ts";
 
 const events: CanonicalEvent[] = [
   { type: "start", id: "x", model: "m", created: 1 },

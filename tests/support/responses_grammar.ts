@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { SseSplitter } from "../../base/sse.ts";
+import { SseSplitter } from "../../src/base/sse.ts";
 
 /** For tests: one event of a responses stream, parsed. */
 export type WireEvent = Record<string, unknown> & { type: string };
