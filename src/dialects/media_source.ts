@@ -43,6 +43,11 @@ export function base64Source(
   };
 }
 
+/** Stands in the place of media that can't be sent, so that a lenient call still makes sense. */
+export function leftOutNote(part: MediaPart): string {
+  return `[${part.kind} left out]`;
+}
+
 /** `data:` address of base64 data. */
 export function dataUrl(mimeType: string, data: string): string {
   return `data:${mimeType};base64,${data}`;

@@ -51,7 +51,7 @@ export async function countTokens(
     url: target.vendor.baseUrl + upstream.counting.path(target.model),
     method: "POST",
     headers: {
-      ...vendorHeaders(target.vendor, key, caller.header),
+      ...vendorHeaders(target.vendor, key, caller.header, same),
       "content-type": "application/json",
     },
     body: JSON.stringify(upstream.counting.requestBody(rest, target.model)),

@@ -12,6 +12,8 @@ import type { Fault } from "../domain/fault.ts";
 export interface Lane {
   /** The vendor's dialect. */
   readonly upstream: Dialect;
+  /** The caller's request and the vendor's answer go on as they were written. */
+  readonly sameDialect: boolean;
   readonly quirks: DialectQuirks;
   /** The request's text for the vendor. */
   readonly requestText: string;

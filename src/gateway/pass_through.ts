@@ -22,6 +22,7 @@ export function passThrough(
   let repeated: unknown;
   return {
     upstream: dialect,
+    sameDialect: true,
     quirks: target.vendor.quirks,
     requestText: splice(facts.stream),
     plainRequestText: () => splice(false),

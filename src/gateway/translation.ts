@@ -54,6 +54,7 @@ export function translate(call: TranslationCall): Lane {
   const encodeWhole = (answer: CanonicalAnswer) => dialect.encodeWhole(answer, contextOf(call));
   return {
     upstream,
+    sameDialect: false,
     quirks: target.vendor.quirks,
     requestText: JSON.stringify(encoded.body),
     plainRequestText: () => {

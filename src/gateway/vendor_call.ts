@@ -51,7 +51,7 @@ function post(upstream: Upstream, out: Outgoing, text: string): Promise<Upstream
     url: target.vendor.baseUrl + lane.upstream.upstreamPath(target.model, facts.stream),
     method: "POST",
     headers: {
-      ...vendorHeaders(target.vendor, key, caller.header),
+      ...vendorHeaders(target.vendor, key, caller.header, lane.sameDialect),
       "content-type": "application/json",
       accept: facts.stream ? "text/event-stream" : "application/json",
     },

@@ -22,6 +22,8 @@ export interface Vendor {
   readonly fixedHeaders: Readonly<Record<string, string>>;
   /** Caller's headers that go to the vendor as they are (lower case). */
   readonly forwardHeaders: readonly string[];
+  /** The same, of callers who speak the vendor's own dialect: they say how it is meant. */
+  readonly dialectHeaders: readonly string[];
   /** Path of the model list below the base address. */
   readonly modelsPath: string;
   readonly modelsFormat: "openai" | "anthropic" | "google";
@@ -42,7 +44,8 @@ type VendorRow = Omit<Vendor, "apiKey" | "family">;
 const chatDefaults = {
   auth: "bearer",
   fixedHeaders: {},
-  forwardHeaders: ["openai-beta"],
+  forwardHeaders: [],
+  dialectHeaders: ["openai-beta"],
   modelsPath: "/models",
   modelsFormat: "openai",
   reportsCost: false,
@@ -52,7 +55,7 @@ const chatDefaults = {
 
 const messagesDefaults = {
   fixedHeaders: { "anthropic-version": "2023-06-01" },
-  forwardHeaders: ["anthropic-version", "anthropic-beta"],
+  dialectHeaders: ["anthropic-version", "anthropic-beta"],
   modelsFormat: "anthropic",
 } as const;
 
@@ -61,7 +64,7 @@ const dialectDefaults = {
   chat: {},
   responses: {},
   messages: messagesDefaults,
-  generate: { forwardHeaders: [], modelsFormat: "google" },
+  generate: { dialectHeaders: [], modelsFormat: "google" },
 } as const;
 
 const googleRow = {
@@ -70,6 +73,7 @@ const googleRow = {
   auth: "x-goog-api-key",
   fixedHeaders: {},
   forwardHeaders: [],
+  dialectHeaders: [],
   modelsPath: "/models",
   modelsFormat: "google",
   reportsCost: false,
@@ -116,6 +120,7 @@ const rows: readonly VendorRow[] = [
     baseUrl: "https://openrouter.ai/api/v1",
     dialects: ["chat"],
     forwardHeaders: ["http-referer", "x-title"],
+    dialectHeaders: [],
     reportsCost: true,
     listedPrices: rowsFromAggregatorModels,
     sharesWith: "vendor-f",

@@ -3,15 +3,18 @@ import type { Vendor } from "./registry.ts";
 
 /**
  * Headers of a call to a vendor. Built from nothing: no header of the caller goes on unless the
- * vendor's row names it, so the service key can't leak upstream.
+ * vendor's row names it, so the service key can't leak upstream. `sameDialect`: the caller's
+ * request goes on as it was written, not translated.
  */
 export function vendorHeaders(
   vendor: Vendor,
   key: Secret,
   fromCaller: (name: string) => string | undefined,
+  sameDialect: boolean,
 ): Record<string, string> {
   const headers: Record<string, string> = { ...vendor.fixedHeaders };
-  for (const name of vendor.forwardHeaders) {
+  const forwarded = [...vendor.forwardHeaders, ...(sameDialect ? vendor.dialectHeaders : [])];
+  for (const name of forwarded) {
     const value = fromCaller(name);
     if (value !== undefined) headers[name] = value;
   }

@@ -58,23 +58,34 @@ const sent: [string, Record<string, string>][] = [
 for (const [label, headers] of sent) {
   Deno.test(`${label} gets its key, what its row names, and nothing else of the caller`, () => {
     const vendor = registry.find(label)!;
-    const built = vendorHeaders(vendor, key, fromCaller);
+    const built = vendorHeaders(vendor, key, fromCaller, true);
     assert.deepEqual(built, headers);
     assert.doesNotMatch(JSON.stringify(built), /dmt_|sk-own/);
   });
 }
+
+Deno.test("what a caller of another dialect says of its own version does not reach the vendor", () => {
+  for (const [label, headers] of sent) {
+    const { "anthropic-beta": _, "openai-beta": __, ...rest } = headers;
+    const version = rest["anthropic-version"] === undefined
+      ? {}
+      : { "anthropic-version": "2023-06-01" };
+    const built = vendorHeaders(registry.find(label)!, key, fromCaller, false);
+    assert.deepEqual(built, { ...rest, ...version });
+  }
+});
 
 Deno.test("where a row forwards the header of its own key, the vendor's key is sent all the same", () => {
   for (const auth of ["bearer", "x-api-key", "x-goog-api-key"] as const) {
     const name = auth === "bearer" ? "authorization" : auth;
     const careless = { ...registry.find("vendor-b")!, forwardHeaders: [name], auth };
     const expected = auth === "bearer" ? "Bearer vendor-key" : "vendor-key";
-    assert.deepEqual(vendorHeaders(careless, key, fromCaller), { [name]: expected });
+    assert.deepEqual(vendorHeaders(careless, key, fromCaller, false), { [name]: expected });
   }
 });
 
 Deno.test("without the caller's own version the row's is sent", () => {
-  const built = vendorHeaders(registry.find("vendor-c")!, key, () => undefined);
+  const built = vendorHeaders(registry.find("vendor-c")!, key, () => undefined, true);
   assert.deepEqual(built, { "x-api-key": "vendor-key", "anthropic-version": "2023-06-01" });
 });
 

@@ -89,10 +89,23 @@ function silentFiles(
   cases: readonly TestCase[],
   output: string,
 ): string[] {
-  const spoken = new Set([...cases.map((each) => each.file), ...brokenFiles(output)]);
+  const spoken = new Set([
+    ...cases.map((each) => each.file),
+    ...brokenFiles(output),
+    ...namedFiles(output),
+  ]);
   // With no case at all the run broke before any file could speak; its exit code says so.
   if (spoken.size === 0) return [];
   return files.filter((file) => !spoken.has(file)).map((file) => `${file}: registers no test`);
+}
+
+/**
+ * Files that Deno's output names with their tests: the report names the file in which a test was
+ * registered, which may be a helper's.
+ */
+function namedFiles(output: string): string[] {
+  const lines = /^(?:running [1-9]\d* tests? from )?(?:\.\/)?(\S+_test\.tsx?)(?= => |$)/gm;
+  return [...output.matchAll(lines)].map(([, file = ""]) => file);
 }
 
 function describe(test: TestCase): string {

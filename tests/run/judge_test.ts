@@ -106,3 +106,11 @@ Deno.test("what failed tests printed is shown, what others printed is not", () =
     "printed by bad:\nfrom bad\n\n ERRORS \n\nbad => ./a_test.ts:1:6",
   );
 });
+
+Deno.test("a file whose tests a helper registers has spoken, in both forms of output", () => {
+  const files = ["a_test.ts", "b_test.ts", "c_test.ts"];
+  for (const output of ["running 2 tests from ./b_test.ts\n", "./b_test.ts => works ... ok\n"]) {
+    const outcome = judgeTests("x", files, ended(0, output), passing);
+    assert.deepEqual(outcome.notes, ["failed c_test.ts: registers no test"]);
+  }
+});

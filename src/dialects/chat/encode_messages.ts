@@ -9,7 +9,7 @@ import type {
   ToolResultPart,
   Turn,
 } from "../canonical_request.ts";
-import { dataUrl } from "../media_source.ts";
+import { dataUrl, leftOutNote } from "../media_source.ts";
 
 type Message = Record<string, unknown>;
 
@@ -21,9 +21,6 @@ export function writeMessages(
 ): Message[] {
   requireResults(request.turns);
   const messages: Message[] = [];
-  for (const text of request.system) {
-    if (text.cache) losses.push({ path: `${text.path}.cache_control`, weight: "hint" });
-  }
   const system = request.system.map(({ text }) => text).filter((text) => text !== "");
   if (system.length > 0) messages.push({ role: "system", content: system.join("\n\n") });
   for (const turn of request.turns) messages.push(...writeTurn(turn, aliasOf, losses));
@@ -31,12 +28,7 @@ export function writeMessages(
 }
 
 function writeTurn(turn: Turn, aliasOf: (name: string) => string, losses: Loss[]): Message[] {
-  for (const part of turn.parts) {
-    if ("cache" in part && part.cache) {
-      losses.push({ path: `${part.path}.cache_control`, weight: "hint" });
-    }
-  }
-  if (turn.role === "assistant") return writeAssistant(turn, aliasOf);
+  if (turn.role === "assistant") return writeAssistant(turn, aliasOf, losses);
   if (turn.role === "system") {
     return [{ role: "system", content: textOf(turn.parts).join("\n\n") }];
   }
@@ -57,11 +49,21 @@ function writeTurn(turn: Turn, aliasOf: (name: string) => string, losses: Loss[]
       content: writeContent(content, losses),
       ...(turn.name === undefined ? {} : { name: turn.name }),
     });
+  } else if (turn.name !== undefined) {
+    losses.push({ path: `${turn.path}.name`, weight: "hint" });
   }
   return messages;
 }
 
-function writeAssistant(turn: Turn, aliasOf: (name: string) => string): Message[] {
+function writeAssistant(
+  turn: Turn,
+  aliasOf: (name: string) => string,
+  losses: Loss[],
+): Message[] {
+  for (const part of turn.parts) {
+    // An assistant's message holds text alone.
+    if (part.type === "media") losses.push({ path: part.path, weight: "meaning" });
+  }
   const calls = turn.parts.filter((part) => part.type === "tool-call");
   const text = textOf(turn.parts).join("");
   if (text === "" && calls.length === 0) return [];
@@ -111,14 +113,24 @@ function writeContent(parts: readonly Part[], losses: Loss[]): unknown {
   });
 }
 
+/** What has no form here, or is another vendor's, is a loss that leaves a note. */
 function writeMedia(part: MediaPart, losses: Loss[]): Message {
-  const { source } = part;
-  if (source.type === "vendor-file") {
-    throw new Fault("unsupported_parameter", {
-      param: part.path,
-      message: `${part.path}: a file that another vendor keeps can't be sent to this one.`,
-    });
+  if (part.detail !== undefined && part.kind !== "image") {
+    losses.push({ path: `${part.path}.detail`, weight: "hint" });
   }
+  if (part.name !== undefined && part.kind !== "file") {
+    losses.push({ path: `${part.path}.name`, weight: "hint" });
+  }
+  const written = part.source.type === "vendor-file" ? undefined : mediaOf(part, part.source);
+  if (written) return written;
+  losses.push({ path: part.path, weight: "meaning" });
+  return { type: "text", text: leftOutNote(part) };
+}
+
+function mediaOf(
+  part: MediaPart,
+  source: Exclude<MediaPart["source"], { type: "vendor-file" }>,
+): Message | undefined {
   const url = source.type === "url" ? source.url : dataUrl(source.mimeType, source.data);
   switch (part.kind) {
     case "image":
@@ -128,17 +140,19 @@ function writeMedia(part: MediaPart, losses: Loss[]): Message {
       };
     case "video":
       return { type: "video_url", video_url: { url } };
-    case "audio":
-      if (source.type === "base64") {
-        const format = source.mimeType.includes("wav") ? "wav" : "mp3";
-        return { type: "input_audio", input_audio: { data: source.data, format } };
-      }
-      break;
+    case "audio": {
+      const format = source.type === "base64" ? audioFormat(source.mimeType) : undefined;
+      if (source.type !== "base64" || format === undefined) return undefined;
+      return { type: "input_audio", input_audio: { data: source.data, format } };
+    }
     case "file":
       return { type: "file", file: { file_data: url, filename: part.name ?? "file" } };
   }
-  losses.push({ path: part.path, weight: "meaning" });
-  return { type: "text", text: "" };
+}
+
+function audioFormat(mimeType: string): "wav" | "mp3" | undefined {
+  if (mimeType.includes("wav")) return "wav";
+  return /mp3|mpeg/.test(mimeType) ? "mp3" : undefined;
 }
 
 function textOf(parts: readonly Part[]): string[] {

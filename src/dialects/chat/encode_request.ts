@@ -6,6 +6,7 @@ import type {
   SettingName,
   Tool,
 } from "../canonical_request.ts";
+import { cacheLosses } from "../cache_losses.ts";
 import { aliasToolNames } from "../tool_names.ts";
 import type { EncodedRequest, Target } from "../translator.ts";
 import { writeMessages } from "./encode_messages.ts";
@@ -27,6 +28,7 @@ export function encodeChatRequest(request: CanonicalRequest, target: Target): En
   };
   // Only the aggregator and some open-model servers know it: a hint at best.
   lose("topK", "hint");
+  losses.push(...cacheLosses(request));
   const limit = target.quirks?.tokenLimitName ?? "max_completion_tokens";
   const body: Record<string, unknown> = {
     model: target.model,

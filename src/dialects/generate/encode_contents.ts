@@ -9,6 +9,7 @@ import type {
   ToolResultPart,
   Turn,
 } from "../canonical_request.ts";
+import { leftOutNote } from "../media_source.ts";
 import { mediaPart } from "./encode_media.ts";
 import { parseArguments, signatureOf } from "./encode_parts.ts";
 import type { ModelTraits } from "./models.ts";
@@ -67,7 +68,8 @@ export function writeContents(request: CanonicalRequest, context: ContentContext
 function mergeTurns(turns: readonly Turn[], losses: Loss[]): Turn[] {
   const merged: Turn[] = [];
   for (const turn of turns) {
-    const parts = turn.parts.filter((part) => saysSomething(part, losses));
+    if (turn.name !== undefined) losses.push({ path: `${turn.path}.name`, weight: "hint" });
+    const parts = turn.parts.filter(saysSomething);
     if (parts.length === 0) {
       if (turn.role === "assistant") continue;
       throw new Fault("invalid_value", {
@@ -84,10 +86,7 @@ function mergeTurns(turns: readonly Turn[], losses: Loss[]): Turn[] {
 }
 
 /** Whether a part becomes one; reasoning does only with this vendor's own signature. */
-function saysSomething(part: Part, losses: Loss[]): boolean {
-  if ("cache" in part && part.cache) {
-    losses.push({ path: `${part.path}.cache_control`, weight: "hint" });
-  }
+function saysSomething(part: Part): boolean {
   if (part.type === "text") return part.text !== "" || signatureOf(part.opaque) !== undefined;
   if (part.type === "reasoning") return signatureOf(part.opaque) !== undefined;
   return part.type !== "refusal" || part.text !== "";
@@ -218,8 +217,10 @@ function writePart(part: Part, context: ContentContext): Record<string, unknown>
       return [{ text: part.text, thought: true, ...signatureOf(part.opaque) }];
     case "tool-call":
       return [writeCall(part, context)];
-    case "media":
-      return writeMedium(part, context);
+    case "media": {
+      const written = writeMedium(part, context);
+      return written.length > 0 ? written : [{ text: leftOutNote(part) }];
+    }
     case "tool-result":
       throw new Error("results are written with their calls");
   }

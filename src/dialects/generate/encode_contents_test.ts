@@ -201,9 +201,10 @@ Deno.test("addresses: the vendor's own and videos stay, others and other vendors
   });
   const loss = [{ path: "messages[0].content[1]", weight: "meaning" }];
   const remote = parts({ type: "url", url: "http://10.0.0.1/x.png", mimeType: undefined });
-  assert.deepEqual([remote.part, remote.losses], [undefined, loss]);
+  const note = { text: "[file left out]" };
+  assert.deepEqual([remote.part, remote.losses], [note, loss]);
   const foreign = parts({ type: "vendor-file", id: "file-abc", mimeType: undefined });
-  assert.deepEqual([foreign.part, foreign.losses], [undefined, loss]);
+  assert.deepEqual([foreign.part, foreign.losses], [note, loss]);
 });
 
 type Body = Record<string, unknown>;

@@ -17,7 +17,10 @@ export function mediaPart(
     return undefined;
   }
   const resolution = part.kind === "image" ? resolutions[part.detail ?? ""] : undefined;
-  if (resolution !== undefined && generation < 3) losses.push({ path: part.path, weight: "hint" });
+  const isLost = part.detail !== undefined && part.detail !== "auto" &&
+    (resolution === undefined || generation < 3);
+  if (isLost) losses.push({ path: `${part.path}.detail`, weight: "hint" });
+  if (part.name !== undefined) losses.push({ path: `${part.path}.name`, weight: "hint" });
   return {
     ...data,
     ...(resolution === undefined || generation < 3

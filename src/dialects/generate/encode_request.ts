@@ -1,4 +1,5 @@
 import type { CanonicalRequest, Loss } from "../canonical_request.ts";
+import { cacheLosses } from "../cache_losses.ts";
 import type { EncodedRequest, Target } from "../translator.ts";
 import { writeConfig } from "./encode_config.ts";
 import { writeContents } from "./encode_contents.ts";
@@ -21,9 +22,7 @@ export function encodeGenerateRequest(request: CanonicalRequest, target: Target)
     // Such models read the system's words at the head of the first user turn.
     contents[0]!.parts.unshift({ text: texts.join("\n\n") });
   }
-  for (const { path, cache } of request.system) {
-    if (cache) losses.push({ path: `${path}.cache_control`, weight: "hint" });
-  }
+  losses.push(...cacheLosses(request));
   return {
     body: {
       contents,

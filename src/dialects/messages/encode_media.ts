@@ -1,5 +1,6 @@
 import { Buffer } from "node:buffer";
 import type { Loss, MediaPart } from "../canonical_request.ts";
+import { leftOutNote } from "../media_source.ts";
 
 type Block = Record<string, unknown>;
 
@@ -11,6 +12,10 @@ export function writeMedia(part: MediaPart, losses: Loss[]): Block {
   if (part.detail !== undefined && part.detail !== "auto") {
     losses.push({ path: `${part.path}.detail`, weight: "hint" });
   }
+  // Only documents have a title.
+  if (part.name !== undefined && part.kind !== "file") {
+    losses.push({ path: `${part.path}.name`, weight: "hint" });
+  }
   const block = part.source.type === "base64"
     ? writeData(part, part.source)
     : part.source.type === "url"
@@ -18,7 +23,7 @@ export function writeMedia(part: MediaPart, losses: Loss[]): Block {
     : undefined;
   if (block) return block;
   losses.push({ path: part.path, weight: "meaning" });
-  return { type: "text", text: `[${part.kind} left out]` };
+  return { type: "text", text: leftOutNote(part) };
 }
 
 const imageTypes: ReadonlySet<string> = new Set([

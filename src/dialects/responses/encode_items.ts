@@ -1,5 +1,4 @@
 import { sha256Hex } from "../../base/hash.ts";
-import { Fault } from "../../domain/fault.ts";
 import type {
   CanonicalRequest,
   Loss,
@@ -9,7 +8,7 @@ import type {
   ToolResultPart,
   Turn,
 } from "../canonical_request.ts";
-import { dataUrl } from "../media_source.ts";
+import { dataUrl, leftOutNote } from "../media_source.ts";
 import { requirePairs } from "./pairing.ts";
 
 type Item = Record<string, unknown>;
@@ -41,8 +40,7 @@ export function writeItems(
     losses,
   };
   const items: Item[] = [];
-  for (const { text, cache, path } of request.system) {
-    if (cache) losses.push({ path: `${path}.cache_control`, weight: "hint" });
+  for (const { text } of request.system) {
     if (text !== "") items.push(systemMessage([text]));
   }
   for (const turn of request.turns) items.push(...writeTurn(turn, writing));
@@ -50,11 +48,6 @@ export function writeItems(
 }
 
 function writeTurn(turn: Turn, writing: Writing): Item[] {
-  for (const part of turn.parts) {
-    if ("cache" in part && part.cache) {
-      writing.losses.push({ path: `${part.path}.cache_control`, weight: "hint" });
-    }
-  }
   if (turn.name !== undefined) writing.losses.push({ path: `${turn.path}.name`, weight: "hint" });
   switch (turn.role) {
     case "system": {
@@ -175,14 +168,13 @@ function callId(id: string): string {
   return id.length <= 64 ? id : `call_${sha256Hex(id).slice(0, 40)}`;
 }
 
+/** What has no form here, or is another vendor's, is a loss that leaves a note. */
 function writeMedia(part: MediaPart, losses: Loss[]): Item[] {
   const { source } = part;
-  if (source.type === "vendor-file") {
-    throw new Fault("unsupported_parameter", {
-      param: part.path,
-      message: `${part.path}: a file that another vendor keeps can't be sent to this one.`,
-    });
+  if (part.name !== undefined && (part.kind !== "file" || source.type === "url")) {
+    losses.push({ path: `${part.path}.name`, weight: "hint" });
   }
+  if (source.type === "vendor-file") return leftOut(part, losses);
   const detail = part.detail === undefined ? {} : { detail: part.detail };
   const url = source.type === "url" ? source.url : dataUrl(source.mimeType, source.data);
   if (part.kind === "image") return [{ type: "input_image", image_url: url, ...detail }];
@@ -197,8 +189,12 @@ function writeMedia(part: MediaPart, losses: Loss[]): Item[] {
   if (source.type === "base64" && format !== undefined) {
     return [{ type: "input_audio", input_audio: { data: source.data, format } }];
   }
+  return leftOut(part, losses);
+}
+
+function leftOut(part: MediaPart, losses: Loss[]): Item[] {
   losses.push({ path: part.path, weight: "meaning" });
-  return [];
+  return [{ type: "input_text", text: leftOutNote(part) }];
 }
 
 function audioFormat(mimeType: string): "wav" | "mp3" | undefined {

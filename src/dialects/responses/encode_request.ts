@@ -5,6 +5,7 @@ import type {
   Reasoning,
   SettingName,
 } from "../canonical_request.ts";
+import { cacheLosses } from "../cache_losses.ts";
 import { aliasToolNames } from "../tool_names.ts";
 import type { EncodedRequest, Target } from "../translator.ts";
 import { writeItems } from "./encode_items.ts";
@@ -74,10 +75,7 @@ function lossesOf(request: CanonicalRequest): Loss[] {
   lose("stop", "meaning", Boolean(request.stop?.length));
   lose("choices", "meaning", request.choices !== undefined && request.choices !== 1);
   lose("logitBias", "meaning", Object.keys(request.logitBias ?? {}).length > 0);
-  for (const tool of request.tools) {
-    if (tool.cache) losses.push({ path: `${tool.path}.cache_control`, weight: "hint" });
-  }
-  return losses;
+  return [...losses, ...cacheLosses(request)];
 }
 
 function toolNamesOf(request: CanonicalRequest): string[] {

@@ -264,7 +264,7 @@ Deno.test("reasoning: effort as it is, a budget as effort, a summary where it ca
   assert.equal("reasoning" in encode({ reasoning: { show: false } }).body, false);
 });
 
-Deno.test("another vendor's file is refused; sound and video without a form are losses", () => {
+Deno.test("another vendor's files, sound and video without a form are losses that leave a note", () => {
   const media = (kind: "audio" | "video" | "file", source: object): Part => ({
     type: "media",
     kind,
@@ -272,12 +272,14 @@ Deno.test("another vendor's file is refused; sound and video without a form are 
     path: `messages[0].content[1]`,
   });
   const turns = (part: Part) => [{ role: "user" as const, parts: [hi, part], path: "m" }];
-  assert.throws(() => encode({ turns: turns(media("file", { type: "vendor-file", id: "f" })) }), {
-    code: "unsupported_parameter",
-    param: "messages[0].content[1]",
-  });
-  const { losses } = encode({
-    turns: turns(media("video", { type: "url", url: "https://x/v.mp4" })),
-  });
-  assert.deepEqual(losses, [{ path: "messages[0].content[1]", weight: "meaning" }]);
+  for (
+    const part of [
+      media("file", { type: "vendor-file", id: "f" }),
+      media("video", { type: "url", url: "https://x/v.mp4" }),
+    ]
+  ) {
+    const { body, losses } = encode({ turns: turns(part) });
+    assert.deepEqual(losses, [{ path: "messages[0].content[1]", weight: "meaning" }]);
+    assert.match(JSON.stringify(body.input), /\[(file|video) left out\]/);
+  }
 });
