@@ -1,11 +1,15 @@
 import { callControl } from "./src/admin/control.ts";
-import { type CommandResult, runCommand, usage } from "./src/admin/commands.ts";
+import type { CommandResult } from "./src/admin/command.ts";
+import { readsInput, runCommand, usage } from "./src/admin/commands.ts";
+import { readInput } from "./src/admin/input.ts";
 import { adminPartsOf } from "./src/admin/parts.ts";
 import { systemClock } from "./src/base/clock.ts";
 import { type Config, readConfig } from "./src/config.ts";
 import { messageOf } from "./src/domain/fault.ts";
 import { createAccounts } from "./src/store/accounts.ts";
 import { createApiKeys } from "./src/store/api_keys.ts";
+import { findMasterKey } from "./src/store/master_key.ts";
+import { createVendorKeys } from "./src/store/vendor_keys.ts";
 import { claimDataDir } from "./src/store/data_dir.ts";
 import { openDatabase } from "./src/store/open.ts";
 import { registryOf } from "./src/services.ts";
@@ -16,7 +20,7 @@ const asJson = argv.includes("--json");
 try {
   const result = argv.length === 0
     ? { exitCode: 2 as const, json: { error: "no command" }, lines: [usage()] }
-    : await run(readConfig(), argv);
+    : await run(readConfig(), argv, await inputOf(argv));
   print(result);
   Deno.exit(result.exitCode);
 } catch (thrown) {
@@ -25,23 +29,38 @@ try {
   Deno.exit(1);
 }
 
+/** What standard input holds, for a command that takes a secret from there. */
+async function inputOf(words: readonly string[]): Promise<string> {
+  if (!readsInput(words)) return "";
+  if (Deno.stdin.isTerminal()) console.error("Paste the value, then press Enter and Ctrl-D.");
+  return await readInput(Deno.stdin.readable);
+}
+
 /**
  * A running server that owns the embedded database takes the command; else the store is opened
  * here, PostgreSQL at its address or the embedded one in its directory.
  */
-async function run(config: Config, words: readonly string[]): Promise<CommandResult> {
-  if (config.databaseUrl) return await runHere(config, words);
-  const answered = await callControl(config.dataDir, words);
+async function run(
+  config: Config,
+  words: readonly string[],
+  input: string,
+): Promise<CommandResult> {
+  if (config.databaseUrl) return await runHere(config, words, input);
+  const answered = await callControl(config.dataDir, words, input);
   if (answered) return answered;
   const claim = await claimDataDir(config.dataDir);
   try {
-    return await runHere(config, words);
+    return await runHere(config, words, input);
   } finally {
     await claim.release();
   }
 }
 
-async function runHere(config: Config, words: readonly string[]): Promise<CommandResult> {
+async function runHere(
+  config: Config,
+  words: readonly string[],
+  input: string,
+): Promise<CommandResult> {
   const database = await openDatabase(config.databaseUrl, config.dataDir);
   try {
     if (words[0] === "migrate") {
@@ -52,10 +71,15 @@ async function runHere(config: Config, words: readonly string[]): Promise<Comman
       adminPartsOf({
         accounts: createAccounts(database),
         apiKeys: createApiKeys(database),
+        vendorKeys: createVendorKeys(
+          database,
+          () => findMasterKey({ configured: config.masterKey, dataDir: config.dataDir, database }),
+        ),
         registry: registryOf(config),
         clock: systemClock,
       }),
       words,
+      input,
     );
   } finally {
     await database.close();

@@ -10,6 +10,7 @@ import { accessLog } from "./http/middleware/access_log.ts";
 import { authenticate } from "./http/middleware/authenticate.ts";
 import { allowOrigins } from "./http/middleware/cors.ts";
 import { upgradePlain } from "./http/middleware/https.ts";
+import { rateLimit } from "./http/middleware/rate_limit.ts";
 import { openScene } from "./http/middleware/scene.ts";
 import { secure } from "./http/middleware/secure.ts";
 import { toResponse } from "./http/respond.ts";
@@ -47,6 +48,7 @@ export function createApp(services: Services): Hono<Env> {
     metricsToken: config.metricsToken,
   });
   app.use(authenticate({ keyRing: services.keyRing, errorDialect, onFault }));
+  app.use(rateLimit({ limiter: services.rateLimiter, errorDialect, onFault }));
   statusRoutes(app, { ...parts, clock, version: services.version });
   modelRoutes(app, { ...parts, ...services });
   healthRoutes(app, { ...parts, ...services });

@@ -16,6 +16,7 @@ import { messageOf } from "./domain/fault.ts";
 import { createServices, type Services } from "./services.ts";
 import { firstStart } from "./first_start.ts";
 import { claimDataDir } from "./store/data_dir.ts";
+import { openMasterKey } from "./store/master_key.ts";
 import { openDatabase } from "./store/open.ts";
 import { version } from "./version.ts";
 import { greeting } from "./greeting.ts";
@@ -51,8 +52,14 @@ export async function startServer(
     await claim.describe({ address: listeners.address });
     const database = await openDatabase(config.databaseUrl, config.dataDir);
     undo.push(() => database.close());
-    const services = createServices(config, database, version, logLines);
+    const masterKey = await openMasterKey({
+      configured: config.masterKey,
+      dataDir: config.dataDir,
+      database,
+    });
+    const services = createServices(config, database, masterKey, version, logLines);
     undo.splice(-1, 1, () => services.close());
+    await services.storedKeys.refresh();
     const control = await serveControl(config.dataDir, adminPartsOf(services));
     undo.push(() => control.close());
     const first = await firstStart(services);

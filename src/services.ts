@@ -15,13 +15,20 @@ import { createPublicFetch } from "./vendors/public_fetch.ts";
 import { createKeptMemory, type KeptMemory } from "./gateway/kept_memory.ts";
 import type { FullDialect } from "./gateway/translation.ts";
 import type { DialectName } from "../contracts/vendors.ts";
+import { beatMs } from "./domain/rate_limit.ts";
+import { createRateLimiter, type RateLimiter } from "./domain/rate_limiter.ts";
 import { createKeyRing, type KeyRing } from "./domain/key_ring.ts";
 import { createMetrics, type Metrics } from "./gateway/metrics.ts";
 import { createRecorder, type Recorder } from "./gateway/recorder.ts";
 import { createRelay, type Relay } from "./gateway/relay.ts";
+import { createVendorKeyRing, type VendorKeyRing } from "./gateway/vendor_key_ring.ts";
+import type { VendorKeyStore } from "./domain/vendor_key.ts";
+import type { MasterKeyHolder } from "./store/master_key.ts";
+import { createVendorKeys } from "./store/vendor_keys.ts";
 import { every } from "./jobs/every.ts";
 import { createAccounts } from "./store/accounts.ts";
 import { createApiKeys } from "./store/api_keys.ts";
+import { createRateBuckets } from "./store/rate_buckets.ts";
 import { createKept } from "./store/kept.ts";
 import type { Database } from "./store/database.ts";
 import { createInteractions } from "./store/interactions.ts";
@@ -46,11 +53,15 @@ export interface Services {
   apiKeys: ApiKeyStore;
   interactions: InteractionStore;
   keyRing: KeyRing;
+  vendorKeys: VendorKeyStore;
+  /** Stored vendor keys in memory. */
+  storedKeys: VendorKeyRing;
   registry: Registry;
   prices: Prices;
   upstream: Upstream;
   catalogue: Catalogue;
   recorder: Recorder;
+  rateLimiter: RateLimiter;
   relay: Relay;
   kept: KeptMemory;
   countTokens: (request: CountRequest) => Promise<Reply>;
@@ -70,6 +81,7 @@ const maxAnswerBytes = 512 * 1024 * 1024;
 export function createServices(
   config: Config,
   database: Database,
+  masterKey: MasterKeyHolder,
   version: string,
   lines: LogLines = stdoutLines(),
 ): Services {
@@ -80,11 +92,20 @@ export function createServices(
   const apiKeys = createApiKeys(database);
   const interactions = createInteractions(database);
   const keyRing = createKeyRing({ store: apiKeys, clock });
+  const vendorKeys = createVendorKeys(database, () => Promise.resolve(masterKey));
+  const storedKeys = createVendorKeyRing({ store: vendorKeys, registry: vendors.registry, log });
   const recorder = createRecorder({ store: interactions, log, pause });
+  const rateLimiter = createRateLimiter({
+    store: createRateBuckets(database),
+    clock,
+    newId,
+    leaseMs: config.leaseSeconds * 1000,
+    pause,
+  });
   const kept = createKeptMemory({ store: createKept(database), clock });
   const dialects = { chat, responses, messages, generate };
   const publicFetch = createPublicFetch({ clock, allowHosts: config.fetchAllowHosts });
-  const laneParts = { clock, kept, dialects, publicFetch, ...vendors };
+  const laneParts = { clock, kept, dialects, publicFetch, storedKeys, ...vendors };
   const relay = createRelay({
     ...laneParts,
     newTransactionId: newId,
@@ -92,10 +113,8 @@ export function createServices(
     payloadMaxBytes: config.payloadMaxBytes,
     log,
   });
-  // The embedded database belongs to this process alone: who changes a key evicts it here.
-  const stopWatching = database.kind === "postgres"
-    ? every(keyWatchMs, () => keyRing.refresh(), log, "watch keys")
-    : () => {};
+  const stopRates = every(beatMs, () => rateLimiter.tick(), log, "rate leases");
+  const stopWatching = watchChanges(database, { keyRing, storedKeys }, log);
   return {
     config,
     version,
@@ -108,8 +127,11 @@ export function createServices(
     apiKeys,
     interactions,
     keyRing,
+    vendorKeys,
+    storedKeys,
     ...vendors,
     recorder,
+    rateLimiter,
     kept,
     relay,
     countTokens: (request) => countTokens(laneParts, request),
@@ -118,19 +140,47 @@ export function createServices(
       recorder.admit();
       await database.ping();
     },
-    async close() {
-      stopWatching();
-      await recorder.drain().catch((thrown) =>
-        log.error("records were lost at shutdown: the store is away", {
-          waiting: recorder.waiting,
-          reason: messageOf(thrown),
-        })
-      );
-      vendors.upstream.close();
-      await database.close();
-      lines.flush();
-    },
+    close: () =>
+      closeAll(
+        { log, lines, database, recorder, rateLimiter, upstream: vendors.upstream },
+        [stopRates, stopWatching],
+      ),
   };
+}
+
+/** Ends the jobs, writes what waits and closes what was opened, in that order. */
+async function closeAll(
+  parts: Pick<Services, "log" | "database" | "recorder" | "rateLimiter" | "upstream"> & {
+    lines: LogLines;
+  },
+  jobs: readonly (() => void)[],
+): Promise<void> {
+  for (const stop of jobs) stop();
+  await parts.recorder.drain().catch((thrown) =>
+    parts.log.error("records were lost at shutdown: the store is away", {
+      waiting: parts.recorder.waiting,
+      reason: messageOf(thrown),
+    })
+  );
+  await parts.rateLimiter.close();
+  parts.upstream.close();
+  await parts.database.close();
+  parts.lines.flush();
+}
+
+/** Other processes' changes of keys are looked for; the result ends that. */
+function watchChanges(
+  database: Database,
+  rings: { keyRing: KeyRing; storedKeys: VendorKeyRing },
+  log: Log,
+): () => void {
+  // The embedded database belongs to this process alone: who changes a key tells the rings.
+  if (database.kind === "embedded") return () => {};
+  const watches = [
+    every(keyWatchMs, () => rings.keyRing.refresh(), log, "watch keys"),
+    every(keyWatchMs, () => rings.storedKeys.refresh(), log, "watch vendor keys"),
+  ];
+  return () => watches.forEach((stop) => stop());
 }
 
 /** What the vendors' floor is made of. */

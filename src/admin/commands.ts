@@ -1,14 +1,26 @@
-import { parseArgs, type ParseArgsConfig } from "node:util";
+import { parseArgs } from "node:util";
 import type { Account, AccountStore, Tier } from "../domain/account.ts";
 import { tierLimits } from "../domain/account.ts";
 import type { ApiKey, ApiKeyStore, OnDisconnect, TranslationMode } from "../domain/api_key.ts";
 import { mintKey } from "../domain/credential.ts";
 import { messageOf } from "../domain/fault.ts";
+import {
+  type Command,
+  type CommandResult,
+  done,
+  findAccount,
+  optional,
+  required,
+  UsageError,
+  type Values,
+} from "./command.ts";
+import { tierCommands } from "./tier_command.ts";
+import { vendorKeyCommands, type VendorKeyParts } from "./vendor_key_commands.ts";
 import type { Clock } from "../base/clock.ts";
 import { parseUsd } from "../base/money.ts";
 
 /** What the operator's commands work on; a running server gives its own parts. */
-export interface AdminParts {
+export interface AdminParts extends VendorKeyParts {
   accounts: AccountStore;
   apiKeys: ApiKeyStore;
   /** Scopes that a key may have. */
@@ -18,31 +30,11 @@ export interface AdminParts {
   keysChanged: (ids: readonly string[]) => void;
 }
 
-/** What a command prints: one JSON value with `--json`, else lines for people. */
-export interface CommandResult {
-  exitCode: 0 | 1 | 2;
-  json: unknown;
-  lines: readonly string[];
-}
-
-/** Wrong usage; exit code 2. */
-export class UsageError extends Error {}
-
-type Options = NonNullable<ParseArgsConfig["options"]>;
-type Values = Readonly<Record<string, string | boolean | (string | boolean)[] | undefined>>;
-interface Command {
-  usage: string;
-  options: Options;
-  /** Names of the arguments without a dash, in order. */
-  positionals: readonly string[];
-  run: (parts: AdminParts, values: Values, args: readonly string[]) => Promise<CommandResult>;
-}
-
 const text = { type: "string" } as const;
 const account = { account: text };
 
 /** The commands, by their words. */
-const commands: Readonly<Record<string, Command>> = {
+const commands: Readonly<Record<string, Command<AdminParts>>> = {
   "key create": {
     usage:
       "key create --name N [--account A] [--scope S]… [--expires T] [--models M…] [--cap-day-usd X] [--cap-month-usd X] [--on-disconnect cancel|drain] [--translation-mode strict|lenient]",
@@ -68,22 +60,34 @@ const commands: Readonly<Record<string, Command>> = {
     positionals: [],
     run: createAccount,
   },
+  ...tierCommands,
+  ...vendorKeyCommands,
   "account list": { usage: "account list", options: {}, positionals: [], run: listAccounts },
 };
 
-/** Runs one command; `argv` is what follows `admin`. Never throws: failures are results. */
+/**
+ * Runs one command; `argv` is what follows `admin`, `input` what standard input held for a command
+ * that `readsInput`. Never throws: failures are results.
+ */
 export async function runCommand(
   parts: AdminParts,
   argv: readonly string[],
+  input = "",
 ): Promise<CommandResult> {
   try {
     const { command, values, positionals } = parse(argv);
-    return await command.run(parts, values, positionals);
+    return await command.run(parts, values, positionals, input);
   } catch (thrown) {
     const message = messageOf(thrown);
     const exitCode = thrown instanceof UsageError ? 2 : 1;
     return { exitCode, json: { error: message }, lines: [message] };
   }
+}
+
+/** Whether the command takes a value from standard input. */
+export function readsInput(argv: readonly string[]): boolean {
+  const name = argv.filter((word) => word !== "--json").slice(0, 2).join(" ");
+  return Object.hasOwn(commands, name) && commands[name]?.readsInput === true;
 }
 
 /** The text that says which commands there are. */
@@ -131,7 +135,7 @@ function moreModels(words: readonly string[]): string[] {
 
 async function createKey(parts: AdminParts, values: Values): Promise<CommandResult> {
   const name = required(values, "name");
-  const owner = await findAccount(parts, optional(values, "account"));
+  const owner = await findAccount(parts.accounts, optional(values, "account"));
   const scopes = many(values, "scope");
   const wrong = scopes.find((scope) => !parts.scopes.includes(scope));
   if (wrong !== undefined) {
@@ -165,7 +169,7 @@ async function createKey(parts: AdminParts, values: Values): Promise<CommandResu
 
 async function listKeys(parts: AdminParts, values: Values): Promise<CommandResult> {
   const wanted = optional(values, "account");
-  const owner = wanted === undefined ? undefined : await findAccount(parts, wanted);
+  const owner = wanted === undefined ? undefined : await findAccount(parts.accounts, wanted);
   const keys = await parts.apiKeys.list(owner?.id);
   return done(
     keys.map(keyJson),
@@ -218,19 +222,6 @@ async function listAccounts(parts: AdminParts): Promise<CommandResult> {
   );
 }
 
-/** The account meant: by id or name, the first one when nothing is said. */
-async function findAccount(parts: AdminParts, idOrName: string | undefined): Promise<Account> {
-  const found = idOrName === undefined
-    ? await parts.accounts.first()
-    : await parts.accounts.find(idOrName);
-  if (found) return found;
-  throw new Error(
-    idOrName === undefined
-      ? "There is no account yet: start the service once."
-      : `No account has the id or name '${idOrName}'.`,
-  );
-}
-
 function accountJson(one: Account): { id: number; name: string; tier: Tier } {
   return { id: one.id, name: one.name, tier: one.tier };
 }
@@ -255,22 +246,6 @@ function keyState(key: ApiKey, now: Date): string {
   if (key.revokedAt) return `revoked ${key.revokedAt.toISOString()}`;
   const expired = key.expiresAt !== null && key.expiresAt <= now;
   return expired ? `expired ${key.expiresAt!.toISOString()}` : "usable";
-}
-
-function done(json: unknown, lines: readonly string[]): CommandResult {
-  return { exitCode: 0, json, lines };
-}
-
-function optional(values: Values, name: string): string | undefined {
-  const value = values[name];
-  return typeof value === "string" ? value : undefined;
-}
-
-function required(values: Values, name: string): string {
-  const value = optional(values, name)?.trim();
-  if (!value) throw new UsageError(`--${name} is missing`);
-  if (value.length > 200) throw new UsageError(`--${name}: at most 200 characters`);
-  return value;
 }
 
 function many(values: Values, name: string): string[] {

@@ -4,7 +4,8 @@ import type { Account, AccountStore } from "../domain/account.ts";
 import type { ApiKey, ApiKeyStore } from "../domain/api_key.ts";
 import { hashKey, looksLikeKey } from "../domain/credential.ts";
 import { Fault } from "../domain/fault.ts";
-import { type AdminParts, runCommand, usage } from "./commands.ts";
+import { createRegistry } from "../vendors/registry.ts";
+import { type AdminParts, readsInput, runCommand, usage } from "./commands.ts";
 
 function setup(accountNames: readonly string[] = ["operator", "team"]) {
   const clock = new FakeClock();
@@ -23,6 +24,10 @@ function setup(accountNames: readonly string[] = ["operator", "team"]) {
       ),
     first: () => Promise.resolve(accounts[0]),
     list: () => Promise.resolve(accounts),
+    setTier(id, limits) {
+      const one = accounts.find((account) => account.id === id);
+      return Promise.resolve(one && Object.assign(one, limits));
+    },
   };
   const apiKeys: ApiKeyStore = {
     insert(key) {
@@ -47,11 +52,31 @@ function setup(accountNames: readonly string[] = ["operator", "team"]) {
     apiKeys,
     scopes: ["chat", "vendor-b"],
     clock,
+    registry: createRegistry({}, []),
+    vendorKeys: {
+      set: unused,
+      remove: unused,
+      list: unused,
+      changedSince: unused,
+      rotate: unused,
+    },
+    vendorKeysChanged: unused,
     keysChanged: (ids) => void changed.push([...ids]),
   };
   const run = (...argv: string[]) => runCommand(parts, argv);
   return { run, parts, clock, accounts, keys, changed };
 }
+
+function unused(): never {
+  throw new Error("unused");
+}
+
+Deno.test("only what takes a secret reads standard input", () => {
+  const reading = ["vendor-key set", "master-key rotate"];
+  for (const words of [...reading, "vendor-key list", "key create", "nothing", "constructor"]) {
+    assert.equal(readsInput(["--json", ...words.split(" ")]), reading.includes(words), words);
+  }
+});
 
 const create = ["key", "create", "--name", "ci"];
 
@@ -227,7 +252,17 @@ Deno.test("account create makes a free account without more; account list shows 
 });
 
 Deno.test("the usage names every command", () => {
-  for (const words of ["key create", "key list", "key revoke", "account create", "migrate"]) {
+  for (
+    const words of [
+      "key create",
+      "key list",
+      "key revoke",
+      "account create",
+      "vendor-key set",
+      "master-key rotate",
+      "migrate",
+    ]
+  ) {
     assert.ok(usage().includes(`\n  ${words}`), words);
   }
 });

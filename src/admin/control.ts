@@ -1,7 +1,8 @@
 import { timingSafeEqual } from "node:crypto";
 import { sha256Hex } from "../base/hash.ts";
 import { randomBase62 } from "../base/ids.ts";
-import { type AdminParts, type CommandResult, runCommand } from "./commands.ts";
+import type { CommandResult } from "./command.ts";
+import { type AdminParts, runCommand } from "./commands.ts";
 
 /**
  * How the operator's command line reaches a server that owns the embedded database: a listener of
@@ -9,6 +10,12 @@ import { type AdminParts, type CommandResult, runCommand } from "./commands.ts";
  * directory can read.
  */
 const controlFile = "control.json";
+
+/** What a command is sent as; `input` is what its standard input held. */
+interface Sent {
+  argv: readonly string[];
+  input: string;
+}
 
 interface Control {
   address: string;
@@ -27,9 +34,10 @@ export async function serveControl(
       if (!sameSecret(request.headers.get("authorization") ?? "", `Bearer ${token}`)) {
         return new Response(null, { status: 404 });
       }
-      const argv: unknown = await request.json().catch(() => undefined);
-      if (!Array.isArray(argv)) return new Response(null, { status: 400 });
-      return Response.json(await runCommand(parts, argv.map(String)));
+      const sent = await request.json().catch(() => undefined) as Partial<Sent> | undefined;
+      if (!Array.isArray(sent?.argv)) return new Response(null, { status: 400 });
+      const input = typeof sent.input === "string" ? sent.input : "";
+      return Response.json(await runCommand(parts, sent.argv.map(String), input));
     },
   );
   const path = `${dataDir}/${controlFile}`;
@@ -48,6 +56,7 @@ export async function serveControl(
 export async function callControl(
   dataDir: string,
   argv: readonly string[],
+  input = "",
 ): Promise<CommandResult | undefined> {
   const control = await readControl(dataDir);
   if (!control) return undefined;
@@ -55,7 +64,7 @@ export async function callControl(
     const answer = await fetch(control.address, {
       method: "POST",
       headers: { authorization: `Bearer ${control.token}` },
-      body: JSON.stringify(argv),
+      body: JSON.stringify({ argv, input } satisfies Sent),
     });
     return answer.ok ? await answer.json() as CommandResult : undefined;
   } catch {

@@ -2,6 +2,8 @@ import type { Clock } from "../base/clock.ts";
 import type { AccountStore } from "../domain/account.ts";
 import type { ApiKeyStore } from "../domain/api_key.ts";
 import type { KeyRing } from "../domain/key_ring.ts";
+import type { VendorKeyStore } from "../domain/vendor_key.ts";
+import type { VendorKeyRing } from "../gateway/vendor_key_ring.ts";
 import type { Registry } from "../vendors/registry.ts";
 import type { AdminParts } from "./commands.ts";
 
@@ -13,6 +15,8 @@ export function adminPartsOf(
     registry: Registry;
     clock: Clock;
     keyRing?: KeyRing;
+    vendorKeys: VendorKeyStore;
+    storedKeys?: VendorKeyRing;
   },
 ): AdminParts {
   return {
@@ -20,6 +24,9 @@ export function adminPartsOf(
     apiKeys: services.apiKeys,
     scopes: [...serviceScopes, ...services.registry.all.map((vendor) => vendor.label)],
     clock: services.clock,
+    registry: services.registry,
+    vendorKeys: services.vendorKeys,
+    vendorKeysChanged: async () => await services.storedKeys?.refresh(),
     keysChanged: (ids) => services.keyRing?.evict(ids),
   };
 }

@@ -186,6 +186,8 @@ export interface Opaque {
   value: string;
   /** What the value is, in the vendor's words, such as `signature` or `redacted`. */
   kind: string;
+  /** Id of the item that held it, where the vendor checks the one against the other. */
+  itemId?: string;
 }
 
 export interface Tool {

@@ -32,4 +32,12 @@ export interface AccountStore {
   /** The account made at the first start. */
   first(): Promise<Account | undefined>;
   list(): Promise<Account[]>;
+  /**
+   * Gives an account other limits, which fills its rate bucket; the same ones change nothing.
+   * Undefined when there is no such account.
+   */
+  setTier(
+    id: number,
+    limits: { tier: Tier; requestsPerMinute: number; burst: number },
+  ): Promise<Account | undefined>;
 }

@@ -62,6 +62,8 @@ export interface Interaction {
   payloadTruncated: boolean;
   /** What the call leaves for the turns that follow; written with the row, never read with it. */
   kept?: Kept;
+  /** The lease that the charge comes out of; for the ledger, which posts it with the row. */
+  leaseId?: string;
 }
 
 /** Which rows a read wants. Times are half-open: `start` ≤ createdAt < `end`. */

@@ -3,13 +3,17 @@ import type { Mode } from "../domain/interaction.ts";
 import { notConfigured } from "../vendors/catalogue.ts";
 import type { Vendor } from "../vendors/registry.ts";
 import type { Caller } from "./caller.ts";
+import type { VendorKeyRing } from "./vendor_key_ring.ts";
 
 /** Dual-key, then the stored key, then the service's own (spec.md, Authentication modes). */
-export function chooseKey(
+export async function chooseKey(
   vendor: Vendor,
-  caller: Pick<Caller, "vendorKey">,
-): { key: Secret; mode: Mode } {
+  caller: Pick<Caller, "vendorKey" | "principal">,
+  storedKeys: Pick<VendorKeyRing, "find">,
+): Promise<{ key: Secret; mode: Mode }> {
   if (caller.vendorKey) return { key: caller.vendorKey, mode: "dual_key" };
+  const stored = await storedKeys.find(caller.principal.account.id, vendor.label);
+  if (stored) return { key: stored, mode: "stored_key" };
   if (vendor.apiKey) return { key: vendor.apiKey, mode: "managed" };
   throw notConfigured(vendor);
 }

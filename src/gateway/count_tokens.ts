@@ -13,6 +13,7 @@ import type { LaneParts } from "./lay_lane.ts";
 import type { Reply } from "./reply.ts";
 import type { FullDialect } from "./translation.ts";
 import { vendorFault } from "./vendor_fault.ts";
+import type { VendorKeyRing } from "./vendor_key_ring.ts";
 
 export interface CountRequest {
   caller: Caller;
@@ -28,7 +29,7 @@ export interface CountRequest {
  * says so in `X-Token-Count`. Costs nothing and is no interaction (interface.md §4, §5).
  */
 export async function countTokens(
-  parts: LaneParts & { registry: Registry; upstream: Upstream },
+  parts: LaneParts & { registry: Registry; upstream: Upstream; storedKeys: VendorKeyRing },
   { caller, dialect, vendor, body }: CountRequest,
 ): Promise<Reply> {
   const model = String(body.model);
@@ -45,7 +46,7 @@ export async function countTokens(
     maxOutputTokens: undefined,
     quirks: target.vendor.quirks,
   }).body;
-  const { key, mode } = chooseKey(target.vendor, caller);
+  const { key, mode } = await chooseKey(target.vendor, caller, parts.storedKeys);
   const { model: _, stream: __, ...rest } = request as Readonly<Record<string, unknown>>;
   const answer = await parts.upstream.call({
     url: target.vendor.baseUrl + upstream.counting.path(target.model),

@@ -15,6 +15,7 @@ import { type LaneParts, layLane } from "./lay_lane.ts";
 import type { FullDialect } from "./translation.ts";
 import type { Reply } from "./reply.ts";
 import { callVendor } from "./vendor_call.ts";
+import type { VendorKeyRing } from "./vendor_key_ring.ts";
 
 /** One proxied request, validated by its contract. */
 export interface RelayRequest {
@@ -41,6 +42,7 @@ export interface RelayParts extends CallParts, LaneParts {
   registry: Registry;
   catalogue: Catalogue;
   upstream: Upstream;
+  storedKeys: VendorKeyRing;
   log: Log;
 }
 
@@ -53,7 +55,7 @@ export function createRelay(parts: RelayParts): Relay {
       const facts = dialect.readRequest(continued.body);
       const target = resolveTarget(parts.registry, request.vendor, facts.model);
       permitModel(caller.principal.key, target, parts.registry);
-      const { key, mode } = chooseKey(target.vendor, caller);
+      const { key, mode } = await chooseKey(target.vendor, caller, parts.storedKeys);
       if (mode === "managed") await requirePrice(parts, target, caller.arrivedAt);
       // The lane is laid before the call begins: what is wrong with the request is no interaction.
       const transactionId = parts.newTransactionId();

@@ -34,6 +34,24 @@ export function createAccounts(database: Queryable): AccountStore {
       const rows = await database.query(`select ${accountColumns} from accounts order by id`, []);
       return rows.map((row) => readAccount(row));
     },
+    async setTier(id, { tier, requestsPerMinute, burst }) {
+      await database.query(
+        `with changed as (
+           update accounts set tier = $2, requests_per_minute = $3, burst = $4,
+             changed_at = clock_timestamp()
+           where id = $1 and (tier, requests_per_minute, burst) is distinct from
+             ($2::text, $3::bigint, $4::bigint)
+           returning id
+         )
+         update rate_buckets b set fill = true, version = version + 1
+         from changed where b.account_id = changed.id`,
+        [id, tier, requestsPerMinute, burst],
+      );
+      const [row] = await database.query(`select ${accountColumns} from accounts where id = $1`, [
+        id,
+      ]);
+      return row && readAccount(row);
+    },
   };
 }
 

@@ -1,5 +1,5 @@
 import type { Interaction, InteractionStore } from "../domain/interaction.ts";
-import type { Database } from "./database.ts";
+import type { Database, Queryable } from "./database.ts";
 import { type Column, columns, columnTypes } from "./interaction_columns.ts";
 import { readInteractions } from "./interactions_read.ts";
 import { insertKept } from "./kept.ts";
@@ -11,16 +11,22 @@ export function createInteractions(database: Database): InteractionStore {
   return {
     async insert(rows) {
       if (rows.length === 0) return;
-      await database.transaction(async (tx) => {
-        await tx.query(insertUsage, [JSON.stringify(rows.map(writeRow))]);
-        for (const some of portions(rows, payloadLength, sentCharacters)) {
-          await tx.query(insertPayloads, [JSON.stringify(some.map(writePayload))]);
-        }
-        await insertKept(tx, rows);
-      });
+      await database.transaction((tx) => insertInteractions(tx, rows));
     },
     read: (query) => readInteractions(database, query),
   };
+}
+
+/** Writes rows with their payloads as part of a transaction; rows that are there stay. */
+export async function insertInteractions(
+  tx: Queryable,
+  rows: readonly Interaction[],
+): Promise<void> {
+  await tx.query(insertUsage, [JSON.stringify(rows.map(writeRow))]);
+  for (const some of portions(rows, payloadLength, sentCharacters)) {
+    await tx.query(insertPayloads, [JSON.stringify(some.map(writePayload))]);
+  }
+  await insertKept(tx, rows);
 }
 
 const insertUsage = `insert into interactions (${columns.join(", ")})

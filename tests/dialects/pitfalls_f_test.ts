@@ -190,6 +190,19 @@ const rows: Crossing[] = [
     },
     losses: [],
   },
+  ...(["chat", "responses", "messages"] as const).map((to): Crossing => ({
+    case: `a picture in an answer given back is refused, not dropped (to ${to})`,
+    from: "generate",
+    to,
+    body: {
+      contents: [
+        { role: "user", parts: [{ text: "draw" }] },
+        { role: "model", parts: [{ inlineData: { mimeType: "image/png", data: "iVBORw0KGgo=" } }] },
+        { role: "user", parts: [{ text: "more red" }] },
+      ],
+    },
+    fault: "unsupported_parameter contents[1].parts[0]",
+  })),
   {
     case: "a stateless vendor call stores nothing and asks for sealed reasoning",
     from: "chat",

@@ -123,8 +123,9 @@ class Maker {
         part.type === "tool-call" ? [this.#result(part, `turns[${turns.length}].parts[${at}]`)] : []
       );
       const user = this.#user(turns.length);
-      const parts = this.#random.chance(50) && results.length > 0 ? [] : user.parts;
-      turns.push({ ...user, parts: [...results, ...parts] });
+      const { name: _, ...silent } = { ...user, parts: results };
+      const isSilent = this.#random.chance(50) && results.length > 0;
+      turns.push(isSilent ? silent : { ...user, parts: [...results, ...user.parts] });
     }
     return turns;
   }
@@ -139,7 +140,8 @@ class Maker {
       const place = `${path}.parts[${index}]`;
       return this.#random.chance(30) ? this.#media(place) ?? this.text(place) : this.text(place);
     });
-    const name = this.#can.names && this.#random.chance(30) ? { name: "Ann" } : {};
+    const speaks = parts.some(({ type }) => type === "text");
+    const name = this.#can.names && speaks && this.#random.chance(30) ? { name: "Ann" } : {};
     return { role: "user", parts, ...name, path };
   }
 

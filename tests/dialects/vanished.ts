@@ -169,9 +169,10 @@ function vanishedParts(before: CanonicalRequest, after: CanonicalRequest): strin
   );
   if (marks < marked.length) lost.push(...marked.map(({ path }) => `${path}.cache_control`));
   const named = before.turns.filter(({ name }) => name !== undefined);
-  const said = after.turns.filter(({ name }) => name !== undefined).map(textIn);
+  const said = after.turns.filter(({ name }) => name !== undefined).map(textIn).join("\n");
+  // A name goes with the words that it was said with.
   lost.push(
-    ...named.filter((turn) => !said.some((text) => text !== "" && textIn(turn).includes(text)))
+    ...named.filter((turn) => !said.includes(textIn(turn).split("\n")[0]!))
       .map(({ path }) => `${path}.name`),
   );
   return [...lost, ...vanishedCalls(before, after)];

@@ -96,7 +96,7 @@ Deno.test("nobody but the data directory's owner can send commands to a server",
     fetch(address, {
       method: "POST",
       headers: { authorization },
-      body: JSON.stringify(["key", "list"]),
+      body: JSON.stringify({ argv: ["key", "list"], input: "" }),
     });
   for (const wrong of ["", "Bearer ", `Bearer ${token}x`, service.firstKey]) {
     const answer = await send(wrong);

@@ -7,6 +7,8 @@ export interface ProgramOptions {
   readonly args?: readonly string[];
   /** Program, relative to the repository or absolute; `main.ts` by default. */
   readonly script?: string;
+  /** What its standard input holds; closed at once by default. */
+  readonly input?: string;
   /** For a service until it is alive, for a program until it ends; 60 s by default. */
   readonly timeoutMs?: number;
 }
@@ -128,10 +130,15 @@ class Program {
       cwd: options.cwd ?? root,
       env: { ...machineEnvironment(), ...options.env },
       clearEnv: true,
-      stdin: "null",
+      stdin: options.input === undefined ? "null" : "piped",
       stdout: "piped",
       stderr: "piped",
     }).spawn();
+    if (options.input !== undefined) {
+      // A program that ends without reading it is no failure of the test.
+      ReadableStream.from([new TextEncoder().encode(options.input)]).pipeTo(this.#child.stdin)
+        .catch(() => {});
+    }
     this.pid = this.#child.pid;
     const killOnExit = () => this.kill("SIGKILL");
     globalThis.addEventListener("unload", killOnExit);

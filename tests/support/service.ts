@@ -1,5 +1,5 @@
 import { callControl } from "../../src/admin/control.ts";
-import type { CommandResult } from "../../src/admin/commands.ts";
+import type { CommandResult } from "../../src/admin/command.ts";
 import { parseConfig } from "../../src/config.ts";
 import { startServer } from "../../src/serve.ts";
 import { LABELS, type Simulators, startSimulators } from "../../demo/simulators.ts";

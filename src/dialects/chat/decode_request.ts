@@ -10,6 +10,7 @@ import type {
 import { isRecord, type JsonRecord, words } from "../json.ts";
 import { readMessages } from "./decode_messages.ts";
 import { foreignFields } from "./foreign.ts";
+import { nestedForeign } from "./nested_foreign.ts";
 
 /** Reads a chat request (chat-completions.md §1) into the canonical form. Null is "not set". */
 export function decodeChatRequest(body: unknown): CanonicalRequest {
@@ -22,7 +23,7 @@ export function decodeChatRequest(body: unknown): CanonicalRequest {
     system,
     turns,
     tools: readTools(request),
-    foreign: foreignFields(request),
+    foreign: [...foreignFields(request), ...nestedForeign(request)],
     ...settings,
     paths: pathsOf(request, settings),
   };

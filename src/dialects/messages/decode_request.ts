@@ -39,7 +39,7 @@ type Settings = Omit<
 
 function readSettings(request: JsonRecord, foreign: ForeignField[]): Settings {
   return defined({
-    ...readToolChoice(request),
+    ...readToolChoice(request, foreign),
     maxOutputTokens: readMaxTokens(request, foreign),
     temperature: numberAt(request, "temperature"),
     topP: numberAt(request, "top_p"),
@@ -87,9 +87,12 @@ function readStop(value: unknown): string[] | undefined {
 
 function readToolChoice(
   request: JsonRecord,
+  foreign: ForeignField[],
 ): { toolChoice?: ToolChoice; parallelToolCalls?: boolean } {
   const choice = objectAt(request, "tool_choice", "tool_choice");
   if (!choice) return {};
+  const read = ["type", "name", "disable_parallel_tool_use"];
+  foreign.push(...otherFields(choice, read, "tool_choice"));
   const parallel = choice.disable_parallel_tool_use === true ? { parallelToolCalls: false } : {};
   switch (choice.type) {
     case "auto":
@@ -132,6 +135,7 @@ function readReasoning(request: JsonRecord, foreign: ForeignField[]): Reasoning 
   }
   const thinking = objectAt(request, "thinking", "thinking");
   if (!thinking) return effort === undefined ? undefined : { effort };
+  foreign.push(...otherFields(thinking, ["type", "budget_tokens", "display"], "thinking"));
   const show = thinking.display !== "omitted";
   switch (thinking.type) {
     case "enabled": {

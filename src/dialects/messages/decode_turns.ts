@@ -26,6 +26,7 @@ export function readTurns(value: unknown, foreign: ForeignField[]): Turn[] {
     if (!isRecord(message)) throw wrong(path, "expected an object");
     const { role, content } = message;
     if (content === undefined || content === null) throw missing(`${path}.content`);
+    foreign.push(...otherFields(message, ["role", "content"], path));
     switch (role) {
       case "user":
       case "assistant":
@@ -63,6 +64,7 @@ function readBlock(block: JsonRecord, path: string, foreign: ForeignField[]): Pa
     case "search_result":
       return readPlain(block, path, foreign);
     case "tool_use":
+      foreign.push(...otherFields(block, ["type", "id", "name", "input", "caller"], path));
       return [{
         type: "tool-call",
         id: stringAt(block, "id", `${path}.id`),

@@ -21,7 +21,11 @@ export function writeMedia(part: MediaPart, losses: Loss[]): Block {
     : part.source.type === "url"
     ? writeAddress(part, part.source)
     : undefined;
-  if (block) return block;
+  return block ?? leaveOut(part, losses);
+}
+
+/** Also for media in an assistant's turn, where the dialect has none. */
+export function leaveOut(part: MediaPart, losses: Loss[]): Block {
   losses.push({ path: part.path, weight: "meaning" });
   return { type: "text", text: leftOutNote(part) };
 }

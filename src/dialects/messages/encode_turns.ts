@@ -11,7 +11,7 @@ import { isRecord } from "../json.ts";
 import type { ArrangedTurn } from "./arrange_turns.ts";
 import type { CacheMarks } from "./cache_marks.ts";
 import { type CallIds, pairCalls } from "./call_ids.ts";
-import { writeMedia } from "./encode_media.ts";
+import { leaveOut, writeMedia } from "./encode_media.ts";
 import { wrong } from "./shape.ts";
 
 type Block = Record<string, unknown>;
@@ -27,7 +27,11 @@ export function writeTurns(turns: readonly ArrangedTurn[], context: TurnContext)
   const ids = pairCalls(turns);
   return turns.map(({ role, parts }) => ({
     role,
-    content: parts.map((part) => writePart(part, ids, context)),
+    content: parts.map((part) =>
+      role === "assistant" && part.type === "media"
+        ? leaveOut(part, context.losses)
+        : writePart(part, ids, context)
+    ),
   }));
 }
 

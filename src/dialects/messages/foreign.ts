@@ -1,5 +1,8 @@
 import type { ForeignField, LossWeight } from "../canonical_request.ts";
 import type { JsonRecord } from "../json.ts";
+import { saysNothing } from "../other_fields.ts";
+
+export { otherFields } from "../other_fields.ts";
 
 /** Top-level fields that have a place in the canonical form, or are taken apart elsewhere. */
 const known: ReadonlySet<string> = new Set([
@@ -32,18 +35,6 @@ export function foreignFields(request: JsonRecord): ForeignField[] {
   });
 }
 
-/** Fields of a record beside those that were read. */
-export function otherFields(
-  record: JsonRecord,
-  read: readonly string[],
-  path: string,
-  weight: LossWeight = "hint",
-): ForeignField[] {
-  return Object.entries(record).flatMap(([key, value]) =>
-    read.includes(key) || isEmpty(value) ? [] : [foreign(`${path}.${key}`, value, weight)]
-  );
-}
-
 function foreign(path: string, value: unknown, weight: LossWeight): ForeignField {
   return { path, value, weight };
 }
@@ -51,10 +42,5 @@ function foreign(path: string, value: unknown, weight: LossWeight): ForeignField
 function isNoOp(path: string, value: unknown): boolean {
   if (path === "speed") return value === "standard";
   if (path === "inference_geo") return value === "global" || value === "not_available";
-  return path === "mcp_servers" && isEmpty(value);
-}
-
-function isEmpty(value: unknown): boolean {
-  return value === null || value === undefined || value === false ||
-    (Array.isArray(value) && value.length === 0);
+  return path === "mcp_servers" && saysNothing(value);
 }

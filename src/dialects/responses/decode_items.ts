@@ -143,12 +143,17 @@ function readOutput(item: JsonRecord, path: string): ToolResultPart {
 function readReasoning(item: JsonRecord, path: string): ReasoningPart {
   const sealed = field.text(item, "encrypted_content", `${path}.encrypted_content`);
   const text = [...texts(item.summary), ...texts(item.content)].join(reasoningSeparator);
+  const itemId = words(item.id);
   return {
     type: "reasoning",
     text,
     ...(sealed === undefined ? {} : {
-      opaque: readEnvelope(sealed) ??
-        { dialect: "responses", kind: "encrypted_content", value: sealed },
+      opaque: readEnvelope(sealed) ?? {
+        dialect: "responses",
+        kind: "encrypted_content",
+        value: sealed,
+        ...(itemId === undefined ? {} : { itemId }),
+      },
     }),
     path,
   };

@@ -9,6 +9,7 @@ import { readItems } from "./decode_items.ts";
 import { readTools } from "./decode_tools.ts";
 import { defined, field, missing, wrong } from "./fields.ts";
 import { foreignFields } from "./foreign.ts";
+import { nestedForeign } from "./nested_foreign.ts";
 
 /**
  * Reads a responses request (responses.md §1) into the canonical form. `previous_response_id` and
@@ -25,7 +26,12 @@ export function decodeRequest(body: unknown): CanonicalRequest {
     system,
     turns,
     tools,
-    foreign: [...foreign, ...foreignTools, ...foreignFields(request)],
+    foreign: [
+      ...foreign,
+      ...foreignTools,
+      ...foreignFields(request),
+      ...nestedForeign(request),
+    ],
     ...settings,
     paths: pathsOf(request, settings),
   };

@@ -163,7 +163,7 @@ Deno.test("sealed reasoning goes to the dialect of its origin", () => {
     {
       type: "reasoning",
       text: "A\n\nB",
-      opaque: { dialect: "responses", kind: "encrypted_content", value: "gAAA" },
+      opaque: { dialect: "responses", kind: "encrypted_content", value: "gAAA", itemId: "rs_1" },
     },
     { type: "reasoning", text: "", opaque: foreign },
     { type: "reasoning", text: "raw" },

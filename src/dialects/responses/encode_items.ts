@@ -113,14 +113,15 @@ function writeSaid(part: Part): Item | undefined {
 }
 
 /**
- * Reasoning goes back only to where it was sealed. Without the item's own id, which the vendor
- * checks against the sealed content and does not need.
+ * Reasoning goes back only to where it was sealed, with its item's own id: a vendor that keeps no
+ * state refuses the one without the other (dotnet/extensions#7628).
  */
 function writeReasoning(part: Part & { type: "reasoning" }): Item | undefined {
   const { opaque } = part;
   if (opaque?.dialect !== "responses" || opaque.kind !== "encrypted_content") return undefined;
   return {
     type: "reasoning",
+    ...(opaque.itemId === undefined ? {} : { id: opaque.itemId }),
     summary: part.text === "" ? [] : [{ type: "summary_text", text: part.text }],
     encrypted_content: opaque.value,
   };

@@ -86,7 +86,7 @@ Deno.test("a JSON schema is flat and keeps its name (pitfall 106)", () => {
   });
 });
 
-Deno.test("only reasoning that this dialect sealed goes back, and without its id (pitfall 101)", () => {
+Deno.test("only reasoning that this dialect sealed goes back, under its own id (pitfall 101)", () => {
   const reasoning = (dialect?: "responses" | "messages"): Part => ({
     type: "reasoning",
     text: "T",
@@ -96,6 +96,7 @@ Deno.test("only reasoning that this dialect sealed goes back, and without its id
           dialect,
           kind: dialect === "responses" ? "encrypted_content" : "signature",
           value: "V",
+          itemId: "rs_1",
         },
       }
       : {}),
@@ -114,6 +115,7 @@ Deno.test("only reasoning that this dialect sealed goes back, and without its id
   assert.deepEqual((body.input as unknown[]).slice(1), [
     {
       type: "reasoning",
+      id: "rs_1",
       summary: [{ type: "summary_text", text: "T" }],
       encrypted_content: "V",
     },

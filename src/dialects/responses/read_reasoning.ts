@@ -52,10 +52,12 @@ export class ReasoningReader implements ItemReader {
     if (!this.#blocks.isOpen(this.#block)) {
       this.#block = this.#blocks.start({ kind: "reasoning" }, events);
     }
+    const itemId = words(item.id);
     this.#blocks.end(this.#block, events, {
       dialect: "responses",
       kind: "encrypted_content",
       value: sealed,
+      ...(itemId === undefined ? {} : { itemId }),
     });
   }
 

@@ -300,7 +300,10 @@ function essence(answer: CanonicalAnswer) {
     model: answer.model,
     created: answer.created,
     says,
-    parts: answer.choices[0]!.parts,
+    parts: answer.choices[0]!.parts.map((part) => {
+      const { itemId: _, ...opaque } = part.opaque ?? {};
+      return part.opaque ? { ...part, opaque } : part;
+    }),
     logprobs: answer.choices[0]!.logprobs,
     reason: answer.choices[0]!.finish?.reason,
     usage: { ...zeros, ...usage, serviceTier: serviceTier ?? "default" },

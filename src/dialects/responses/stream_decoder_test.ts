@@ -209,7 +209,7 @@ Deno.test("summaries are paragraphs of one block, which ends with the sealed con
   assert.deepEqual(parts(wire), [{
     kind: "reasoning",
     text: "One.\n\nTwo",
-    opaque: { dialect: "responses", kind: "encrypted_content", value: "gAAA" },
+    opaque: { dialect: "responses", kind: "encrypted_content", value: "gAAA", itemId: "i0" },
   }]);
 });
 

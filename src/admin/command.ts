@@ -1,0 +1,64 @@
+import type { ParseArgsConfig } from "node:util";
+import type { Account, AccountStore } from "../domain/account.ts";
+
+/** What a command prints: one JSON value with `--json`, else lines for people. */
+export interface CommandResult {
+  exitCode: 0 | 1 | 2;
+  json: unknown;
+  lines: readonly string[];
+}
+
+/** Wrong usage; exit code 2. */
+export class UsageError extends Error {}
+
+export type Options = NonNullable<ParseArgsConfig["options"]>;
+export type Values = Readonly<
+  Record<string, string | boolean | (string | boolean)[] | undefined>
+>;
+
+/** One command of the operator; `Parts` is what it works on. */
+export interface Command<Parts> {
+  usage: string;
+  options: Options;
+  /** Names of the arguments without a dash, in order. */
+  positionals: readonly string[];
+  /** It takes a secret from standard input: arguments are seen by everyone on the machine. */
+  readsInput?: true;
+  /** `input`: what standard input held, for commands that read it. */
+  run: (
+    parts: Parts,
+    values: Values,
+    args: readonly string[],
+    input: string,
+  ) => Promise<CommandResult>;
+}
+
+export function done(json: unknown, lines: readonly string[]): CommandResult {
+  return { exitCode: 0, json, lines };
+}
+
+export function optional(values: Values, name: string): string | undefined {
+  const value = values[name];
+  return typeof value === "string" ? value : undefined;
+}
+
+export function required(values: Values, name: string): string {
+  const value = optional(values, name)?.trim();
+  if (!value) throw new UsageError(`--${name} is missing`);
+  if (value.length > 200) throw new UsageError(`--${name}: at most 200 characters`);
+  return value;
+}
+
+/** The account meant: by id or name, the first one when nothing is said. */
+export async function findAccount(
+  accounts: Pick<AccountStore, "first" | "find">,
+  idOrName: string | undefined,
+): Promise<Account> {
+  const found = idOrName === undefined ? await accounts.first() : await accounts.find(idOrName);
+  if (found) return found;
+  throw new Error(
+    idOrName === undefined
+      ? "There is no account yet: start the service once."
+      : `No account has the id or name '${idOrName}'.`,
+  );
+}

@@ -1,0 +1,73 @@
+import assert from "@std/assert";
+import type { Account, AccountStore } from "../domain/account.ts";
+import type { ApiKey, ApiKeyStore } from "../domain/api_key.ts";
+import { UsageError } from "./command.ts";
+import { tierCommands } from "./tier_command.ts";
+
+function setup(start: Partial<Account> = {}) {
+  const account: Account = {
+    ...{ id: 2, name: "team", tier: "free", requestsPerMinute: 60, burst: 100 },
+    createdAt: new Date(0),
+    ...start,
+  };
+  const evicted: string[] = [];
+  const accounts = {
+    find: (idOrName: string) => Promise.resolve(idOrName === "team" ? account : undefined),
+    setTier: (id: number, limits: Partial<Account>) =>
+      Promise.resolve(id === account.id ? Object.assign(account, limits) : undefined),
+  } as AccountStore;
+  const apiKeys = {
+    list: () => Promise.resolve([{ id: "k1" }, { id: "k2" }] as ApiKey[]),
+  } as unknown as ApiKeyStore;
+  const run = (tier: string, values: Record<string, string> = {}, who = "team") =>
+    tierCommands["account tier"]!.run(
+      { accounts, apiKeys, keysChanged: (ids) => void evicted.push(...ids) },
+      values,
+      [who, tier],
+      "",
+    );
+  return { run, account, evicted };
+}
+
+Deno.test("a tier brings its numbers, and the keys of the account are read again", async () => {
+  const { run, evicted } = setup();
+  assert.deepEqual(await run("pro"), {
+    exitCode: 0,
+    json: { id: 2, name: "team", tier: "pro", requests_per_minute: 600, burst: 1000 },
+    lines: ["Account 'team' is pro now: 600 requests a minute, burst 1000."],
+  });
+  assert.deepEqual(evicted, ["k1", "k2"]);
+});
+
+Deno.test("enterprise takes its numbers, and keeps those it has", async () => {
+  const { run, account } = setup();
+  await run("enterprise", { rpm: "5000", burst: "9000" });
+  assert.deepEqual([account.requestsPerMinute, account.burst], [5000, 9000]);
+  await run("enterprise");
+  assert.deepEqual([account.requestsPerMinute, account.burst], [5000, 9000]);
+  await run("enterprise", { burst: "1" });
+  assert.deepEqual([account.requestsPerMinute, account.burst], [5000, 1]);
+});
+
+const wrong: [string, Record<string, string>, RegExp][] = [
+  ["gold", {}, /'gold' is no tier/],
+  ["free", { rpm: "9" }, /fixed numbers/],
+  ["enterprise", {}, /--rpm is missing/],
+  ["enterprise", { rpm: "9" }, /--burst is missing/],
+  ["enterprise", { rpm: "0", burst: "9" }, /--rpm 0: expected a whole number from 1/],
+  ["enterprise", { rpm: "9", burst: "1e9" }, /--burst 1e9/],
+  ["enterprise", { rpm: "100000001", burst: "9" }, /--rpm 100000001/],
+];
+
+Deno.test("wrong words change nothing", async () => {
+  const { run, account, evicted } = setup();
+  for (const [tier, values, message] of wrong) {
+    await assert.rejects(
+      run(tier, values),
+      (thrown: unknown) => thrown instanceof UsageError && message.test(thrown.message),
+      `${tier} ${JSON.stringify(values)}`,
+    );
+  }
+  await assert.rejects(run("pro", {}, "nobody"), /No account has the id or name 'nobody'/);
+  assert.deepEqual([account.tier, evicted], ["free", []]);
+});

@@ -1,0 +1,144 @@
+import { Secret } from "../base/secret.ts";
+import type { AccountStore } from "../domain/account.ts";
+import { messageOf } from "../domain/fault.ts";
+import { MasterKey } from "../domain/sealing.ts";
+import { parseVendorKey, type StoredVendorKey, type VendorKeyStore } from "../domain/vendor_key.ts";
+import type { Registry } from "../vendors/registry.ts";
+import { storableVendor } from "../vendors/stored_keys.ts";
+import {
+  type Command,
+  type CommandResult,
+  done,
+  findAccount,
+  optional,
+  required,
+  UsageError,
+  type Values,
+} from "./command.ts";
+
+/** What the commands on vendor keys work on. */
+export interface VendorKeyParts {
+  accounts: Pick<AccountStore, "first" | "find">;
+  registry: Registry;
+  vendorKeys: VendorKeyStore;
+  /** Told that a key changed, so that this process goes by it at once. */
+  vendorKeysChanged: () => Promise<void>;
+}
+
+const account = { account: { type: "string" } } as const;
+const vendor = { vendor: { type: "string" } } as const;
+
+/** `vendor-key …` and `master-key rotate`. Values come from standard input and are never shown. */
+export const vendorKeyCommands: Readonly<Record<string, Command<VendorKeyParts>>> = {
+  "vendor-key set": {
+    usage: "vendor-key set --vendor V [--account A]   (the key from standard input)",
+    options: { ...account, ...vendor },
+    positionals: [],
+    readsInput: true,
+    run: setKey,
+  },
+  "vendor-key remove": {
+    usage: "vendor-key remove --vendor V [--account A]",
+    options: { ...account, ...vendor },
+    positionals: [],
+    run: removeKey,
+  },
+  "vendor-key list": {
+    usage: "vendor-key list [--account A]",
+    options: account,
+    positionals: [],
+    run: listKeys,
+  },
+  "master-key rotate": {
+    usage: "master-key rotate   (the new key from standard input)",
+    options: {},
+    positionals: [],
+    readsInput: true,
+    run: rotate,
+  },
+};
+
+async function setKey(
+  parts: VendorKeyParts,
+  values: Values,
+  _args: readonly string[],
+  input: string,
+): Promise<CommandResult> {
+  const label = vendorOf(parts, values);
+  const value = usage("standard input", () => parseVendorKey(input));
+  const owner = await findAccount(parts.accounts, optional(values, "account"));
+  const stored = await parts.vendorKeys.set(owner.id, label, value);
+  await parts.vendorKeysChanged();
+  return done(
+    { account_id: owner.id, vendor: label, last_four: stored.lastFour },
+    [`Calls of account '${owner.name}' to ${label} use the key ${shown(stored)} from now on.`],
+  );
+}
+
+async function removeKey(parts: VendorKeyParts, values: Values): Promise<CommandResult> {
+  const label = vendorOf(parts, values);
+  const owner = await findAccount(parts.accounts, optional(values, "account"));
+  const removed = await parts.vendorKeys.remove(owner.id, label);
+  await parts.vendorKeysChanged();
+  const json = { account_id: owner.id, vendor: label, removed };
+  if (removed) return done(json, [`The key of ${label} of account '${owner.name}' is removed.`]);
+  return {
+    exitCode: 1,
+    json,
+    lines: [`Account '${owner.name}' has no key of ${label} stored.`],
+  };
+}
+
+async function listKeys(parts: VendorKeyParts, values: Values): Promise<CommandResult> {
+  const wanted = optional(values, "account");
+  const owner = wanted === undefined ? undefined : await findAccount(parts.accounts, wanted);
+  const keys = await parts.vendorKeys.list(owner?.id);
+  return done(
+    keys.map((key) => ({
+      account_id: key.accountId,
+      vendor: key.vendor,
+      last_four: key.lastFour,
+      created_at: key.createdAt.toISOString(),
+      changed_at: key.changedAt.toISOString(),
+    })),
+    keys.map((key) =>
+      [`account ${key.accountId}`, key.vendor, shown(key), key.changedAt.toISOString()].join("  ")
+    ),
+  );
+}
+
+async function rotate(
+  parts: VendorKeyParts,
+  _values: Values,
+  _args: readonly string[],
+  input: string,
+): Promise<CommandResult> {
+  const next = usage("standard input", () => new MasterKey(new Secret(input.trim())));
+  const { resealed, already, source } = await parts.vendorKeys.rotate(next);
+  await parts.vendorKeysChanged();
+  const what = already
+    ? "The database is sealed under this master key already."
+    : `${resealed} vendor key${resealed === 1 ? " is" : "s are"} sealed under the new master key.`;
+  const todo = source === "environment"
+    ? "Set MASTER_KEY to it for every process and restart those that had the old one; until then they go on with the keys that they know."
+    : "It stands in DATA_DIR/master.key.";
+  return done({ resealed, already, source }, [what, todo]);
+}
+
+function vendorOf(parts: VendorKeyParts, values: Values): string {
+  const name = required(values, "vendor");
+  return usage("--vendor", () => storableVendor(parts.registry, name)).label;
+}
+
+/** What is wrong with what was given is wrong usage. The value isn't repeated: it may be a key. */
+function usage<T>(what: string, read: () => T): T {
+  try {
+    return read();
+  } catch (thrown) {
+    throw new UsageError(`${what}: ${messageOf(thrown)}`);
+  }
+}
+
+function shown({ lastFour }: Pick<StoredVendorKey, "lastFour">): string {
+  return `…${lastFour}`;
+}

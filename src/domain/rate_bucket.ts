@@ -1,0 +1,203 @@
+import {
+  graceMs,
+  type LeaseAnswer,
+  type LeaseRequest,
+  type RateLimits,
+  unitsPerToken,
+} from "./rate_limit.ts";
+
+/**
+ * The bucket of an account as the database keeps it. The sum of what is free and of what each
+ * holder can spend never exceeds the burst, and all of them together refill at the rate, so what
+ * is admitted anywhere fits one token bucket. All numbers are integers: units, milliseconds of the
+ * database's clock, units per millisecond.
+ */
+export interface Bucket {
+  /** Free units. */
+  level: number;
+  /** Time up to which the refill is counted. */
+  settledAtMs: number;
+  holders: readonly Holder[];
+  /** After a change of tier: whoever comes next finds it full. */
+  fill: boolean;
+}
+
+/** A process that holds tokens. */
+export interface Holder {
+  process: string;
+  leaseId: string;
+  /** Units held at its last report. */
+  held: number;
+  /** Units that it may have made since, while nobody heard of it. */
+  minted: number;
+  /** Units per millisecond that it makes while nobody hears of it. */
+  share: number;
+  /** Units up to which it makes them. */
+  ceiling: number;
+  /** Tokens spent under this lease by its last report. */
+  spent: number;
+  sinceMs: number;
+  expiresAtMs: number;
+}
+
+/** When the database last heard of each process. */
+export type Heard = Readonly<Record<string, number>>;
+
+/** A bucket that nobody has used yet. */
+export function fullBucket(limits: RateLimits, nowMs: number): Bucket {
+  return { level: limits.burst * unitsPerToken, settledAtMs: nowMs, holders: [], fill: false };
+}
+
+/**
+ * One process reports and leases. Nobody gets a stock of more than a small part of what is left, so
+ * near the end leases are single tokens and none lie idle elsewhere.
+ */
+export function leaseFrom(
+  before: Bucket,
+  request: LeaseRequest,
+  limits: RateLimits,
+  nowMs: number,
+  heard: Heard,
+): { bucket: Bucket; answer: LeaseAnswer } {
+  const bucket = settle(before, limits, nowMs, heard);
+  const others = bucket.holders.filter(({ leaseId }) => leaseId !== request.leaseId);
+  const known = bucket.holders.find(({ leaseId }) => leaseId === request.leaseId);
+  const mine = known ? unspent(known, request.spent, request.has) : 0;
+  const burst = limits.burst * unitsPerToken;
+  // What others hold counts as part of a full bucket, and what they spent before does not.
+  const pool = bucket.fill ? Math.max(mine, burst - sum(others, outstanding)) : bucket.level + mine;
+  const room = Math.max(0, burst - sum(others, reserve));
+  const usable = Math.floor(Math.min(pool, room) / unitsPerToken);
+  const processes = others.length + 1;
+  const stock = Math.floor(usable / (4 * processes));
+  const kept = Math.min(request.kept, Math.floor(mine / unitsPerToken));
+  const tokens = request.leave ? 0 : Math.max(
+    kept,
+    Math.min(usable, Math.max(request.needed, Math.min(request.wanted, stock))),
+  );
+  const free = pool - tokens * unitsPerToken;
+  const rate = limits.requestsPerMinute;
+  const share = Math.max(
+    0,
+    Math.min(Math.floor(rate / processes), rate - sum(others, (one) => one.share)),
+  );
+  // Half of the burst is set aside for ceilings, so that newcomers always find room.
+  const half = Math.floor(burst / 2);
+  const ceiling = Math.max(
+    0,
+    Math.min(Math.floor(half / processes), half - sum(others, (one) => one.ceiling), room),
+  );
+  const me: Holder = {
+    process: request.process,
+    leaseId: request.leaseId,
+    held: tokens * unitsPerToken,
+    minted: 0,
+    share,
+    ceiling: ceiling < unitsPerToken ? 0 : ceiling,
+    spent: request.spent,
+    sinceMs: known?.sinceMs ?? bucket.settledAtMs,
+    expiresAtMs: bucket.settledAtMs + request.leaseMs,
+  };
+  return {
+    bucket: {
+      settledAtMs: bucket.settledAtMs,
+      level: free,
+      holders: request.leave ? others : [...others, me],
+      fill: false,
+    },
+    answer: {
+      limits,
+      tokens,
+      stock,
+      rest: free + sum(others, (one) => outstanding(one)),
+      free,
+      share: me.share,
+      ceiling: me.ceiling,
+    },
+  };
+}
+
+/** Counts the refill up to now. What a holder that is silent makes itself is not made here. */
+function settle(before: Bucket, limits: RateLimits, nowMs: number, heard: Heard): Bucket {
+  let bucket = nowMs < before.settledAtMs ? setBack(before, limits, nowMs) : before;
+  const silentFrom = (one: Holder) => {
+    const heardMs = heard[one.process] ?? 0;
+    // Heard in the future means that the clock was set back since: it may be silent for long.
+    return heardMs > nowMs ? -Infinity : Math.max(heardMs, one.sinceMs) + graceMs;
+  };
+  const steps = bucket.holders
+    .flatMap((one) => [silentFrom(one), one.expiresAtMs])
+    .filter((atMs) => atMs > bucket.settledAtMs && atMs < nowMs)
+    .sort((a, b) => a - b);
+  for (const atMs of [...steps, nowMs]) bucket = flow(bucket, limits, atMs, silentFrom);
+  return bucket;
+}
+
+/** Refill up to a time before which nobody falls silent and no lease ends. */
+function flow(
+  bucket: Bucket,
+  limits: RateLimits,
+  atMs: number,
+  silentFrom: (one: Holder) => number,
+): Bucket {
+  const { level, settledAtMs, holders } = bucket;
+  const burst = limits.burst * unitsPerToken;
+  const live = holders.filter((one) => one.expiresAtMs > settledAtMs);
+  const isSilent = (one: Holder) => one.ceiling > 0 && silentFrom(one) <= settledAtMs;
+  const silent = live.filter(isSilent);
+  const rate = limits.requestsPerMinute - sum(silent, (one) => one.share);
+  // After so long the bucket is full; longer times would not be exact.
+  const elapsedMs = Math.min(atMs - settledAtMs, Math.ceil(burst / Math.max(1, rate)));
+  const cap = burst - sum(live, (one) => isSilent(one) ? reserve(one) : one.held);
+  return {
+    fill: bucket.fill,
+    level: Math.max(0, Math.min(level + rate * elapsedMs, cap)),
+    settledAtMs: atMs,
+    // What a dead process held is not given out again, since it may have been spent: the refill
+    // brings it back.
+    holders: live.filter((one) => one.expiresAtMs > atMs).map((one) =>
+      isSilent(one) ? { ...one, minted: one.minted + one.share * (atMs - settledAtMs) } : one
+    ),
+  };
+}
+
+/** The most that a holder can have at any one time. */
+function reserve(one: Holder): number {
+  return Math.max(one.held, one.ceiling);
+}
+
+/** What a holder may have, as far as is known. */
+function outstanding(one: Holder): number {
+  return one.minted > 0 ? reserve(one) : one.held;
+}
+
+/** What a holder has left when it has spent so many tokens. */
+function unspent(one: Holder, spent: number, has: number): number {
+  const left = Math.max(0, one.held + one.minted - (spent - one.spent) * unitsPerToken);
+  // What it could have made beyond its ceiling it has not made; only it knows how much that is.
+  return one.minted > 0 ? Math.min(left, reserve(one), has) : left;
+}
+
+/**
+ * The database's clock was set back: nobody knows how much time has passed. Nothing is refilled for
+ * it, and holders may have made what they can make.
+ */
+function setBack(bucket: Bucket, limits: RateLimits, nowMs: number): Bucket {
+  const byMs = nowMs - bucket.settledAtMs;
+  const cap = limits.burst * unitsPerToken - sum(bucket.holders, reserve);
+  return {
+    ...bucket,
+    level: Math.max(0, Math.min(bucket.level, cap)),
+    settledAtMs: nowMs,
+    holders: bucket.holders.map((one) => ({
+      ...one,
+      minted: Math.max(one.minted, reserve(one) - one.held),
+      sinceMs: one.sinceMs + byMs,
+      expiresAtMs: one.expiresAtMs + byMs,
+    })),
+  };
+}
+
+function sum<T>(items: readonly T[], of: (item: T) => number): number {
+  return items.reduce((total, item) => total + of(item), 0);
+}

@@ -1,0 +1,113 @@
+import { graceMs, type LeaseAnswer, unitsPerToken } from "./rate_limit.ts";
+
+/**
+ * What one process holds of one bucket and spends without asking. While the database is silent it
+ * makes tokens itself, at its share of the rate. Times are monotonic milliseconds, so that a jump
+ * of the wall clock gives nothing.
+ */
+export class RateLease {
+  /** Tokens spent under this lease, all told. */
+  spent = 0;
+  /** Tokens spent by the last report that was answered. */
+  reported = 0;
+  #units = 0;
+  #share = 0;
+  #ceiling = 0;
+  #mintFromMs = Infinity;
+  #mintedToMs = 0;
+  #expiresAtMs = -Infinity;
+  #isFrozen = false;
+  /** Name under which the database knows its process. */
+  process: string | undefined;
+
+  constructor(readonly id: string) {}
+
+  /** Units in hand. */
+  units(nowMs: number): number {
+    if (nowMs >= this.#expiresAtMs) return 0;
+    this.#mint(nowMs);
+    return this.#units;
+  }
+
+  /** Whole tokens in hand. */
+  tokens(nowMs: number): number {
+    return Math.floor(this.units(nowMs) / unitsPerToken);
+  }
+
+  /** From then on, if nothing is heard of the database, it makes tokens itself. */
+  get makesFromMs(): number {
+    return this.#mintFromMs;
+  }
+
+  isLive(nowMs: number): boolean {
+    return nowMs < this.#expiresAtMs;
+  }
+
+  /** Spends one token if there is one. */
+  spend(nowMs: number): boolean {
+    if (this.tokens(nowMs) < 1) return false;
+    this.#units -= unitsPerToken;
+    this.spent++;
+    return true;
+  }
+
+  /** Lets go of all but so many tokens, before they are offered back. */
+  keepOnly(tokens: number): void {
+    this.#units = Math.min(this.#units, tokens * unitsPerToken);
+  }
+
+  /** Takes over what the database answered to a report of `spentBefore`, */
+  accept(
+    answer: LeaseAnswer,
+    asked: { atMs: number; spent: number; process: string },
+    nowMs: number,
+    leaseMs: number,
+  ): void {
+    if (this.process !== asked.process) this.#mintFromMs = nowMs + graceMs;
+    this.process = asked.process;
+    this.#units = Math.max(0, answer.tokens - (this.spent - asked.spent)) * unitsPerToken;
+    this.reported = asked.spent;
+    this.#share = answer.share;
+    this.#ceiling = answer.ceiling;
+    this.#mintedToMs = nowMs;
+    // Ends a little earlier here: two clocks never run quite alike.
+    this.#expiresAtMs = asked.atMs + leaseMs * 0.9;
+  }
+
+  /** The last report may have changed what this process may make: it makes nothing until it knows. */
+  distrust(): void {
+    this.#share = 0;
+  }
+
+  /** The database heard of this process, or may have, at this time at the latest. */
+  heard(nowMs: number): void {
+    this.#mint(nowMs);
+    this.#mintFromMs = nowMs + graceMs;
+    this.#isFrozen = false;
+  }
+
+  /** While it is on its way to be heard, nothing is made. */
+  freeze(nowMs: number): void {
+    this.#mint(nowMs);
+    this.#isFrozen = true;
+  }
+
+  /** Milliseconds until it has made a token itself; Infinity when it never will. */
+  nextTokenMs(nowMs: number): number {
+    if (this.tokens(nowMs) > 0) return 0;
+    if (this.#share === 0 || this.#ceiling < unitsPerToken) return Infinity;
+    const waitMs = Math.max(0, this.#mintFromMs - nowMs) +
+      Math.ceil((unitsPerToken - this.#units) / this.#share);
+    return nowMs + waitMs < this.#expiresAtMs ? waitMs : Infinity;
+  }
+
+  #mint(nowMs: number): void {
+    const fromMs = Math.max(this.#mintedToMs, this.#mintFromMs);
+    if (this.#isFrozen || nowMs <= fromMs) return;
+    this.#mintedToMs = nowMs;
+    const endMs = Math.min(nowMs, this.#expiresAtMs);
+    if (this.#units >= this.#ceiling || endMs <= fromMs) return;
+    const made = Math.floor(this.#share * (endMs - fromMs));
+    this.#units = Math.min(this.#ceiling, this.#units + made);
+  }
+}

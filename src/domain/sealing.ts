@@ -1,0 +1,99 @@
+import { createCipheriv, createDecipheriv, createHmac, randomBytes } from "node:crypto";
+import { Buffer } from "node:buffer";
+import { Secret } from "../base/secret.ts";
+
+/** Where a sealed value stands; it opens nowhere else. */
+export interface SealedPlace {
+  accountId: number;
+  /** Label of the vendor. */
+  vendor: string;
+  /** Version of the master key in the database. */
+  keyVersion: bigint;
+}
+
+/**
+ * A sealed value that doesn't open: it was changed, stands in another's row, or was sealed under
+ * another master key. The message holds nothing of the value.
+ */
+export class UnsealError extends Error {
+  override name = "UnsealError";
+}
+
+/** 32 bytes that seal vendor keys with AES-256-GCM; prints without them. */
+export class MasterKey {
+  /** Tells master keys apart without giving one away: an HMAC under the key, 64 hex digits. */
+  readonly fingerprint: string;
+  readonly #text: Secret;
+  readonly #sealingKey: Uint8Array;
+
+  /** Takes 32 bytes in base64; throws an Error without the value when it is anything else. */
+  constructor(text: Secret) {
+    if (!/^[A-Za-z0-9+/]{43}=$/.test(text.reveal())) {
+      throw new Error("expected 32 bytes in base64 (44 characters)");
+    }
+    const bytes = Buffer.from(text.reveal(), "base64");
+    this.#text = text;
+    // Each use has a key of its own, so that neither says anything about the other.
+    this.#sealingKey = derive(bytes, "vendor keys: AES-256-GCM, 1");
+    this.fingerprint = derive(bytes, "vendor keys: fingerprint, 1").toString("hex");
+  }
+
+  static generate(): MasterKey {
+    return new MasterKey(new Secret(randomBytes(32).toString("base64")));
+  }
+
+  /** The key itself in base64, for the file that keeps it. */
+  text(): Secret {
+    return this.#text;
+  }
+
+  /** Seals a value for one place. Twice the same gives two texts: the nonce is random. */
+  seal(value: Secret, place: SealedPlace): string {
+    const nonce = randomBytes(nonceLength);
+    const cipher = createCipheriv(algorithm, this.#sealingKey, nonce);
+    cipher.setAAD(boundTo(place));
+    const sealed = [nonce, cipher.update(value.reveal(), "utf8"), cipher.final()];
+    return format + Buffer.concat([...sealed, cipher.getAuthTag()]).toString("base64url");
+  }
+
+  /** The value that was sealed for this place. Throws `UnsealError`. */
+  unseal(sealed: string, place: SealedPlace): Secret {
+    if (!sealed.startsWith(format)) throw new UnsealError("the format is unknown");
+    const text = sealed.slice(format.length);
+    const bytes = Buffer.from(text, "base64url");
+    // The decoder skips what it doesn't know; a text that was changed must not open all the same.
+    if (bytes.toString("base64url") !== text || bytes.length < nonceLength + tagLength) {
+      throw new UnsealError("the text is damaged");
+    }
+    const decipher = createDecipheriv(
+      algorithm,
+      this.#sealingKey,
+      bytes.subarray(0, nonceLength),
+      { authTagLength: tagLength },
+    );
+    decipher.setAAD(boundTo(place));
+    decipher.setAuthTag(bytes.subarray(-tagLength));
+    try {
+      const opened = decipher.update(bytes.subarray(nonceLength, -tagLength));
+      return new Secret(Buffer.concat([opened, decipher.final()]).toString("utf8"));
+    } catch {
+      throw new UnsealError("it was changed, moved, or sealed under another master key");
+    }
+  }
+}
+
+const algorithm = "aes-256-gcm";
+/** Version of the sealed text: base64url of nonce, ciphertext and tag. */
+const format = "v1.";
+const nonceLength = 12;
+const tagLength = 16;
+
+function derive(bytes: Uint8Array, use: string) {
+  return createHmac("sha256", bytes).update(use).digest();
+}
+
+/** JSON keeps the parts apart: no two places give the same bytes. */
+function boundTo({ accountId, vendor, keyVersion }: SealedPlace): Uint8Array {
+  const place = ["vendor key", format, accountId, vendor, String(keyVersion)];
+  return new TextEncoder().encode(JSON.stringify(place));
+}

@@ -1,0 +1,63 @@
+/** Who wants to know what a stream says and how it ends. */
+export interface StreamWatcher {
+  piece(bytes: Uint8Array): void;
+  /** True when everything has been said already, though the reader has not taken all of it. */
+  isComplete(): boolean;
+  /** Called once, when the stream ended in order; the reader sees the end when this resolves. */
+  ended(): Promise<void>;
+  /** Called once, when the stream broke or its reader left before it was complete. */
+  broken(): void;
+}
+
+/**
+ * The same stream, piece by piece and no faster than it is read, with a watcher beside it. `signal`
+ * is aborted when the reader's side is gone, which a stream that was never read is not told.
+ */
+export function watchStream(
+  source: ReadableStream<Uint8Array>,
+  watcher: StreamWatcher,
+  signal: AbortSignal,
+): ReadableStream<Uint8Array> {
+  const reader = source.getReader();
+  let isOver = false;
+  let isLeft = false;
+  const once = async (act: () => Promise<void> | void) => {
+    if (isOver) return;
+    isOver = true;
+    signal.removeEventListener("abort", onAbort);
+    await act();
+  };
+  /** Takes one piece; undefined at the end. */
+  const take = async (): Promise<Uint8Array | undefined> => {
+    try {
+      const { value, done } = await reader.read();
+      if (done) await once(() => watcher.ended());
+      else if (!isOver) watcher.piece(value);
+      return value;
+    } catch (thrown) {
+      await once(() => watcher.broken());
+      throw thrown;
+    }
+  };
+  const leave = async () => {
+    // What is complete is worth having for who asks again; its rest is here already.
+    if (!watcher.isComplete()) return await once(() => watcher.broken());
+    while (await take());
+  };
+  const onAbort = () => void leave().catch(() => {});
+  if (signal.aborted) onAbort();
+  else signal.addEventListener("abort", onAbort);
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const bytes = await take();
+      if (isLeft) return;
+      if (bytes) controller.enqueue(bytes);
+      else controller.close();
+    },
+    async cancel(reason) {
+      isLeft = true;
+      await leave();
+      await reader.cancel(reason);
+    },
+  }, { highWaterMark: 0 });
+}

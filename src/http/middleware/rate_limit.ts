@@ -1,0 +1,51 @@
+import type { MiddlewareHandler } from "hono";
+import type { ErrorDialect } from "../../../contracts/contract.ts";
+import { Fault } from "../../domain/fault.ts";
+import type { RateDecision } from "../../domain/rate_limit.ts";
+import type { RateLimiter } from "../../domain/rate_limiter.ts";
+import { asFault, errorReply } from "../errors.ts";
+import { toResponse } from "../respond.ts";
+import type { Env } from "../scene.ts";
+
+/**
+ * After authentication: every request takes a token of its account, whatever becomes of it, and
+ * every answer says how many are left.
+ */
+export function rateLimit(
+  parts: {
+    limiter: RateLimiter;
+    errorDialect: (path: string) => ErrorDialect;
+    onFault: (fault: Fault, requestId: string) => void;
+  },
+): MiddlewareHandler<Env> {
+  return async (context, next) => {
+    const scene = context.get("scene");
+    const path = context.req.path;
+    const refuse = (fault: Fault) => {
+      parts.onFault(fault, scene.requestId);
+      return toResponse(errorReply(fault, parts.errorDialect(path), scene.requestId), scene);
+    };
+    if (!scene.principal) return await next();
+    let decision: RateDecision;
+    try {
+      decision = await parts.limiter.take(scene.principal.account);
+    } catch (thrown) {
+      return refuse(asFault(thrown));
+    }
+    if (!decision.admitted) {
+      const response = refuse(
+        new Fault("rate_limit_exceeded", { retryAfterSeconds: decision.retryAfterSeconds ?? 1 }),
+      );
+      writeHeaders(response.headers, decision);
+      return response;
+    }
+    await next();
+    writeHeaders(context.res.headers, decision);
+  };
+}
+
+function writeHeaders(headers: Headers, decision: RateDecision): void {
+  headers.set("x-ratelimit-limit", String(decision.limit));
+  headers.set("x-ratelimit-remaining", String(decision.remaining));
+  headers.set("x-ratelimit-reset", String(decision.resetAt));
+}

@@ -1,0 +1,50 @@
+import { Fault } from "../domain/fault.ts";
+import type { Interaction, InteractionStore } from "../domain/interaction.ts";
+import type { Settlement } from "../domain/ledger.ts";
+import type { Database } from "./database.ts";
+import { createInteractions, insertInteractions } from "./interactions.ts";
+import { postAll } from "./ledger.ts";
+
+/**
+ * An interaction store whose `insert` also posts the calls' charges to the ledger: in one
+ * transaction where both share a database, else the charges first. Each is done once however often
+ * a row is written.
+ */
+export function createRecords(database: Database, analytics = database): InteractionStore {
+  const interactions = createInteractions(analytics);
+  const post = (rows: readonly Interaction[]) =>
+    database.transaction((tx) => postAll(tx, rows.map(settlementOf)));
+  return {
+    async insert(rows) {
+      if (rows.length === 0) return;
+      if (analytics !== database) {
+        await post(rows);
+        return await interactions.insert(rows);
+      }
+      try {
+        await database.transaction(async (tx) => {
+          await postAll(tx, rows.map(settlementOf));
+          await insertInteractions(tx, rows);
+        });
+      } catch (thrown) {
+        // A row that can't be stored must not take its charge with it.
+        if (rows.length === 1 && !isAway(thrown)) await post(rows);
+        throw thrown;
+      }
+    },
+    read: (query) => interactions.read(query),
+  };
+}
+
+function settlementOf(row: Interaction): Settlement {
+  return {
+    interactionId: row.transactionId,
+    accountId: row.accountId,
+    leaseId: row.leaseId ?? null,
+    chargedNanos: row.chargedNanos,
+  };
+}
+
+function isAway(thrown: unknown): boolean {
+  return thrown instanceof Fault && thrown.code === "store_unavailable";
+}

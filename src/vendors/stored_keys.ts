@@ -1,0 +1,24 @@
+import type { Registry, Vendor } from "./registry.ts";
+
+/** Vendors whose keys accounts may store (spec.md, Vendor key). */
+const storable: readonly string[] = ["vendor-a", "vendor-b", "vendor-c", "vendor-d"];
+
+/** All vendors whose keys may be stored. */
+export function storableVendors(registry: Registry): Vendor[] {
+  return registry.all.filter(({ label }) => storable.includes(label));
+}
+
+/** The vendor that is named by label or alias. Throws an Error of one line for any other. */
+export function storableVendor(registry: Registry, name: string): Vendor {
+  const vendor = registry.find(name);
+  if (vendor && storable.includes(vendor.label)) return vendor;
+  const names = storableVendors(registry).map(({ label, aliases }) =>
+    [label, ...aliases].join("/")
+  );
+  const expected = `expected one of ${names.join(", ")}`;
+  if (!vendor) throw new Error(expected);
+  if (storable.includes(vendor.sharesWith)) {
+    throw new Error(`${vendor.label} uses the key that is stored for ${vendor.sharesWith}`);
+  }
+  throw new Error(`keys of ${vendor.label} can't be stored: ${expected}`);
+}

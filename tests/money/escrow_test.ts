@@ -1,0 +1,142 @@
+import assert from "@std/assert";
+import { systemClock } from "../../src/base/clock.ts";
+import { createLog } from "../../src/base/log.ts";
+import { Fault } from "../../src/domain/fault.ts";
+import type { Interaction } from "../../src/domain/interaction.ts";
+import type { Ledger } from "../../src/domain/ledger.ts";
+import { createEscrow, type Escrow } from "../../src/gateway/escrow.ts";
+import type { Database } from "../../src/store/database.ts";
+import { openJournal } from "../../src/store/journal.ts";
+import { createLedger } from "../../src/store/ledger.ts";
+import { createRecords } from "../../src/store/records.ts";
+import { withFolder } from "../store/children.ts";
+import { interaction, newAccount } from "../store/samples.ts";
+import { eachDatabase, onPostgres } from "../support/databases.ts";
+
+const cent = 10_000_000n;
+
+function escrowOn(database: Database, processId = "process-1"): Escrow {
+  return createEscrow({
+    ledger: createLedger(database),
+    clock: systemClock,
+    log: createLog((line) => assert.fail(line), systemClock.now),
+    newId: () => crypto.randomUUID(),
+    processId,
+    leaseSeconds: 150,
+    shared: database.kind === "postgres",
+  });
+}
+
+/** Makes calls that cost their bound; gives the rows of those that were admitted. */
+async function call(escrow: Escrow, accountId: number, calls: number): Promise<Interaction[]> {
+  const rows = await Promise.all(Array.from({ length: calls }, async () => {
+    try {
+      const reservation = await escrow.reserve(accountId, cent);
+      reservation.settle(cent);
+      return [charged(accountId, reservation.leaseId!)];
+    } catch (thrown) {
+      assert.ok(thrown instanceof Fault && thrown.code === "insufficient_credits");
+      return [];
+    }
+  }));
+  return rows.flat();
+}
+
+function charged(accountId: number, leaseId: string): Interaction {
+  const id = crypto.randomUUID();
+  return interaction(accountId, id, { status: "completed", chargedNanos: cent, leaseId });
+}
+
+async function assertSpent(ledger: Ledger, accountId: number): Promise<void> {
+  assert.deepEqual(await ledger.check(), []);
+  assert.deepEqual(await ledger.show(accountId), { balanceNanos: 0n, reservedNanos: 0n });
+}
+
+eachDatabase(
+  "of 200 calls at once 37 are admitted and 163 refused, and the sum is right",
+  async (database) => {
+    const accountId = await newAccount(database);
+    const ledger = createLedger(database);
+    await ledger.grant(accountId, 37n * cent);
+    const rows = await call(escrowOn(database), accountId, 200);
+    assert.equal(rows.length, 37);
+    const records = createRecords(database);
+    await records.insert(rows.slice(0, 20));
+    await records.insert(rows);
+    await assertSpent(ledger, accountId);
+  },
+);
+
+onPostgres(
+  "three processes admit never more than 37, and 37 once the refused have retried",
+  async (database, open) => {
+    const accountId = await newAccount(database);
+    const ledger = createLedger(database);
+    await ledger.grant(accountId, 37n * cent);
+    const escrows = [database, await open(), await open()].map((one, at) =>
+      escrowOn(one, `process-${at}`)
+    );
+    const rows: Interaction[] = [];
+    // First a few calls each, so that each has taken ahead.
+    for (const escrow of escrows) rows.push(...await call(escrow, accountId, 2));
+    for (let attempt = 0; attempt < 4; attempt++) {
+      const admitted = await Promise.all(
+        escrows.slice(attempt === 0 ? 0 : 2).map((escrow) => call(escrow, accountId, 65)),
+      );
+      rows.push(...admitted.flat());
+      assert.ok(rows.length <= 37);
+      for (const escrow of escrows) await escrow.tick();
+    }
+    assert.equal(rows.length, 37);
+    await createRecords(database).insert(rows);
+    for (const escrow of escrows) await escrow.close();
+    await assertSpent(ledger, accountId);
+  },
+);
+
+eachDatabase(
+  "after a crash the journal is posted, and the process's leases are back at once",
+  (database) =>
+    withFolder(async (folder) => {
+      const accountId = await newAccount(database);
+      const ledger = createLedger(database);
+      await ledger.grant(accountId, 100n * cent);
+      const escrow = escrowOn(database);
+      const journal = await openJournal(folder, { sync: "always" });
+      for (let at = 0; at < 50; at++) {
+        const { leaseId } = await escrow.reserve(accountId, cent);
+        const row = charged(accountId, leaseId!);
+        journal.begin({ ...row, status: "interrupted", chargedNanos: 0n });
+        if (at % 2 === 0) await journal.end(row);
+        // Some reached the store before the crash.
+        if (at % 10 === 0) await createRecords(database).insert([row]);
+      }
+      // What was under way at the store when the process died.
+      await escrow.tick();
+      const next = await openJournal(folder, { sync: "always" });
+      const replayed = await next.replay((rows) => createRecords(database).insert(rows));
+      assert.deepEqual(replayed, { ended: 25, interrupted: 25 });
+      await ledger.takeBack("process-1");
+      assert.equal((await ledger.available([accountId])).get(accountId), 75n * cent);
+      assert.equal((await ledger.show(accountId)).balanceNanos, 75n * cent);
+      assert.deepEqual(await ledger.check(), []);
+      const stored = await database.query(
+        "select status, count(*)::int as n from interactions group by status order by status",
+        [],
+      );
+      assert.deepEqual(stored.map((row) => [row.status, row.n]), [["completed", 25], [
+        "interrupted",
+        25,
+      ]]);
+      await Promise.all([journal.close(), next.close()]);
+    }),
+);
+
+eachDatabase("a row that can't be stored does not take its charge with it", async (database) => {
+  const accountId = await newAccount(database);
+  const ledger = createLedger(database);
+  await ledger.grant(accountId, 2n * cent);
+  const row = { ...charged(accountId, "gone"), latencyMs: 0.5 };
+  await assert.rejects(createRecords(database).insert([row]));
+  assert.equal((await ledger.show(accountId)).balanceNanos, cent);
+});

@@ -1,0 +1,193 @@
+import assert from "@std/assert";
+import { Fault } from "../../src/domain/fault.ts";
+import type { Interaction } from "../../src/domain/interaction.ts";
+import { type Journal, openJournal } from "../../src/store/journal.ts";
+import { Child, withFolder } from "./children.ts";
+import { interaction } from "./samples.ts";
+
+const always = { sync: "always" } as const;
+
+async function replayed(journal: Journal): Promise<Interaction[]> {
+  const rows: Interaction[] = [];
+  await journal.replay((batch) => {
+    rows.push(...batch);
+    return Promise.resolve();
+  });
+  return rows;
+}
+
+function files(folder: string): string[] {
+  return [...Deno.readDirSync(folder)].map(({ name }) => name).sort();
+}
+
+function withJournal(
+  test: (journal: Journal, folder: string) => Promise<void>,
+  options: Parameters<typeof openJournal>[1] = always,
+): () => Promise<void> {
+  return () =>
+    withFolder(async (folder) => {
+      const path = `${folder}/journal`;
+      const journal = await openJournal(path, options);
+      try {
+        await test(journal, path);
+      } finally {
+        await journal.close();
+      }
+    });
+}
+
+/** What a start after a crash finds. */
+async function reopened(folder: string): Promise<Interaction[]> {
+  const journal = await openJournal(folder, always);
+  const rows = await replayed(journal);
+  await journal.close();
+  return rows;
+}
+
+const begun = (id: string) => interaction(7, id, { status: "interrupted" });
+const ended = (id: string, more: Partial<Interaction> = {}) =>
+  interaction(7, id, { status: "completed", ...more });
+
+Deno.test(
+  "a record comes back as it was, whatever it holds",
+  withJournal(async (journal, folder) => {
+    const whole = ended("call-1", {
+      costNanos: 2n ** 62n,
+      chargedNanos: 12_345n,
+      leaseId: "lease-1",
+      requestText: '{"text":"\u0000 \ud83d\ude00 \u2028"}',
+      translationLoss: ["a.b"],
+      usageRawText: '{"n":12345678901234567890}',
+      kept: { reasoning: [{ callId: "c", reasoningText: "r" }] },
+    });
+    journal.begin(begun("call-1"));
+    await journal.end(whole);
+    assert.deepEqual(await reopened(folder), [whole]);
+  }),
+);
+
+Deno.test(
+  "a call that began and did not end is found as it began",
+  withJournal(async (journal, folder) => {
+    journal.begin(begun("call-1"));
+    journal.begin(begun("call-2"));
+    await journal.end(ended("call-2"));
+    assert.deepEqual(await reopened(folder), [ended("call-2"), begun("call-1")]);
+  }),
+);
+
+Deno.test(
+  "a replay that fails is repeated, one that is done finds nothing more",
+  withJournal(async (journal, folder) => {
+    await journal.end(ended("call-1"));
+    const next = await openJournal(folder, always);
+    const failure = new Error("of the store");
+    await assert.rejects(next.replay(() => Promise.reject(failure)), failure);
+    assert.deepEqual(await replayed(next), [ended("call-1")]);
+    assert.deepEqual(await replayed(next), []);
+    await next.close();
+    assert.deepEqual(await reopened(folder), []);
+  }),
+);
+
+Deno.test("a tail that was not written whole is left out, wherever it was cut", () =>
+  withFolder(async (folder) => {
+    const journal = await openJournal(`${folder}/whole`, always);
+    await journal.end(ended("call-1"));
+    const first = journal.bytes;
+    await journal.end(ended("call-2"));
+    const [name] = files(`${folder}/whole`);
+    const bytes = await Deno.readFile(`${folder}/whole/${name}`);
+    await journal.close();
+    const cut = `${folder}/cut`;
+    for (let length = first; length < bytes.length; length += 37) {
+      await Deno.mkdir(cut, { recursive: true });
+      await Deno.writeFile(`${cut}/${name}`, bytes.subarray(0, length));
+      assert.deepEqual(await reopened(cut), [ended("call-1")], `cut at ${length}`);
+    }
+    const flipped = bytes.slice();
+    flipped[first + 20]! ^= 1;
+    await Deno.writeFile(`${cut}/${name}`, flipped);
+    assert.deepEqual(await reopened(cut), [ended("call-1")], "a bit that flipped");
+    const zeros = new Uint8Array(bytes.length + 500);
+    zeros.set(bytes);
+    await Deno.writeFile(`${cut}/${name}`, zeros);
+    assert.deepEqual(await reopened(cut), [ended("call-1"), ended("call-2")], "zeros behind");
+  }));
+
+Deno.test(
+  "files go once all their calls are in the store, and no end before its beginning",
+  withJournal(async (journal, folder) => {
+    journal.begin(begun("long"));
+    for (let at = 0; at < 20; at++) {
+      journal.begin(begun(`call-${at}`));
+      await journal.end(ended(`call-${at}`));
+      journal.stored([`call-${at}`]);
+    }
+    const many = files(folder).length;
+    assert.ok(many > 3, `${many} files`);
+    await journal.end(ended("long"));
+    assert.equal(files(folder).length, many);
+    journal.stored(["long"]);
+    assert.equal(files(folder).length, 1);
+    await journal.close();
+    assert.deepEqual(files(folder), []);
+  }, { sync: "always", segmentBytes: 2000 }),
+);
+
+Deno.test(
+  "what the store has not taken stays after the end of the process",
+  withJournal(async (journal, folder) => {
+    await journal.end(ended("call-1"));
+    await journal.end(ended("call-2"));
+    journal.stored(["call-1"]);
+    await journal.close();
+    assert.deepEqual(await reopened(folder), [ended("call-1"), ended("call-2")]);
+  }),
+);
+
+Deno.test(
+  "with interval an end does not wait for the disk",
+  withJournal(async (journal, folder) => {
+    await journal.end(ended("call-1"));
+    assert.deepEqual(await reopened(folder), [ended("call-1")]);
+  }, { sync: "interval" }),
+);
+
+Deno.test(
+  "where the disk takes nothing more a call is refused before it begins",
+  withJournal(async (journal, folder) => {
+    await Deno.remove(folder, { recursive: true });
+    assert.throws(
+      () => journal.begin(begun("call-1")),
+      (thrown: unknown) => thrown instanceof Fault && thrown.code === "overloaded",
+    );
+    await assert.rejects(journal.end(ended("call-1")));
+  }),
+);
+
+Deno.test("after kill -9 in the middle of writing every end that was confirmed is found", () =>
+  withFolder(async (folder) => {
+    const confirmed = new Set<string>();
+    const started = new Set<string>();
+    const found = new Map<string, Interaction>();
+    for (let round = 0; round < 3; round++) {
+      const path = `${folder}/${round}`;
+      await using child = new Child("write_journal.ts", path);
+      await child.printed(`ended call-${200 + round * 150}`);
+      await child.kill();
+      for (const line of child.lines) {
+        const [what, id] = line.split(" ");
+        (what === "ended" ? confirmed : started).add(`${round} ${id}`);
+      }
+      for (const row of await reopened(path)) {
+        const key = `${round} ${row.transactionId}`;
+        assert.ok(!found.has(key), `${key} comes twice`);
+        found.set(key, row);
+        if (confirmed.has(key)) assert.equal(row.status, "completed", key);
+        if (row.status === "interrupted") assert.equal(row.chargedNanos, 0n);
+      }
+    }
+    for (const key of [...confirmed, ...started]) assert.ok(found.has(key), `${key} is missing`);
+    assert.ok(confirmed.size > 600);
+  }));

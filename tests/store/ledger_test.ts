@@ -1,0 +1,208 @@
+import assert from "@std/assert";
+import type { LeaseRequest, Ledger } from "../../src/domain/ledger.ts";
+import type { Database } from "../../src/store/database.ts";
+import { createLedger } from "../../src/store/ledger.ts";
+import { eachDatabase, onPostgres } from "../support/databases.ts";
+import { newAccount } from "./samples.ts";
+
+const usd = 1_000_000_000n;
+
+function request(accountId: number, more: Partial<LeaseRequest> = {}): LeaseRequest {
+  return {
+    operationId: crypto.randomUUID(),
+    accountId,
+    processId: "process-1",
+    leaseId: "lease-1",
+    atLeastNanos: 1n,
+    wantedNanos: 10n,
+    aheadNanos: 10n,
+    leaseSeconds: 150,
+    ...more,
+  };
+}
+
+async function opened(database: Database, nanos: bigint): Promise<[Ledger, number]> {
+  const ledger = createLedger(database);
+  const accountId = await newAccount(database);
+  if (nanos > 0n) await ledger.grant(accountId, nanos);
+  return [ledger, accountId];
+}
+
+/** Lets the store's time pass, as far as leases are concerned. */
+async function pass(database: Database, seconds: number): Promise<void> {
+  await database.query(
+    "update leases set expires_at = expires_at - $1::double precision * interval '1 second'",
+    [seconds],
+  );
+}
+
+async function left(ledger: Ledger, accountId: number): Promise<bigint> {
+  return (await ledger.available([accountId])).get(accountId) ?? 0n;
+}
+
+eachDatabase("grants and adjustments make the balance, and those with a name once", async (db) => {
+  const [ledger, accountId] = await opened(db, 0n);
+  assert.deepEqual(await ledger.show(accountId), { balanceNanos: 0n, reservedNanos: 0n });
+  assert.equal(await ledger.grant(accountId, 5n * usd, { note: "first" }), 5n * usd);
+  assert.equal(await ledger.adjust(accountId, -usd, { note: "price", operationId: "a" }), 4n * usd);
+  assert.equal(await ledger.adjust(accountId, -usd, { note: "price", operationId: "a" }), 4n * usd);
+  await assert.rejects(ledger.grant(accountId, 0n), RangeError);
+  assert.equal((await ledger.show(accountId)).balanceNanos, 4n * usd);
+  assert.deepEqual(await ledger.check(), []);
+});
+
+eachDatabase(
+  "a lease takes what is wanted, a quarter ahead, and never more than is left",
+  async (db) => {
+    const [ledger, accountId] = await opened(db, 100n);
+    const ahead = await ledger.take(request(accountId, { wantedNanos: 5n, aheadNanos: 60n }));
+    assert.deepEqual(ahead, { grantedNanos: 25n, availableNanos: 75n, isNew: true });
+    const more = await ledger.take(request(accountId, { wantedNanos: 50n, aheadNanos: 60n }));
+    assert.deepEqual(more, { grantedNanos: 50n, availableNanos: 25n, isNew: false });
+    const refused = await ledger.take(request(accountId, { atLeastNanos: 26n, wantedNanos: 26n }));
+    assert.deepEqual(refused, { grantedNanos: 0n, availableNanos: 25n, isNew: false });
+    const rest = await ledger.take(request(accountId, { wantedNanos: 99n, leaseId: "lease-2" }));
+    assert.deepEqual(rest, { grantedNanos: 25n, availableNanos: 0n, isNew: true });
+    assert.equal((await ledger.take(request(accountId, { atLeastNanos: 0n }))).grantedNanos, 0n);
+    assert.deepEqual(await ledger.check(), []);
+  },
+);
+
+eachDatabase("an operation that is repeated is done once", async (db) => {
+  const [ledger, accountId] = await opened(db, 100n);
+  const take = request(accountId, { wantedNanos: 40n });
+  assert.equal((await ledger.take(take)).grantedNanos, 40n);
+  assert.deepEqual(await ledger.take(take), {
+    grantedNanos: 40n,
+    availableNanos: 60n,
+    isNew: false,
+  });
+  const back = { operationId: "back", accountId, leaseId: "lease-1", amountNanos: 15n };
+  assert.equal(await ledger.release(back), 75n);
+  assert.equal(await ledger.release(back), 75n);
+  await ledger.takeBack("process-1");
+  assert.equal((await ledger.take(take)).grantedNanos, 0n, "the lease it made is gone");
+  assert.equal(await left(ledger, accountId), 100n);
+  assert.deepEqual(await ledger.check(), []);
+});
+
+eachDatabase(
+  "a charge is posted once, out of its lease, and beyond it out of the balance",
+  async (db) => {
+    const [ledger, accountId] = await opened(db, 100n);
+    await ledger.take(request(accountId, { wantedNanos: 30n }));
+    const charge = (
+      interactionId: string,
+      chargedNanos: bigint,
+      leaseId: string | null = "lease-1",
+    ) => ({ interactionId, accountId, leaseId, chargedNanos });
+    await ledger.post([charge("a", 12n), charge("b", 0n), charge("a", 12n)]);
+    await ledger.post([charge("a", 12n)]);
+    assert.equal((await ledger.show(accountId)).balanceNanos, 88n);
+    assert.equal(await left(ledger, accountId), 70n, "the lease keeps the rest");
+    await ledger.post([charge("c", 10n), charge("d", 10n), charge("e", 5n, null)]);
+    assert.equal((await ledger.show(accountId)).balanceNanos, 63n);
+    assert.equal(await left(ledger, accountId), 63n, "the lease had 18 left");
+    await ledger.post([charge("f", 7n, "never-there")]);
+    await ledger.post([charge("g", 100n)]);
+    assert.equal((await ledger.show(accountId)).balanceNanos, -44n);
+    assert.deepEqual(await ledger.check(), []);
+  },
+);
+
+eachDatabase(
+  "leases come back when they expire or their process returns, others stay",
+  async (db) => {
+    const [ledger, accountId] = await opened(db, 100n);
+    await ledger.take(request(accountId));
+    await ledger.take(request(accountId, { leaseId: "lease-2", processId: "process-2" }));
+    assert.deepEqual(await ledger.sweepExpired(), { leases: 0, nanos: 0n });
+    await pass(db, 149);
+    assert.deepEqual(
+      await ledger.renew([{ leaseId: "lease-2", accountId, inFlightNanos: 4n }], 150),
+      new Set(["lease-2"]),
+    );
+    assert.equal((await ledger.show(accountId)).reservedNanos, 4n);
+    assert.equal((await ledger.show(accountId, "process-2")).reservedNanos, 0n);
+    await pass(db, 2);
+    assert.deepEqual(await ledger.sweepExpired(), { leases: 1, nanos: 10n });
+    assert.equal(await left(ledger, accountId), 90n);
+    await ledger.post([{
+      interactionId: "late",
+      accountId,
+      leaseId: "lease-1",
+      chargedNanos: 95n,
+    }]);
+    assert.equal(await left(ledger, accountId), -5n, "late charges are posted all the same");
+    assert.deepEqual(await ledger.takeBack("process-2"), { leases: 1, nanos: 10n });
+    assert.deepEqual(
+      await ledger.renew([{ leaseId: "lease-2", accountId, inFlightNanos: 0n }], 150),
+      new Set(),
+    );
+    assert.equal(await left(ledger, accountId), 5n);
+    assert.deepEqual(await ledger.check(), []);
+  },
+);
+
+eachDatabase("the check names a sum that does not agree with the entries", async (db) => {
+  const [ledger, accountId] = await opened(db, 100n);
+  await db.query("update account_balances set balance_nanos = 99", []);
+  assert.deepEqual(await ledger.check(), [
+    { accountId, what: "balance", keptNanos: 99n, entriesNanos: 100n },
+  ]);
+});
+
+onPostgres(
+  "processes that lease, charge, renew and give back at once keep every sum",
+  async (db, open) => {
+    const [first, accountId] = await opened(db, 1000n);
+    const otherId = await newAccount(db, "other");
+    await first.grant(otherId, 1000n);
+    const ledgers = [first, createLedger(await open()), createLedger(await open())];
+    let granted = 0n;
+    let charged = 0n;
+    await Promise.all(Array.from({ length: 240 }, async (_, at) => {
+      const ledger = ledgers[at % 3]!;
+      const account = at % 2 ? accountId : otherId;
+      const leaseId = `lease-${at % 12}`;
+      const take = request(account, { leaseId, processId: `process-${at % 3}`, wantedNanos: 13n });
+      const { grantedNanos } = await ledger.take(take);
+      granted += grantedNanos;
+      if (grantedNanos === 0n) return;
+      const settlement = (id: number, leased: string) => ({
+        interactionId: `call-${id}`,
+        accountId: account,
+        leaseId: leased,
+        chargedNanos: 7n,
+      });
+      charged += 7n;
+      const back = { operationId: `back-${at}`, accountId: account, leaseId, amountNanos: 5n };
+      await Promise.all([
+        ledger.post([settlement(at, leaseId)]),
+        ledger.post([settlement(at, leaseId)]),
+        ledger.release(back),
+        ledger.renew([{ leaseId, accountId: account, inFlightNanos: 0n }], 150),
+        ledger.sweepExpired(),
+      ]);
+    }));
+    assert.ok(granted > 0n);
+    assert.deepEqual(await first.check(), []);
+    const balances = [await first.show(accountId), await first.show(otherId)];
+    assert.equal(balances[0]!.balanceNanos + balances[1]!.balanceNanos, 2000n - charged);
+    for (const id of [accountId, otherId]) assert.ok(await left(first, id) >= 0n);
+  },
+);
+
+onPostgres(
+  "of many who take at once exactly as many get it as the balance pays for",
+  async (db, open) => {
+    const [first, accountId] = await opened(db, 37n);
+    const ledgers = [first, createLedger(await open()), createLedger(await open())];
+    const results = await Promise.all(Array.from({ length: 200 }, (_, at) =>
+      ledgers[at % 3]!.take(
+        request(accountId, { leaseId: `lease-${at}`, wantedNanos: 1n, aheadNanos: 0n }),
+      )));
+    assert.equal(results.filter(({ grantedNanos }) => grantedNanos === 1n).length, 37);
+    assert.deepEqual(await first.check(), []);
+  },
+);

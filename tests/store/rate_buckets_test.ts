@@ -1,0 +1,144 @@
+import assert from "@std/assert";
+import { FakeClock } from "../../src/base/clock.ts";
+import { systemClock } from "../../src/base/clock.ts";
+import { tierLimits } from "../../src/domain/account.ts";
+import type { RateLimiter } from "../../src/domain/rate_limiter.ts";
+import { createAccounts } from "../../src/store/accounts.ts";
+import type { Database } from "../../src/store/database.ts";
+import { createRateBuckets } from "../../src/store/rate_buckets.ts";
+import { eachDatabase, onPostgres } from "../support/databases.ts";
+import { startProcess } from "../support/rate_world.ts";
+
+async function freeAccount(database: Database) {
+  return await createAccounts(database).create({ name: "a", tier: "free", ...tierLimits.free });
+}
+
+type Account = { id: number; requestsPerMinute: number; burst: number };
+
+/** Requests one after the other on each limiter in turn, until each has refused. */
+async function drain(limiters: readonly RateLimiter[], account: Account): Promise<number> {
+  let admitted = 0;
+  let open = [...limiters];
+  while (open.length > 0) {
+    const next: RateLimiter[] = [];
+    for (const limiter of open) {
+      if (!(await limiter.take(account)).admitted) continue;
+      admitted++;
+      next.push(limiter);
+    }
+    open = next;
+  }
+  return admitted;
+}
+
+async function minute(
+  limiters: readonly RateLimiter[],
+  clock: FakeClock,
+  step: () => Promise<number>,
+) {
+  let admitted = 0;
+  for (let at = 0; at < 60_000; at += 250) {
+    clock.advance(250);
+    if (at % 500 === 0) { for (const limiter of limiters) await limiter.tick(); }
+    admitted += await step();
+  }
+  return admitted;
+}
+
+onPostgres(
+  "60 per minute over three processes admits 100 at first and then exactly 60 per minute",
+  async (database, open) => {
+    const account = await freeAccount(database);
+    const clock = new FakeClock();
+    const limiters: RateLimiter[] = [];
+    for (const name of ["p1", "p2", "p3"]) {
+      const store = createRateBuckets(await open(), () => clock.now().getTime());
+      limiters.push(startProcess(name, store, clock).limiter);
+    }
+    const burst = (count: number) =>
+      Promise.all(
+        Array.from({ length: count }, (_, at) => limiters[at % 3]!.take(account)),
+      );
+    const first = await burst(300);
+    assert.equal(first.filter(({ admitted }) => admitted).length, 100);
+    for (const refused of first.filter(({ admitted }) => !admitted)) {
+      assert.deepEqual([refused.remaining, refused.retryAfterSeconds, refused.limit], [0, 1, 60]);
+    }
+    const everywhere = () => drain(limiters, account);
+    assert.equal(await minute(limiters, clock, everywhere), 60, "demand on all");
+    assert.equal(await minute(limiters, clock, everywhere), 60, "demand on all");
+    const onOne = () => drain(limiters.slice(1, 2), account);
+    assert.equal(await minute(limiters, clock, onOne), 60, "demand on one");
+    const changing = () => drain([limiters[Math.floor(clock.monotonicMs() / 700) % 3]!], account);
+    const moved = await minute(limiters, clock, changing);
+    assert.ok(moved >= 59 && moved <= 60, `${moved} when demand moves about`);
+  },
+);
+
+onPostgres("the same in real time, by the clock of the database", async (database, open) => {
+  const account = await freeAccount(database);
+  const limiters: RateLimiter[] = [];
+  for (const name of ["p1", "p2", "p3"]) {
+    let ids = 0;
+    const { createRateLimiter } = await import("../../src/domain/rate_limiter.ts");
+    limiters.push(createRateLimiter({
+      store: createRateBuckets(await open()),
+      clock: systemClock,
+      newId: () => `${name}-${++ids}`,
+      leaseMs: 150_000,
+      pause: () => Promise.resolve(),
+    }));
+  }
+  const startedMs = performance.now();
+  const decisions = await Promise.all(
+    Array.from({ length: 500 }, (_, at) => limiters[at % 3]!.take(account)),
+  );
+  const elapsedMs = performance.now() - startedMs;
+  const admitted = decisions.filter((one) => one.admitted).length;
+  assert.ok(admitted >= 100 && admitted <= 100 + Math.ceil(elapsedMs / 1000), String(admitted));
+});
+
+eachDatabase("a restart does not refill the bucket, and time does", async (database, open) => {
+  const account = await freeAccount(database);
+  const clock = new FakeClock();
+  const now = () => clock.now().getTime();
+  const first = startProcess("p1", createRateBuckets(database, now), clock).limiter;
+  for (let at = 0; at < 40; at++) assert.ok((await first.take(account)).admitted);
+  await first.close();
+  const reopened = await open();
+  const second = startProcess("p2", createRateBuckets(reopened, now), clock).limiter;
+  assert.equal(await drain([second], account), 60);
+  clock.advance(10_000);
+  assert.equal(await drain([second], account), 10);
+});
+
+eachDatabase("a change of tier fills the bucket, the same tier does not", async (database) => {
+  const accounts = createAccounts(database);
+  const account = await freeAccount(database);
+  const clock = new FakeClock();
+  const store = createRateBuckets(database, () => clock.now().getTime());
+  const { limiter } = startProcess("p1", store, clock);
+  assert.equal(await drain([limiter], account), 100);
+  const same = await accounts.setTier(account.id, { tier: "free", ...tierLimits.free });
+  assert.deepEqual(same, account);
+  assert.equal(await drain([limiter], same!), 0);
+  const pro = await accounts.setTier(account.id, { tier: "pro", ...tierLimits.pro });
+  assert.equal(pro?.tier, "pro");
+  const one = await limiter.take(pro!);
+  assert.deepEqual([one.admitted, one.limit, one.remaining], [true, 600, 600]);
+  assert.equal(await drain([limiter], pro!), 999);
+  assert.equal(await accounts.setTier(999, { tier: "pro", ...tierLimits.pro }), undefined);
+});
+
+eachDatabase("a write is refused to who read before another wrote", async (database) => {
+  const account = await freeAccount(database);
+  const store = createRateBuckets(database, () => 1_000_000);
+  const ask = (process: string) =>
+    store.lease(account.id, {
+      ...{ process, leaseId: process, spent: 0, has: 0, kept: 0, needed: 7, wanted: 0 },
+      ...{ leaseMs: 60_000, leave: false },
+    });
+  const answers = await Promise.all(["a", "b", "c", "d", "e"].map(ask));
+  assert.deepEqual(answers.map(({ tokens }) => tokens), [7, 7, 7, 7, 7]);
+  assert.equal(Math.min(...answers.map(({ free }) => free)), 65 * 60_000);
+});

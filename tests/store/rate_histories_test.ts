@@ -1,0 +1,183 @@
+import assert from "@std/assert";
+import type { Clock } from "../../src/base/clock.ts";
+import { type RateLimits, unitsPerToken } from "../../src/domain/rate_limit.ts";
+import type { RateLimiter } from "../../src/domain/rate_limiter.ts";
+import { IdealBucket, SharedTime } from "../support/rate_model.ts";
+import { MemoryBucket, startProcess, type StoreMood } from "../support/rate_world.ts";
+
+const tiers: readonly RateLimits[] = [
+  { requestsPerMinute: 60, burst: 100 },
+  { requestsPerMinute: 600, burst: 1000 },
+  { requestsPerMinute: 60, burst: 1 },
+  { requestsPerMinute: 7, burst: 3 },
+  { requestsPerMinute: 6000, burst: 20 },
+];
+
+interface Process {
+  limiter: RateLimiter;
+  clock: Clock & { jump(ms: number): void };
+  mood: StoreMood;
+}
+
+/** Several processes on one bucket, and the bucket that they must not exceed. */
+class World {
+  readonly time = new SharedTime();
+  databaseOffsetMs = 0;
+  limits: RateLimits;
+  readonly bucket: MemoryBucket;
+  readonly ideal: IdealBucket;
+  readonly processes: Process[] = [];
+  readonly history: string[] = [];
+  admitted = 0;
+  #starts = 0;
+
+  constructor(readonly random: (below: number) => number, count: number) {
+    this.limits = tiers[random(tiers.length)]!;
+    this.bucket = new MemoryBucket(this.limits, () => this.time.ms + this.databaseOffsetMs);
+    this.ideal = new IdealBucket(this.limits, this.time.ms);
+    for (let at = 0; at < count; at++) this.processes.push(this.start(`p${at}`));
+  }
+
+  start(name: string): Process {
+    const clock = this.time.clock();
+    const process: Process = { clock, mood: "there", limiter: undefined as never };
+    const store = this.bucket.store(() => process.mood);
+    process.limiter = startProcess(name, store, clock, 20_000, `s${++this.#starts}`).limiter;
+    return process;
+  }
+
+  async take(process: Process): Promise<boolean> {
+    const { requestsPerMinute, burst } = this.limits;
+    const decision = await process.limiter.take({ id: 1, requestsPerMinute, burst })
+      .catch(() => undefined);
+    if (!decision?.admitted) return false;
+    this.admitted++;
+    this.ideal.admit(this.time.ms, () => this.history.slice(-60).join("\n"));
+    return true;
+  }
+
+  async pass(ms: number): Promise<void> {
+    for (let left = ms; left > 0; left -= 500) {
+      this.time.ms += Math.min(500, left);
+      for (const { limiter } of this.processes) await limiter.tick().catch(() => {});
+    }
+  }
+
+  async changeTier(): Promise<void> {
+    // What processes hold at the change may still be spent; so that it is known, they report.
+    for (const process of this.processes) process.mood = "there";
+    await this.pass(1);
+    this.limits = tiers[this.random(tiers.length)]!;
+    const { bucket } = this.bucket;
+    const held = (bucket?.holders ?? []).reduce((sum, one) => sum + one.held + one.minted, 0);
+    this.bucket.limits = this.limits;
+    if (bucket) this.bucket.bucket = { ...bucket, fill: true };
+    this.ideal.changeTier(this.limits, held, this.time.ms);
+    for (const process of this.processes) {
+      // A process that is cut off before it hears of the change goes by the old limits.
+      await this.take(process);
+    }
+  }
+}
+
+type Event = [name: string, weight: number, act: (world: World, at: number) => Promise<void>];
+
+const calm: Event[] = [
+  ["takes", 10, async (world, at) => {
+    for (let count = world.random(40); count >= 0; count--) {
+      await world.take(world.processes[at]!);
+    }
+  }],
+  ["parallel takes", 3, async (world, at) => {
+    const process = world.processes[at]!;
+    await Promise.all(Array.from({ length: world.random(50) }, () => world.take(process)));
+  }],
+  ["a moment", 8, (world) => world.pass(world.random(900))],
+  ["a while", 2, (world) => world.pass(world.random(12_000))],
+  ["wall clock jumps", 1, (world, at) => {
+    world.processes[at]!.clock.jump((world.random(3) - 1) * 86_400_000);
+    return Promise.resolve();
+  }],
+];
+
+const wild: Event[] = [
+  ...calm,
+  ["stall", 1, (world) => {
+    world.time.ms += world.random(30_000);
+    return Promise.resolve();
+  }],
+  ["crash", 1, (world, at) => {
+    world.processes[at] = world.start(world.random(2) ? `p${at}` : `new${world.random(1e6)}`);
+    return Promise.resolve();
+  }],
+  ["stop", 1, async (world, at) => {
+    await world.processes[at]!.limiter.close();
+    world.processes[at] = world.start(`p${at}`);
+  }],
+  ["mood", 2, (world, at) => {
+    const moods: StoreMood[] = ["there", "there", "away", "write_lost", "answer_lost"];
+    world.processes[at]!.mood = moods[world.random(moods.length)]!;
+    return Promise.resolve();
+  }],
+  ["store away from all", 1, (world) => {
+    for (const process of world.processes) process.mood = "away";
+    return Promise.resolve();
+  }],
+  ["store there for all", 2, (world) => {
+    for (const process of world.processes) process.mood = "there";
+    return Promise.resolve();
+  }],
+  // While every process is in touch: a step back during a silence can't be told from less time.
+  ["database clock goes back", 1, async (world) => {
+    for (const process of world.processes) process.mood = "there";
+    await world.pass(1);
+    world.databaseOffsetMs -= world.random(100_000);
+    await world.pass(1);
+  }],
+  ["tier", 1, (world) => world.changeTier()],
+];
+
+async function play(seed: number, events: Event[], steps: number): Promise<World> {
+  const random = seeded(seed);
+  const world = new World(random, 1 + random(4));
+  const total = events.reduce((sum, [, weight]) => sum + weight, 0);
+  for (let step = 0; step < steps; step++) {
+    let pick = random(total);
+    const [name, , act] = events.find(([, weight]) => (pick -= weight) < 0)!;
+    const at = random(world.processes.length);
+    world.history.push(`seed ${seed} ${step} at ${world.time.ms}: ${name} (p${at})`);
+    await act(world, at);
+  }
+  return world;
+}
+
+Deno.test("no history of several processes admits more than one bucket would", async () => {
+  let admitted = 0;
+  for (let seed = 1; seed <= 1000; seed++) admitted += (await play(seed, wild, 40)).admitted;
+  assert.ok(admitted > 50_000, `${admitted} admitted: the histories are too tame`);
+});
+
+Deno.test("without failures nothing strands: what is left is there for any one process", async () => {
+  for (let seed = 1; seed <= 300; seed++) {
+    const world = await play(seed, calm, 30);
+    await world.pass(7_000);
+    const left = Math.floor(world.ideal.units(world.time.ms) / unitsPerToken);
+    const one = world.processes[world.random(world.processes.length)]!;
+    let admitted = 0;
+    while (await world.take(one)) admitted++;
+    // A full bucket loses what would have refilled before the spending was reported.
+    const lost = Math.ceil(world.limits.requestsPerMinute / 120) + 1;
+    assert.ok(admitted <= left && admitted >= left - lost, `seed ${seed}: ${admitted} of ${left}`);
+  }
+});
+
+/** Integers below a bound, the same ones for the same seed (mulberry32). */
+function seeded(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) % below;
+  };
+}

@@ -1,0 +1,171 @@
+import assert from "@std/assert";
+import type { Claim, Known, StoredAnswer } from "../../src/domain/idempotency.ts";
+import { replayIdOf } from "../../src/domain/idempotency.ts";
+import type { Database } from "../../src/store/database.ts";
+import { createReplays } from "../../src/store/replays.ts";
+import { eachDatabase, onPostgres } from "../support/databases.ts";
+import { newAccount } from "./samples.ts";
+
+let made = 0;
+
+function claimOf(accountId: number, more: { requestId?: string; bodyText?: string } = {}): Claim {
+  const id = replayIdOf({
+    accountId,
+    method: "POST",
+    path: `/${"long".repeat(2000)}`,
+    requestId: "r1",
+    bodyText: "{}",
+    ...more,
+  });
+  return { ...id, claimId: `claim-${made++}` };
+}
+
+const answer: StoredAnswer = {
+  status: 201,
+  headers: { "content-type": "text/event-stream", "x-odd": '"\\é' },
+  body: Uint8Array.from({ length: 300 }, (_, index) => index % 256),
+  streamed: true,
+  transactionId: "t1",
+};
+
+const stores = (database: Database) => ({ ours: createReplays(database, { processId: "a" }) });
+
+const pass = (database: Database) =>
+  database.query("update replays set until = clock_timestamp() - interval '1 ms'", []);
+
+function answerOf(known: Known): StoredAnswer {
+  return known.state === "done" ? known.answer : assert.fail(known.state);
+}
+
+eachDatabase("an answer comes back byte for byte, also from a database opened again", async (
+  database,
+  open,
+) => {
+  const { ours } = stores(database);
+  const account = await newAccount(database);
+  const claim = claimOf(account);
+  assert.deepEqual(await ours.claim(claim), { state: "free" });
+  assert.deepEqual(await ours.look(claim), { state: "running" });
+  assert.deepEqual(await ours.finish(claim, answer), { state: "stored" });
+  assert.deepEqual(await ours.finish(claim, answer), { state: "stored" }, "said again");
+  const { ours: later } = stores(await open());
+  for (const known of [await later.claim(claimOf(account)), await later.look(claimOf(account))]) {
+    const given = answerOf(known);
+    assert.deepEqual({ ...given, body: new Uint8Array(given.body) }, answer);
+  }
+  const conflict = { state: "conflict" };
+  assert.deepEqual(await later.claim(claimOf(account, { bodyText: "{ }" })), conflict);
+  assert.deepEqual(await later.look(claimOf(account, { bodyText: "{ }" })), conflict);
+  assert.deepEqual(await later.look(claimOf(account, { requestId: "r2" })), { state: "free" });
+});
+
+eachDatabase("an answer of 16 MiB is stored", async (database) => {
+  const { ours } = stores(database);
+  const claim = claimOf(await newAccount(database));
+  const body = new Uint8Array(16 * 1024 * 1024).fill(200);
+  await ours.finish(claim, { ...answer, body });
+  const given = answerOf(await ours.look(claim));
+  assert.equal(given.body.length, body.length);
+  assert.ok(given.body.every((byte) => byte === 200));
+});
+
+eachDatabase("an answer is given again for 24 hours, then swept", async (database) => {
+  const { ours } = stores(database);
+  const account = await newAccount(database);
+  const claim = claimOf(account);
+  await ours.claim(claim);
+  await ours.finish(claim, answer);
+  const [row] = await database.query(
+    "select extract(epoch from until - clock_timestamp())::float8 / 3600 as hours from replays",
+    [],
+  );
+  assert.ok(Math.abs(Number(row!.hours) - 24) < 0.01);
+  assert.equal(await ours.sweep(), 0);
+  await pass(database);
+  assert.deepEqual(await ours.look(claim), { state: "free" });
+  assert.equal(await ours.sweep(), 1);
+  assert.deepEqual(await database.query("select key from replays", []), []);
+});
+
+eachDatabase("the time after which an answer is old begins a new use of the id", async (
+  database,
+) => {
+  const { ours } = stores(database);
+  const account = await newAccount(database);
+  await ours.finish(claimOf(account), answer);
+  await pass(database);
+  const next = claimOf(account, { bodyText: "another" });
+  assert.deepEqual(await ours.claim(next), { state: "free" });
+  assert.deepEqual(await ours.look(next), { state: "running" });
+  assert.deepEqual(await ours.finish(next, { ...answer, transactionId: null }), {
+    state: "stored",
+  });
+});
+
+eachDatabase("answers are erased by their calls", async (database) => {
+  const { ours } = stores(database);
+  const account = await newAccount(database);
+  for (const requestId of ["r1", "r2", "r3"]) {
+    await ours.finish(claimOf(account, { requestId }), { ...answer, transactionId: requestId });
+  }
+  assert.equal(await ours.erase(["r1", "r3", "unknown"]), 2);
+  assert.deepEqual(await database.query("select transaction_id from replays", []), [
+    { transaction_id: "r2" },
+  ]);
+});
+
+eachDatabase("a process that starts again has its claims back at once", async (database, open) => {
+  const account = await newAccount(database);
+  await createReplays(database, { processId: "a" }).claim(claimOf(account));
+  const again = createReplays(await open(), { processId: "a" });
+  assert.deepEqual(await again.claim(claimOf(account, { bodyText: "other" })), { state: "free" });
+});
+
+onPostgres("a claim is another process's until it is released or no longer renewed", async (
+  database,
+) => {
+  const account = await newAccount(database);
+  const [ours, theirs] = ["a", "b"].map((processId) => createReplays(database, { processId }));
+  const first = claimOf(account);
+  await ours!.claim(first);
+  const second = claimOf(account);
+  assert.deepEqual(await theirs!.claim(second), { state: "running" });
+  assert.deepEqual(await theirs!.claim(claimOf(account, { bodyText: "x" })), { state: "conflict" });
+  await theirs!.release(second);
+  assert.deepEqual(await theirs!.claim(second), { state: "running" }, "released by its own only");
+  await ours!.release(first);
+  assert.deepEqual(await theirs!.claim(second), { state: "free" });
+  // Ours comes late with an answer: theirs is under way.
+  assert.deepEqual(await ours!.finish(first, answer), { state: "held" });
+  await pass(database);
+  await theirs!.renew([second.claimId, first.claimId]);
+  assert.deepEqual(await ours!.claim(claimOf(account)), { state: "running" });
+  await theirs!.finish(second, { ...answer, transactionId: "t2" });
+  await theirs!.release(second);
+  assert.deepEqual(await ours!.finish(first, answer), { state: "duplicate", transactionId: "t2" });
+  const other = claimOf(account, { bodyText: "x" });
+  assert.deepEqual(await ours!.finish(other, answer), { state: "conflict" });
+  await pass(database);
+  await theirs!.renew([second.claimId]);
+  assert.deepEqual(await ours!.look(first), { state: "free" }, "an answer is not renewed");
+});
+
+onPostgres("of claims at once by eight processes exactly one is granted", async (
+  database,
+  open,
+) => {
+  const account = await newAccount(database);
+  const databases = [database, await open(), await open(), await open()];
+  const processes = Array.from(
+    { length: 8 },
+    (_, index) => createReplays(databases[index % 4]!, { processId: `process ${index}` }),
+  );
+  for (let round = 0; round < 20; round++) {
+    const requestId = `round ${round}`;
+    const known = await Promise.all(
+      processes.map((process) => process.claim(claimOf(account, { requestId }))),
+    );
+    const states = known.map(({ state }) => state).sort();
+    assert.deepEqual(states, ["free", ...Array(7).fill("running")]);
+  }
+});

@@ -1,0 +1,101 @@
+import assert from "@std/assert";
+import { systemClock } from "../../src/base/clock.ts";
+import { createSpendCaps } from "../../src/domain/spend_cap.ts";
+import { Fault } from "../../src/domain/fault.ts";
+import { createApiKeys } from "../../src/store/api_keys.ts";
+import type { Database } from "../../src/store/database.ts";
+import { createSpend, insertKeyCharges, sweepKeyCharges } from "../../src/store/spend.ts";
+import { eachDatabase, onPostgres } from "../support/databases.ts";
+import { interaction, newAccount } from "./samples.ts";
+
+async function newKey(database: Database, id: string, capDayNanos: bigint | null) {
+  const accountId = await newAccount(database, `account of ${id}`);
+  return await createApiKeys(database).insert({
+    id,
+    accountId,
+    name: id,
+    prefix: "dmt_abcd",
+    hash: `hash of ${id}`,
+    scopes: [],
+    models: [],
+    onDisconnect: "cancel",
+    translationMode: "default",
+    capDayNanos,
+    capMonthNanos: null,
+    expiresAt: null,
+  });
+}
+
+const day = new Date("2026-11-21T00:00:00Z");
+const month = new Date("2026-11-01T00:00:00Z");
+
+eachDatabase("charges are summed up by day and month, each once, for capped keys alone", async (
+  database,
+) => {
+  for (const id of ["a", "b"]) await newKey(database, id, 1n);
+  await newKey(database, "free", null);
+  const row = (apiKeyId: string, transactionId: string, at: string, chargedNanos: bigint) =>
+    interaction(1, transactionId, { apiKeyId, createdAt: new Date(at), chargedNanos });
+  const rows = [
+    row("a", "t1", "2026-11-21T00:00:00Z", 5n),
+    row("a", "t2", "2026-11-20T23:59:59.999Z", 2n ** 62n),
+    row("a", "t3", "2026-11-01T00:00:00Z", 2n ** 62n),
+    row("a", "t4", "2026-10-31T23:59:59.999Z", 11n),
+    row("a", "t5", "2026-11-21T12:00:00Z", 0n),
+    row("b", "t6", "2026-11-21T12:00:00Z", 13n),
+    row("free", "t7", "2026-11-21T12:00:00Z", 17n),
+  ];
+  for (let time = 0; time < 2; time++) {
+    await database.transaction((tx) => insertKeyCharges(tx, rows));
+  }
+  const store = createSpend(database);
+  const transactionIds = ["t1", "t4", "t5", "t7", "t9"];
+  const keyIds = ["a", "b", "free", "unknown"];
+  const read = await store.read({ keyIds, since: month, day, transactionIds });
+  assert.deepEqual(
+    read.spent,
+    new Map([
+      ["a", { dayNanos: 5n, beforeNanos: 2n ** 63n }],
+      ["b", { dayNanos: 13n, beforeNanos: 0n }],
+    ]),
+  );
+  assert.deepEqual(read.stored, new Set(["t1", "t4"]));
+  const today = await store.read({ keyIds: ["a"], since: day, day, transactionIds: [] });
+  assert.deepEqual(today.spent, new Map([["a", { dayNanos: 5n, beforeNanos: 0n }]]));
+  const none = await store.read({ keyIds: ["unknown"], since: day, day, transactionIds: ["t1"] });
+  assert.deepEqual(none, { spent: new Map(), stored: new Set(["t1"]) });
+  assert.equal(await sweepKeyCharges(database, new Date("2026-12-15T00:00:00Z")), 1);
+});
+
+eachDatabase("a cap still holds after a restart", async (database, open) => {
+  const key = await newKey(database, "a", 10n);
+  const at = systemClock.now();
+  const call = (transactionId: string) => ({ key, transactionId, upperBoundNanos: 6n, at });
+  const first = createSpendCaps({ store: createSpend(database), clock: systemClock });
+  (await first.reserve(call("t1"))).settle(6n);
+  await insertKeyCharges(database, [
+    interaction(1, "t1", { apiKeyId: "a", createdAt: at, chargedNanos: 6n }),
+  ]);
+  const second = createSpendCaps({ store: createSpend(await open()), clock: systemClock });
+  await assert.rejects(second.reserve(call("t2")), isCapped);
+});
+
+onPostgres("what one process charges counts in another", async (database, open) => {
+  const key = await newKey(database, "a", 10n);
+  const at = systemClock.now();
+  const [one, two] = [database, await open()].map((each) =>
+    createSpendCaps({ store: createSpend(each), clock: systemClock })
+  );
+  const call = (transactionId: string) => ({ key, transactionId, upperBoundNanos: 6n, at });
+  (await two!.reserve(call("t0"))).settle(0n);
+  (await one!.reserve(call("t1"))).settle(6n);
+  await insertKeyCharges(database, [
+    interaction(1, "t1", { apiKeyId: "a", createdAt: at, chargedNanos: 6n }),
+  ]);
+  await two!.refresh();
+  await assert.rejects(two!.reserve(call("t2")), isCapped);
+});
+
+function isCapped(thrown: unknown): boolean {
+  return thrown instanceof Fault && thrown.code === "spend_cap_exceeded";
+}

@@ -1,0 +1,67 @@
+import type { Clock } from "../../src/base/clock.ts";
+import { createRateLimiter, type RateLimiter } from "../../src/domain/rate_limiter.ts";
+import { Fault } from "../../src/domain/fault.ts";
+import { type Bucket, fullBucket, type Heard, leaseFrom } from "../../src/domain/rate_bucket.ts";
+import { LeaseUncertain, type RateLimits, type RateStore } from "../../src/domain/rate_limit.ts";
+
+/** How the next calls of a store end. */
+export type StoreMood = "there" | "away" | "write_lost" | "answer_lost";
+
+/** A bucket in memory, by the same rules as the one in the database. */
+export class MemoryBucket {
+  bucket: Bucket | undefined;
+  heard: Heard = {};
+  constructor(public limits: RateLimits, readonly nowMs: () => number) {}
+
+  /** The store as one process sees it. */
+  store(mood: () => StoreMood): RateStore {
+    const reach = () =>
+      mood() === "away" ? Promise.reject(new Fault("store_unavailable")) : Promise.resolve();
+    const write = async <T>(act: () => T): Promise<T> => {
+      await reach();
+      if (mood() === "write_lost") throw new LeaseUncertain(new Fault("store_unavailable"));
+      const result = act();
+      if (mood() === "answer_lost") throw new LeaseUncertain(new Fault("store_unavailable"));
+      return result;
+    };
+    return {
+      reach,
+      lease: (_id, request) =>
+        write(() => {
+          const before = this.bucket ?? fullBucket(this.limits, this.nowMs());
+          const { bucket, answer } = leaseFrom(
+            before,
+            request,
+            this.limits,
+            this.nowMs(),
+            this.heard,
+          );
+          this.bucket = bucket;
+          return answer;
+        }),
+      beat: (process) =>
+        write(() => {
+          this.heard = { ...this.heard, [process]: this.nowMs() };
+        }),
+    };
+  }
+}
+
+/** A process: its limiter, with a clock of its own whose wall time can jump. */
+export function startProcess(
+  name: string,
+  store: RateStore,
+  clock: Clock,
+  leaseMs = 150_000,
+  start = name,
+): { name: string; limiter: RateLimiter } {
+  let ids = 0;
+  const limiter = createRateLimiter({
+    store,
+    clock,
+    newId: () => `${start}-${++ids}`,
+    leaseMs,
+    pause: () => Promise.resolve(),
+  });
+  return { name, limiter };
+}

@@ -1,0 +1,163 @@
+import type { ReplayStore } from "../../src/domain/idempotency.ts";
+import type { CallTrace } from "../../src/gateway/caller.ts";
+import {
+  createIdempotency,
+  type Duplicate,
+  type Idempotency,
+  type IdempotentRequest,
+} from "../../src/gateway/idempotency.ts";
+import type { Reply } from "../../src/gateway/reply.ts";
+import type { Clock } from "../../src/base/clock.ts";
+import type { InteractionStatus } from "../../src/domain/interaction.ts";
+import assert from "@std/assert";
+import { Fault } from "../../src/domain/fault.ts";
+import { interaction } from "../store/samples.ts";
+import { FakeTimers } from "./fake_timers.ts";
+import { FakeReplays } from "./replay_store.ts";
+
+/** A process as far as repeats are concerned. */
+export interface TestProcess extends Idempotency {
+  readonly duplicates: Duplicate[];
+  readonly complaints: string[];
+}
+
+export function testProcess(
+  parts: {
+    store: ReplayStore;
+    clock: Pick<Clock, "monotonicMs">;
+    later?: (ms: number, run: () => void) => () => void;
+  },
+): TestProcess {
+  const duplicates: Duplicate[] = [];
+  const complaints: string[] = [];
+  const note = (message: string) => void complaints.push(message);
+  const gate = createIdempotency({
+    newId: () => crypto.randomUUID(),
+    later: realLater,
+    log: { warn: note, error: note },
+    onDuplicate: (duplicate) => duplicates.push(duplicate),
+    ...parts,
+  });
+  return {
+    duplicates,
+    complaints,
+    get unsaved() {
+      return gate.unsaved;
+    },
+    idempotent: (request, run) => gate.idempotent(request, run),
+    maintain: () => gate.maintain(),
+    erase: (ids) => gate.erase(ids),
+    drain: () => gate.drain(),
+  };
+}
+
+export function realLater(ms: number, run: () => void): () => void {
+  const timer = setTimeout(run, ms);
+  return () => clearTimeout(timer);
+}
+
+/** A request with a trace of its own, as every caller has. */
+export function request(more: Partial<IdempotentRequest> = {}): IdempotentRequest {
+  return {
+    accountId: 1,
+    method: "POST",
+    path: "/chat/v1/chat/completions",
+    requestId: "request-1",
+    bodyText: '{"model":"m"}',
+    signal: new AbortController().signal,
+    trace: {},
+    ...more,
+  };
+}
+
+/** What a call leaves in its caller's trace when it has ended. */
+export function settle(trace: CallTrace, id: string, status: InteractionStatus): void {
+  trace.transactionId = id;
+  trace.settled = interaction(1, id, { status });
+}
+
+/** Answers whole, as call `id`. */
+export function wholeRun(trace: CallTrace, id: string, text = `answer ${id}`): Reply {
+  settle(trace, id, "completed");
+  return { status: 200, headers: { "content-type": "application/json" }, body: text };
+}
+
+/** Answers as a stream that the test feeds and ends. */
+export function streamRun(trace: CallTrace, id: string) {
+  trace.transactionId = id;
+  let controller: ReadableStreamDefaultController<Uint8Array>;
+  let left = false;
+  const body = new ReadableStream<Uint8Array>({
+    start(given) {
+      controller = given;
+    },
+    cancel() {
+      left = true;
+      settle(trace, id, "cancelled");
+    },
+  });
+  const reply: Reply = { status: 200, headers: { "content-type": "text/event-stream" }, body };
+  return {
+    reply,
+    get left() {
+      return left;
+    },
+    say: (text: string) => controller.enqueue(new TextEncoder().encode(text)),
+    end(status: InteractionStatus = "completed") {
+      settle(trace, id, status);
+      controller.close();
+    },
+    /** All is said, though the reader has not taken the end yet. */
+    settle: () => settle(trace, id, "completed"),
+    fail: (thrown: unknown) => controller.error(thrown),
+  };
+}
+
+/** What a caller sees of a reply. */
+export async function seen(reply: Reply): Promise<{
+  status: number;
+  type: string | undefined;
+  text: string;
+  replay: string | undefined;
+  transaction: string | undefined;
+  streamed: boolean;
+}> {
+  return {
+    status: reply.status,
+    type: reply.headers["content-type"],
+    text: await new Response(reply.body as BodyInit | null).text(),
+    replay: reply.headers["x-idempotent-replay"],
+    transaction: reply.headers["x-transaction-id"],
+    streamed: reply.body instanceof ReadableStream,
+  };
+}
+
+/** Lets everything happen that waits for nothing but its turn. */
+export async function settleDown(turns = 50): Promise<void> {
+  for (let turn = 0; turn < turns; turn++) await Promise.resolve();
+}
+
+/** Processes that share a store, with a clock that stands still until it is moved. */
+export function setUp(names: readonly string[] = ["a"]) {
+  const timers = new FakeTimers();
+  const store = new FakeReplays(timers.clock);
+  const make = (name: string) =>
+    testProcess({ store: store.for(name), clock: timers.clock, later: timers.later });
+  const processes = names.map(make);
+  const [one, two, three] = [processes[0]!, processes[1]!, processes[2]!];
+  /** Lets time pass in small steps, as timers are set on the way. */
+  const pass = async (ms: number) => {
+    for (let passed = 0; passed < ms; passed += 50) {
+      timers.advance(50);
+      await settleDown();
+    }
+  };
+  return { timers, store, one, two, three, make, pass };
+}
+
+/** For a request that must not run. */
+export const never = (): Promise<Reply> => assert.fail("it ran again");
+
+export function isConflict(thrown: unknown): boolean {
+  return thrown instanceof Fault && thrown.code === "idempotency_conflict";
+}

@@ -1,0 +1,104 @@
+import type { FakeClock } from "../../src/base/clock.ts";
+import type {
+  Claim,
+  Finished,
+  Known,
+  ReplayId,
+  ReplayStore,
+  StoredAnswer,
+} from "../../src/domain/idempotency.ts";
+import { Fault } from "../../src/domain/fault.ts";
+
+const claimMs = 30_000;
+const keepMs = 24 * 60 * 60 * 1000;
+
+interface Row {
+  claim: Claim;
+  holder: string;
+  untilMs: number;
+  answer: StoredAnswer | undefined;
+}
+
+/** What the store of several processes does, in memory and with a clock that tests move. */
+export class FakeReplays {
+  readonly rows = new Map<string, Row>();
+  isAway = false;
+  /** Awaited before each statement. */
+  delay: () => Promise<void> = () => Promise.resolve();
+  statements = 0;
+
+  constructor(readonly clock: FakeClock) {}
+
+  /** The store as one process has it. */
+  for(holder: string): ReplayStore {
+    const statement = async <T>(act: () => T): Promise<T> => {
+      this.statements++;
+      await this.delay();
+      if (this.isAway) throw new Fault("store_unavailable");
+      return act();
+    };
+    return {
+      claim: (claim) => statement(() => this.#claim(claim, holder)),
+      look: (id) => statement(() => this.#look(id)),
+      finish: (claim, answer) => statement(() => this.#finish(claim, holder, answer)),
+      release: (claim) =>
+        statement(() => {
+          const row = this.rows.get(claim.key);
+          if (row?.claim.claimId === claim.claimId && !row.answer) this.rows.delete(claim.key);
+        }),
+      renew: (claimIds) =>
+        statement(() => {
+          for (const row of this.rows.values()) {
+            if (row.answer || !claimIds.includes(row.claim.claimId)) continue;
+            row.untilMs = this.#nowMs() + claimMs;
+          }
+        }),
+      erase: (transactionIds) =>
+        statement(() =>
+          this.#remove((row) => transactionIds.includes(row.answer?.transactionId ?? ""))
+        ),
+      sweep: () => statement(() => this.#remove((row) => row.untilMs <= this.#nowMs())),
+    };
+  }
+
+  #nowMs(): number {
+    return this.clock.monotonicMs();
+  }
+
+  #live(key: string): Row | undefined {
+    const row = this.rows.get(key);
+    return row && row.untilMs > this.#nowMs() ? row : undefined;
+  }
+
+  #claim(claim: Claim, holder: string): Known {
+    const row = this.#live(claim.key);
+    if (row && (row.answer || row.holder !== holder)) return this.#look(claim);
+    const untilMs = this.#nowMs() + claimMs;
+    this.rows.set(claim.key, { claim, holder, untilMs, answer: undefined });
+    return { state: "free" };
+  }
+
+  #look(id: ReplayId): Known {
+    const row = this.#live(id.key);
+    if (!row) return { state: "free" };
+    if (row.claim.fingerprint !== id.fingerprint) return { state: "conflict" };
+    return row.answer ? { state: "done", answer: row.answer } : { state: "running" };
+  }
+
+  #finish(claim: Claim, holder: string, answer: StoredAnswer): Finished {
+    const row = this.#live(claim.key);
+    if (row && row.claim.claimId !== claim.claimId) {
+      if (!row.answer) return { state: "held" };
+      if (row.claim.fingerprint !== claim.fingerprint) return { state: "conflict" };
+      return { state: "duplicate", transactionId: row.answer.transactionId };
+    }
+    this.rows.set(claim.key, { claim, holder, untilMs: this.#nowMs() + keepMs, answer });
+    return { state: "stored" };
+  }
+
+  #remove(which: (row: Row) => boolean): number {
+    const gone = [...this.rows].filter(([, row]) => which(row));
+    for (const [key] of gone) this.rows.delete(key);
+    return gone.length;
+  }
+}
