@@ -39,7 +39,10 @@ export interface TranslationCall {
 }
 
 /** Another dialect on the vendor's side: request and answer go by way of the canonical form. */
-export function translate(call: TranslationCall): Lane {
+export function translate(given: TranslationCall): Lane {
+  let ended: number | undefined;
+  // An answer ends once: what the caller sees of it and what is kept say the same.
+  const call = { ...given, now: () => ended ??= given.now() };
   const { dialect, upstream, target } = call;
   const encoded = upstream.encodeRequest(call.request, {
     model: target.model,

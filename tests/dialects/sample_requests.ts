@@ -208,7 +208,9 @@ class Maker {
 
   #media(path: string): MediaPart | undefined {
     if (this.#can.media.length === 0) return undefined;
-    return { type: "media", ...this.#random.pick(this.#can.media), ...this.#cache(), path };
+    const shape = this.#random.pick(this.#can.media);
+    const source = distinct(shape.source, this.#ids++);
+    return { type: "media", ...shape, source, ...this.#cache(), path };
   }
 
   /** At most four, as many as any dialect takes. */
@@ -216,5 +218,17 @@ class Maker {
     if (!this.#can.cache || this.#marks >= 4 || !this.#random.chance(10)) return {};
     this.#marks++;
     return { cache: { ttl: this.#random.pick(["5m", "1h", undefined]) } };
+  }
+}
+
+/** No two media of a request are the same. */
+function distinct(source: MediaPart["source"], count: number): MediaPart["source"] {
+  switch (source.type) {
+    case "base64":
+      return { ...source, data: btoa(atob(source.data) + count) };
+    case "url":
+      return { ...source, url: `${source.url}?${count}` };
+    case "vendor-file":
+      return { ...source, id: source.id + count };
   }
 }

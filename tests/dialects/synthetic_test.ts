@@ -8,7 +8,7 @@ import { answerOf } from "./stories.ts";
 import { syntheticStream } from "./synthetic.ts";
 import { failingEvents } from "./vendor_failures.ts";
 
-const histories = 150;
+const histories = 250;
 
 for (const vendor of names) {
   for (const caller of names.filter((name) => name !== vendor)) {

@@ -164,8 +164,9 @@ function vanishedParts(before: CanonicalRequest, after: CanonicalRequest): strin
   const lost = allParts(before).flatMap((part) =>
     part.type === "media" ? vanishedMedia(part, media) : []
   );
+  // The mark of a part that is lost is lost with it.
   const marked = [...before.system, ...allParts(before)].filter((one) =>
-    "cache" in one && one.cache
+    "cache" in one && one.cache && !lost.includes(one.path)
   );
   if (marks < marked.length) lost.push(...marked.map(({ path }) => `${path}.cache_control`));
   const named = before.turns.filter(({ name }) => name !== undefined);

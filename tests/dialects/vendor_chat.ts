@@ -17,6 +17,8 @@ interface Habits {
   marker: boolean;
   noise: boolean;
   additive: boolean;
+  /** Whether usage has its total. */
+  total: boolean;
 }
 
 /** The pieces of a stream, and whether its vendor counts reasoning beside the output. */
@@ -28,14 +30,15 @@ export function chatStream(
   const framing = framingFor(random, false);
   const head = { id: "upstream-1", created: 1_690_000_000, model: "vendor-chat" };
   const chunk = (more: Payload): Payload => ({ ...head, object: "chat.completion.chunk", ...more });
-  const usage = writeChatUsage(story.usage, habits.additive);
+  const { total_tokens, ...counts } = writeChatUsage(story.usage, habits.additive);
+  const usage = habits.additive || habits.total ? { ...counts, total_tokens } : counts;
   const byChoice = story.choices.map((choice) => deltasOf(choice, habits, random));
   const chunks = interleaved(byChoice, random).map((choice, at, all) => {
     const isEnd = at === all.length - 1;
     const counted = habits.usage === "every" || (habits.usage === "finish" && isEnd);
     const so = isEnd
       ? usage
-      : { ...usage, completion_tokens: 0, total_tokens: usage.prompt_tokens };
+      : { ...usage, completion_tokens: 0, total_tokens: counts.prompt_tokens };
     const groq = habits.usage === "x_groq" && isEnd ? { x_groq: { usage } } : {};
     return chunk({ choices: [choice], ...groq, ...(counted ? { usage: so } : {}) });
   });
@@ -69,6 +72,7 @@ function habitsFor(random: Random): Habits {
     marker: random.chance(80),
     noise: random.chance(40),
     additive: random.chance(15),
+    total: random.chance(80),
   };
 }
 

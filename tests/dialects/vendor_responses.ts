@@ -21,6 +21,7 @@ interface Habits {
   vendorItems: boolean;
   marker: boolean;
   obfuscates: boolean;
+  cutsSilently: boolean;
 }
 
 export function responsesStream(story: Story, random: Random): Piece[] {
@@ -37,7 +38,10 @@ export function responsesStream(story: Story, random: Random): Piece[] {
   });
   const base = { id: "resp_up", object: "response", created_at: 1, model: "vendor-responses" };
   const begun = { ...base, status: "in_progress", output: [], usage: null };
-  const status = isCut || choice.finish.reason === "content_filter" ? "incomplete" : "completed";
+  // A server may say so of the cut call alone.
+  const isSilent = habits.cutsSilently && isCut && choice.parts.at(-1)?.kind === "tool-call";
+  const isIncomplete = (isCut && !isSilent) || choice.finish.reason === "content_filter";
+  const status = isIncomplete ? "incomplete" : "completed";
   const last = {
     ...base,
     status,
@@ -71,6 +75,7 @@ function habitsFor(random: Random): Habits {
     vendorItems: random.chance(20),
     marker: random.chance(15),
     obfuscates: random.chance(20),
+    cutsSilently: random.chance(30),
   };
 }
 

@@ -74,6 +74,9 @@ for (const stream of [false, true]) {
     const wanted = [
       ...Object.keys(securityHeaders),
       "content-type",
+      "x-ratelimit-limit",
+      "x-ratelimit-remaining",
+      "x-ratelimit-reset",
       "x-request-id",
       "x-transaction-id",
       ...framing,
@@ -84,6 +87,8 @@ for (const stream of [false, true]) {
     for (const [name, value] of Object.entries(securityHeaders)) {
       assert.equal(response.headers.get(name), value);
     }
+    // The account's own limit, not the vendor's.
+    assert.equal(response.headers.get("x-ratelimit-limit"), "1000000");
     const all = JSON.stringify([...response.headers]);
     assert.doesNotMatch(all, /secret|vendor|cloudflare|ALLOWALL/);
   });

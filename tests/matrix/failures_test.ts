@@ -99,6 +99,27 @@ for (const [index, name] of libraryNames.entries()) {
   }
 }
 
+/** Waits briefly for vendors that have fallen silent. */
+const impatient = shared(() => startSimulatedService({ IDLE_TIMEOUT_MS: "500" }));
+
+for (const [index, name] of libraryNames.entries()) {
+  Deno.test(`${name} throws when a vendor falls silent in the middle of a stream`, async () => {
+    const { baseUrl, key, rows } = impatient();
+    const before = (await rows()).length;
+    const library = librariesAt({ url: baseUrl, key })[index]!;
+    await Promise.all(vendors.map(async ({ label, model }) => {
+      const told = await explained(library, true, `${label}/${model}`, "[hang] Tell me more");
+      // Of some vendors nothing had come that begins an answer.
+      assert.ok(told.status === undefined || told.status === 504, `${label}: ${told.status}`);
+    }));
+    const left = (await rows()).slice(before);
+    assert.equal(left.length, vendors.length);
+    for (const { status, error_code, finish_reason } of left) {
+      assert.deepEqual([status, error_code, finish_reason], ["failed", "upstream_timeout", null]);
+    }
+  });
+}
+
 async function explained(
   library: Library,
   streamed: boolean,
