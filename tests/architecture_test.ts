@@ -9,6 +9,7 @@ import { checkDoors } from "./architecture/doors.ts";
 import { checkFloors } from "./architecture/floors.ts";
 import { checkReachable } from "./architecture/reachable.ts";
 import { checkSizes, limits, medianLines } from "./architecture/sizes.ts";
+import { checkWireWords } from "./architecture/wire_words.ts";
 import { codeFiles, type Finding, listed, readTree, type Tree } from "./architecture/tree.ts";
 
 const tree = readTree(decodeURIComponent(new URL("..", import.meta.url).pathname));
@@ -16,6 +17,7 @@ const tree = readTree(decodeURIComponent(new URL("..", import.meta.url).pathname
 holds("imports point down, and siblings don't know each other", checkFloors);
 holds("files and functions are short", checkSizes);
 holds("each outside thing has one door", checkDoors);
+holds("only a dialect's own folder knows its field names", checkWireWords);
 holds("no silenced checks, switched-off tests, loose ends, hidden state", checkBanned);
 holds("no file is there that nobody imports", checkReachable);
 holds("dependencies are pinned, used and named in deno.json", checkDependencies);

@@ -135,6 +135,8 @@ export interface MediaPart {
   detail?: string;
   cache?: CacheMark;
   path: string;
+  /** Where name and detail stood, if not right below `path` under these words. */
+  fieldPaths?: { name?: string; detail?: string };
 }
 
 export interface ToolCallPart {

@@ -44,6 +44,8 @@ export interface Dialect {
   readonly counting?: Counting;
   /** For a dialect whose callers may continue a kept answer. */
   readonly conversation?: Conversation;
+  /** For a dialect whose streams tell usage only where a flag asks for it. */
+  readonly usageFlag?: UsageFlag;
 }
 
 /** The endpoint of a dialect that counts tokens: towards the vendor, and for the caller. */
@@ -60,8 +62,18 @@ export interface Counting {
   write(tokens: number): unknown;
 }
 
+/** A flag that some servers don't know and refuse (chat-completions.md §4.4). */
+export interface UsageFlag {
+  /** Whether a vendor's refusal, given as its text, is about the flag. */
+  isRefusedIn(refusal: string): boolean;
+  /** An encoded request without the flag. */
+  without(request: Readonly<Record<string, unknown>>): Record<string, unknown>;
+}
+
 /** How a dialect's callers continue an answer by its id; the gateway keeps what it takes. */
 export interface Conversation {
+  /** Path of the field that names the answer to be continued. */
+  readonly previousField: string;
   /** Id of the answer that a request continues. */
   previousId(body: unknown): string | undefined;
   /** Whether the caller lets the answer be kept. */
@@ -104,8 +116,8 @@ export interface StreamReframer {
 export interface DialectQuirks {
   /** Reasoning tokens are reported beside, not inside, the output (translation.md §9, vendor-g). */
   additiveReasoning?: boolean;
-  /** Name of the output limit that the vendor's servers know (chat-completions.md §1.1). */
-  tokenLimitName?: "max_tokens" | "max_completion_tokens";
+  /** The vendor's servers know the output limit by its older name (chat-completions.md §1.1). */
+  olderTokenLimit?: boolean;
 }
 
 /** Facts of a request that routing, limits, price and record need. */

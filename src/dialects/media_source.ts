@@ -43,6 +43,11 @@ export function base64Source(
   };
 }
 
+/** Where a part's name or detail stood in the caller's body, for losses. */
+export function mediaFieldPath(part: MediaPart, field: "name" | "detail"): string {
+  return part.fieldPaths?.[field] ?? `${part.path}.${field}`;
+}
+
 /** Stands in the place of media that can't be sent, so that a lenient call still makes sense. */
 export function leftOutNote(part: MediaPart): string {
   return `[${part.kind} left out]`;

@@ -24,6 +24,9 @@ export class Undoing {
   readonly #undo: Undo;
   readonly #mintCallId: () => string;
   readonly #treatments = new Map<number, Treatment>();
+  /** Text said while an answer through the JSON tool may come, by choice: it would spoil that. */
+  readonly #held = new Map<number, CanonicalEvent[]>();
+  readonly #heldBlocks = new Set<number>();
   /** Choices that answered through the JSON tool, and those that called another tool. */
   readonly #jsonChoices = new Set<number>();
   readonly #toolChoices = new Set<number>();
@@ -35,6 +38,44 @@ export class Undoing {
 
   /** The events in place of this one. */
   apply(event: CanonicalEvent): CanonicalEvent[] {
+    return this.#undo.jsonTool === undefined ? this.#apply(event) : this.#applyHolding(event);
+  }
+
+  /**
+   * Holds text back until it is known what it is: the answer, where the JSON tool is not called,
+   * else words around it, which leave the JSON alone to be the answer.
+   */
+  #applyHolding(event: CanonicalEvent): CanonicalEvent[] {
+    const isBlocks = event.type === "block-delta" || event.type === "block-end" ||
+      event.type === "citation";
+    if (isBlocks && this.#heldBlocks.has(event.block)) return this.#hold(event);
+    if (event.type === "block-start" && event.content.kind === "text") {
+      this.#heldBlocks.add(event.block);
+      return this.#hold(event);
+    }
+    if (event.type === "block-start" && event.content.kind === "tool-call") {
+      if (event.content.name === this.#undo.jsonTool) this.#held.delete(event.choice);
+      else return [...this.#release(event.choice), ...this.#apply(event)];
+    }
+    if (event.type === "finish") return [...this.#release(event.choice), ...this.#apply(event)];
+    return this.#apply(event);
+  }
+
+  #hold(event: CanonicalEvent & { choice: number }): CanonicalEvent[] {
+    const held = this.#held.get(event.choice);
+    if (held) held.push(event);
+    else this.#held.set(event.choice, [event]);
+    return [];
+  }
+
+  /** What was held of a choice, unless the JSON tool was its answer. */
+  #release(choice: number): CanonicalEvent[] {
+    const held = this.#jsonChoices.has(choice) ? [] : this.#held.get(choice) ?? [];
+    this.#held.delete(choice);
+    return held.flatMap((event) => this.#apply(event));
+  }
+
+  #apply(event: CanonicalEvent): CanonicalEvent[] {
     switch (event.type) {
       case "block-start":
         return [this.#start(event)];

@@ -76,3 +76,44 @@ Deno.test("a code fence around JSON is taken off, a fence inside text is not", (
     "see ```x``` there",
   );
 });
+
+/** The texts and calls of an answer made of blocks, with an emulated JSON answer undone. */
+function around(
+  ...blocks: { content: ReturnType<typeof call> | { kind: "text" }; text: string }[]
+) {
+  const undoing = new Undoing({ ...nothing, jsonTool: "json" }, () => "call_minted");
+  const events = blocks.flatMap(({ content, text }, block): CanonicalEvent[] => [
+    { type: "block-start", choice: 0, block, content },
+    ...[...text].map((piece): CanonicalEvent => ({
+      type: "block-delta",
+      choice: 0,
+      block,
+      text: piece,
+    })),
+    { type: "block-end", choice: 0, block },
+  ]);
+  events.push({ type: "finish", choice: 0, reason: "tool_calls", raw: "tool_use" });
+  const choice = foldEvents(events.flatMap((event) => undoing.apply(event))).choices[0]!;
+  return {
+    parts: choice.parts.map((part) =>
+      part.kind === "tool-call" ? `${part.name}(${part.text})` : part.text
+    ),
+    reason: choice.finish?.reason,
+  };
+}
+
+const says = (text: string) => ({ content: { kind: "text" } as const, text });
+const calls = (name: string, text: string) => ({ content: call(name, `call_${name}`), text });
+
+Deno.test("words around the JSON tool's call don't spoil the JSON", () => {
+  const answer = around(says("Let me see. "), calls("json", '{"a":1}'), says(" There."));
+  assert.deepEqual(answer, { parts: ['{"a":1}'], reason: "stop" });
+});
+
+Deno.test("words without the JSON tool's call are the answer, before other calls too", () => {
+  assert.deepEqual(around(says("I can't."), says(" Sorry.")).parts, ["I can't.", " Sorry."]);
+  assert.deepEqual(around(says("Let me see."), calls("f", "{}")), {
+    parts: ["Let me see.", "f({})"],
+    reason: "tool_calls",
+  });
+});

@@ -38,9 +38,10 @@ async function withPrevious(
   if (previousId === undefined) return { body, bodyText };
   const kept = await store.findResponse(account, previousId);
   if (!kept) {
+    const field = conversation.previousField;
     throw new Fault("previous_response_not_found", {
-      param: "previous_response_id",
-      message: `previous_response_id: no stored response has the id '${previousId.slice(0, 100)}'.`,
+      param: field,
+      message: `${field}: no stored response has the id '${previousId.slice(0, 100)}'.`,
     });
   }
   return conversation.continueFrom({

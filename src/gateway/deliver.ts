@@ -4,6 +4,7 @@ import { Fault } from "../domain/fault.ts";
 import { isAbort, type UpstreamAnswer } from "../vendors/upstream.ts";
 import { answerHeaders } from "../vendors/vendor_headers.ts";
 import type { Ending } from "./call.ts";
+import { lossHeader } from "./loss_header.ts";
 import type { Reply } from "./reply.ts";
 import { forwardStream, StreamFailure } from "./stream_forwarder.ts";
 import type { Outgoing } from "./vendor_call.ts";
@@ -107,7 +108,7 @@ function headersOf(
   return {
     ...answerHeaders(answer.headers),
     ...(contentType === undefined ? {} : { "content-type": contentType }),
-    ...(losses.length > 0 ? { "x-translation-loss": losses.join(",") } : {}),
+    ...(losses.length > 0 ? { "x-translation-loss": lossHeader(losses) } : {}),
   };
 }
 

@@ -61,8 +61,8 @@ export function translate(given: TranslationCall): Lane {
     quirks: target.vendor.quirks,
     requestText: JSON.stringify(encoded.body),
     plainRequestText: () => {
-      const { stream_options: _, ...plain } = encoded.body;
-      return JSON.stringify(plain);
+      const { usageFlag } = upstream;
+      return usageFlag && JSON.stringify(usageFlag.without(encoded.body));
     },
     losses,
     whole({ events }) {

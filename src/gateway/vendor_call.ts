@@ -34,9 +34,10 @@ export async function callVendor(
   const answer = await post(parts.upstream, out, out.lane.requestText);
   if (isGood(answer)) return answer;
   const failure = await readFailure(answer);
-  const plain = out.facts.stream && answer.status === 400 && failure.text.includes("stream_options")
-    ? out.lane.plainRequestText()
-    : undefined;
+  const { usageFlag } = out.lane.upstream;
+  const isFlag = out.facts.stream && answer.status === 400 &&
+    usageFlag?.isRefusedIn(failure.text) === true;
+  const plain = isFlag ? out.lane.plainRequestText() : undefined;
   if (plain === undefined) throw faultOf(parts, out, answer, failure.json);
   // A server that doesn't know the usage flag: go on without, and count for ourselves.
   const again = await post(parts.upstream, out, plain);

@@ -104,6 +104,10 @@ function joined(parts: readonly Part[]): Part[] {
 
 function plainPart(part: Part): unknown {
   const { path: _, ...bare } = part;
+  if (bare.type === "media") {
+    const { fieldPaths: __, ...medium } = bare;
+    return medium;
+  }
   if (bare.type === "tool-call") {
     return { ...bare, arguments: bare.custom ? bare.arguments : JSON.parse(bare.arguments) };
   }

@@ -24,6 +24,8 @@ const chatTool = [{ type: "function", function: tool }];
 const blocks = (block: unknown) => ({
   messages: [{ role: "user", content: [{ type: "text", text: "Hello" }, block] }],
 });
+const pdf = btoa("%PDF-1.4");
+const pdfUrl = `data:application/pdf;base64,${pdf}`;
 const audio = { type: "input_audio", input_audio: { data: "UklGRg==", format: "wav" } };
 const text = { type: "text", text: "Hello" };
 
@@ -88,6 +90,12 @@ const losses: readonly Loss[] = [
   },
   {
     caller: "chat",
+    more: blocks({ type: "file", file: { filename: "a.pdf", file_data: pdfUrl } }),
+    path: "messages[0].content[1].file.filename",
+    hint: ["generate"],
+  },
+  {
+    caller: "chat",
     more: { x_unheard_of: 1 },
     path: "x_unheard_of",
     hint: ["responses", "messages", "generate"],
@@ -143,6 +151,21 @@ const losses: readonly Loss[] = [
   },
   { caller: "responses", more: { metadata: { k: "v" } }, path: "metadata", hint: ["messages"] },
 
+  {
+    caller: "responses",
+    more: {
+      input: [{
+        role: "user",
+        content: [
+          { type: "input_text", text: "Hello" },
+          { type: "input_file", filename: "a.pdf", file_data: pdfUrl },
+        ],
+      }],
+    },
+    path: "input[0].content[1].filename",
+    hint: ["generate"],
+  },
+
   { caller: "messages", more: { top_k: 5 }, path: "top_k", hint: ["responses"] },
   {
     caller: "messages",
@@ -161,6 +184,16 @@ const losses: readonly Loss[] = [
     more: blocks({ ...text, cache_control: { type: "ephemeral" } }),
     path: "messages[0].content[1].cache_control",
     hint: ["chat", "responses", "generate"],
+  },
+  {
+    caller: "messages",
+    more: blocks({
+      type: "document",
+      title: "A title",
+      source: { type: "base64", media_type: "application/pdf", data: pdf },
+    }),
+    path: "messages[0].content[1].title",
+    hint: ["generate"],
   },
   {
     caller: "messages",

@@ -186,7 +186,9 @@ function readImage(value: unknown, path: string, kind: "image" | "video" = "imag
     // Some clients put documents where images go; the bytes say what they are.
     kind: isFile ? "file" : kind,
     source,
-    ...(detail === undefined ? {} : { detail }),
+    ...(detail === undefined
+      ? {}
+      : { detail, fieldPaths: { detail: `${path}.${kind}_url.detail` } }),
     path,
   };
 }
@@ -206,7 +208,7 @@ function readAudio(value: unknown, path: string): MediaPart {
 function readFile(value: unknown, path: string): MediaPart {
   if (!isRecord(value)) throw wrong(`${path}.file`, "expected an object");
   const name = words(value.filename);
-  const named = name === undefined ? {} : { name };
+  const named = name === undefined ? {} : { name, fieldPaths: { name: `${path}.file.filename` } };
   const id = words(value.file_id);
   if (id !== undefined) {
     return {

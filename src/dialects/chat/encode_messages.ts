@@ -9,7 +9,7 @@ import type {
   ToolResultPart,
   Turn,
 } from "../canonical_request.ts";
-import { dataUrl, leftOutNote } from "../media_source.ts";
+import { dataUrl, leftOutNote, mediaFieldPath } from "../media_source.ts";
 
 type Message = Record<string, unknown>;
 
@@ -116,10 +116,10 @@ function writeContent(parts: readonly Part[], losses: Loss[]): unknown {
 /** What has no form here, or is another vendor's, is a loss that leaves a note. */
 function writeMedia(part: MediaPart, losses: Loss[]): Message {
   if (part.detail !== undefined && part.kind !== "image") {
-    losses.push({ path: `${part.path}.detail`, weight: "hint" });
+    losses.push({ path: mediaFieldPath(part, "detail"), weight: "hint" });
   }
   if (part.name !== undefined && part.kind !== "file") {
-    losses.push({ path: `${part.path}.name`, weight: "hint" });
+    losses.push({ path: mediaFieldPath(part, "name"), weight: "hint" });
   }
   const written = part.source.type === "vendor-file" ? undefined : mediaOf(part, part.source);
   if (written) return written;

@@ -29,7 +29,7 @@ export function encodeChatRequest(request: CanonicalRequest, target: Target): En
   // Only the aggregator and some open-model servers know it: a hint at best.
   lose("topK", "hint");
   losses.push(...cacheLosses(request));
-  const limit = target.quirks?.tokenLimitName ?? "max_completion_tokens";
+  const limit = target.quirks?.olderTokenLimit ? "max_tokens" : "max_completion_tokens";
   const body: Record<string, unknown> = {
     model: target.model,
     messages: writeMessages(request, aliasOf, losses),

@@ -17,6 +17,12 @@ export const chat: Dialect & Translator = {
   decodeAnswer: decodeChatAnswer,
   encodeAnswer: encodeChatAnswer,
   errorFrame: chatErrorFrame,
+  usageFlag: {
+    isRefusedIn: (refusal) => refusal.includes("stream_options"),
+    without({ stream_options: _, ...request }) {
+      return request;
+    },
+  },
   decodeRequest: decodeChatRequest,
   encodeRequest: encodeChatRequest,
   encodeWhole: encodeWholeChat,

@@ -14,6 +14,7 @@ import type { AnswerContext } from "../translator.ts";
 import { carriesError, readVendorError } from "../vendor_error.ts";
 import { ChoiceReader } from "./choice.ts";
 import { saysError } from "./finish.ts";
+import { asksOldShape, inOldShape } from "./old_shape.ts";
 import { readChatUsage, writeChatUsage } from "./usage.ts";
 
 /** Events of a whole chat answer (chat-completions.md §4.1). */
@@ -69,13 +70,14 @@ export function encodeChatAnswer(answer: CanonicalAnswer): Record<string, unknow
 
 /** The answer of another dialect's vendor as `chat.completion`, under an id of our own. */
 export function encodeWholeChat(answer: CanonicalAnswer, context: AnswerContext): unknown {
-  return encodeChatAnswer({
+  const whole = encodeChatAnswer({
     ...answer,
     id: context.id("chatcmpl-"),
     created: context.created,
     model: answer.model ?? context.model,
     usage: answer.usage ?? estimatedUsage(answer, context.inputTokens),
   });
+  return asksOldShape(context.body) ? inOldShape(whole) : whole;
 }
 
 function encodeChoice(choice: CanonicalChoice): Record<string, unknown> {

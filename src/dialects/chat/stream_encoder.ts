@@ -10,6 +10,7 @@ import type {
 } from "../canonical.ts";
 import { EstimatedUsage } from "../estimated_usage.ts";
 import type { AnswerContext, StreamEncoder } from "../translator.ts";
+import { asksOldShape, oldFinish } from "./old_shape.ts";
 import { encodeLogprob } from "./response.ts";
 import { chatErrorFrame } from "./stream.ts";
 import { writeChatUsage } from "./usage.ts";
@@ -33,9 +34,11 @@ export class ChatStreamEncoder implements StreamEncoder {
   readonly #choices = new Map<number, { tools: number }>();
   readonly #estimate: EstimatedUsage;
   #usage: Usage | undefined;
+  readonly #isOldShape: boolean;
 
   constructor(context: AnswerContext) {
     this.#context = context;
+    this.#isOldShape = asksOldShape(context.body);
     this.#id = context.id("chatcmpl-");
     this.#model = context.model;
     this.#estimate = new EstimatedUsage(context.inputTokens);
@@ -55,7 +58,9 @@ export class ChatStreamEncoder implements StreamEncoder {
         return this.#endBlock(event);
       case "finish":
         return this.#role(event.choice) +
-          this.#chunk(event.choice, {}, { finish_reason: event.reason });
+          this.#chunk(event.choice, {}, {
+            finish_reason: this.#isOldShape ? oldFinish(event.reason) : event.reason,
+          });
       case "usage":
         this.#usage = event.usage;
         return "";
@@ -100,9 +105,13 @@ export class ChatStreamEncoder implements StreamEncoder {
       ? { custom: { name: content.name, input: "" } }
       : { function: { name: content.name, arguments: "" } };
     const type = content.custom ? "custom" : "function";
-    return role + this.#chunk(choice, {
-      tool_calls: [{ index: toolIndex, id: content.id, type, ...opener }],
-    });
+    return role + this.#call(choice, toolIndex, { id: content.id, type, ...opener });
+  }
+
+  /** A piece of a call; of the old shape's one call without what it has no room for. */
+  #call(choice: number, index: number, call: Record<string, unknown>): string {
+    if (!this.#isOldShape) return this.#chunk(choice, { tool_calls: [{ index, ...call }] });
+    return index === 0 ? this.#chunk(choice, { function_call: call.function }) : "";
   }
 
   #delta({ choice, block, text, logprobs }: BlockDeltaEvent): string {
@@ -140,7 +149,7 @@ export class ChatStreamEncoder implements StreamEncoder {
   #toolDelta(choice: number, open: OpenBlock, text: string): string {
     const custom = open.content.kind === "tool-call" && open.content.custom;
     const body = custom ? { custom: { input: text } } : { function: { arguments: text } };
-    return this.#chunk(choice, { tool_calls: [{ index: open.toolIndex, ...body }] });
+    return this.#call(choice, open.toolIndex, body);
   }
 
   #media(choice: number, content: BlockKind, pieces: readonly string[]): string {

@@ -75,7 +75,7 @@ export function readBlob(part: Fields, context: PartContext): MediaPart {
   const data = standardBase64(given);
   if (data === undefined) throw wrong(blob.at("data"), "base64");
   const source = base64Source(data, blob.string("mimeType"));
-  return { ...mediaPart(part, source.mimeType, blob.string("displayName"), context), source };
+  return { ...mediaPart(part, source.mimeType, blob, context), source };
 }
 
 /** `fileData` likewise: a file that the vendor keeps, or an address. */
@@ -87,7 +87,7 @@ export function readFile(part: Fields, context: PartContext): MediaPart {
   const mimeType = said === undefined || said === "" ? undefined : plainMime(said);
   const isVideo = mimeType === undefined && isVideoAddress(uri);
   return {
-    ...mediaPart(part, isVideo ? "video/" : mimeType ?? "", file.string("displayName"), context),
+    ...mediaPart(part, isVideo ? "video/" : mimeType ?? "", file, context),
     source: /^https?:\/\//.test(uri) && !isOwnFile(uri)
       ? { type: "url", url: uri, mimeType }
       : { type: "vendor-file", id: uri, mimeType },
@@ -97,16 +97,27 @@ export function readFile(part: Fields, context: PartContext): MediaPart {
 function mediaPart(
   part: Fields,
   mimeType: string,
-  name: string | undefined,
+  data: Fields,
   context: PartContext,
 ): Omit<MediaPart, "source"> {
   const known = /^(image|audio|video)\//.exec(mimeType)?.[1] as MediaPart["kind"] | undefined;
-  const detail = readDetail(part) ?? context.detail;
+  const name = data.string("displayName");
+  const own = readDetail(part);
+  const detail = known === "image" ? own ?? context.detail : undefined;
+  const detailPath = own === undefined
+    ? "generationConfig.mediaResolution"
+    : part.at("mediaResolution");
   return {
     type: "media",
     kind: known ?? "file",
     ...(name === undefined ? {} : { name }),
-    ...(detail === undefined || known !== "image" ? {} : { detail }),
+    ...(detail === undefined ? {} : { detail }),
+    ...(name === undefined && detail === undefined ? {} : {
+      fieldPaths: {
+        ...(name === undefined ? {} : { name: data.at("displayName") }),
+        ...(detail === undefined ? {} : { detail: detailPath }),
+      },
+    }),
     path: part.path,
   };
 }

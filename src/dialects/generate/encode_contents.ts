@@ -126,8 +126,7 @@ function matchResults(
   if (stray) {
     throw new Fault("invalid_value", {
       param: stray.path,
-      message:
-        `${stray.path}: tool_call_id not found: no call before it has the id '${stray.callId}'.`,
+      message: `${stray.path}: no call before it has the id '${stray.callId}'.`,
     });
   }
   if (unanswered.length > 0) throw missingResults(unanswered, path);

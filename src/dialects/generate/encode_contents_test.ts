@@ -36,7 +36,7 @@ Deno.test("results of parallel calls are one user turn in the order of the calls
 
 Deno.test("a result takes the name of its call; without a call it is refused (33)", () => {
   const turns = [user("go"), assistant(call("a", "one")), turn("user", result("x", "?"))];
-  refused(() => encode({ turns }), /tool_call_id not found.*'x'/);
+  refused(() => encode({ turns }), /no call before it has the id 'x'/);
 });
 
 Deno.test("calls without results are refused, naming their ids", () => {

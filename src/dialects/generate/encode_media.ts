@@ -1,4 +1,5 @@
 import type { Loss, MediaPart } from "../canonical_request.ts";
+import { mediaFieldPath } from "../media_source.ts";
 import { isOwnFile, staysAddress } from "./file_address.ts";
 
 /**
@@ -19,8 +20,8 @@ export function mediaPart(
   const resolution = part.kind === "image" ? resolutions[part.detail ?? ""] : undefined;
   const isLost = part.detail !== undefined && part.detail !== "auto" &&
     (resolution === undefined || generation < 3);
-  if (isLost) losses.push({ path: `${part.path}.detail`, weight: "hint" });
-  if (part.name !== undefined) losses.push({ path: `${part.path}.name`, weight: "hint" });
+  if (isLost) losses.push({ path: mediaFieldPath(part, "detail"), weight: "hint" });
+  if (part.name !== undefined) losses.push({ path: mediaFieldPath(part, "name"), weight: "hint" });
   return {
     ...data,
     ...(resolution === undefined || generation < 3

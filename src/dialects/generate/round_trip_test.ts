@@ -276,6 +276,9 @@ function turn(role: Turn["role"], ...parts: Part[]): Turn {
 
 function withoutPaths(request: CanonicalRequest): unknown {
   return JSON.parse(
-    JSON.stringify({ ...request, paths: {} }, (key, value) => key === "path" ? "" : value),
+    JSON.stringify(
+      { ...request, paths: {} },
+      (key, value) => key === "path" ? "" : key === "fieldPaths" ? undefined : value,
+    ),
   );
 }

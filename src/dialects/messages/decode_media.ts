@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import type { MediaPart, TextPart } from "../canonical_request.ts";
 import { isRecord, type JsonRecord } from "../json.ts";
 import { base64Source, standardBase64 } from "../media_source.ts";
-import { cacheAt, defined, objectAt, stringAt, wordsAt, wrong } from "./shape.ts";
+import { cacheAt, objectAt, stringAt, wordsAt, wrong } from "./shape.ts";
 
 /** An `image` block (messages.md §2.2). */
 export function readImage(block: JsonRecord, path: string): MediaPart {
@@ -20,7 +20,8 @@ export function readImage(block: JsonRecord, path: string): MediaPart {
 /** A `document` block: a file; one given as content blocks becomes what it holds. */
 export function readDocument(block: JsonRecord, path: string): (TextPart | MediaPart)[] {
   const source = sourceOf(block, path);
-  const named = defined({ name: wordsAt(block, "title", `${path}.title`) });
+  const name = wordsAt(block, "title", `${path}.title`);
+  const named = name === undefined ? {} : { name, fieldPaths: { name: `${path}.title` } };
   const file = (found: MediaPart["source"]): MediaPart => ({
     type: "media",
     kind: "file",

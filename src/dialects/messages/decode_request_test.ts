@@ -195,6 +195,7 @@ Deno.test("media blocks become parts with their path, system blocks system texts
     media("image", { type: "vendor-file", id: "file_1", mimeType: undefined }, 2),
     media("file", { type: "base64", mimeType: "application/pdf", data: "JVBERi0=" }, 3, {
       name: "T",
+      fieldPaths: { name: "messages[0].content[3].title" },
     }),
     media("file", { type: "url", url: "https://a.example/d", mimeType: "application/pdf" }, 4),
     media("file", { type: "base64", mimeType: "text/plain", data: "w6k=" }, 5),

@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import type { Loss, MediaPart } from "../canonical_request.ts";
-import { leftOutNote } from "../media_source.ts";
+import { leftOutNote, mediaFieldPath } from "../media_source.ts";
 
 type Block = Record<string, unknown>;
 
@@ -10,11 +10,11 @@ type Block = Record<string, unknown>;
  */
 export function writeMedia(part: MediaPart, losses: Loss[]): Block {
   if (part.detail !== undefined && part.detail !== "auto") {
-    losses.push({ path: `${part.path}.detail`, weight: "hint" });
+    losses.push({ path: mediaFieldPath(part, "detail"), weight: "hint" });
   }
   // Only documents have a title.
   if (part.name !== undefined && part.kind !== "file") {
-    losses.push({ path: `${part.path}.name`, weight: "hint" });
+    losses.push({ path: mediaFieldPath(part, "name"), weight: "hint" });
   }
   const block = part.source.type === "base64"
     ? writeData(part, part.source)

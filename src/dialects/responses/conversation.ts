@@ -13,6 +13,8 @@ import {
 
 /** How a stored response is continued (responses.md §7), for the gateway. */
 export const conversation: Conversation = {
+  previousField: "previous_response_id",
+
   previousId: (body) => isRecord(body) ? words(body.previous_response_id) : undefined,
 
   wantsKept: (body) => isRecord(body) && body.store !== false,

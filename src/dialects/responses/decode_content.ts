@@ -56,7 +56,8 @@ function readImage(part: JsonRecord, path: string): MediaPart {
 function readFile(part: JsonRecord, path: string): MediaPart {
   const name = field.text(part, "filename", `${path}.filename`);
   const detail = field.text(part, "detail", `${path}.detail`);
-  const extra = { ...defined({ name, detail }), path };
+  const fieldPaths = name === undefined ? undefined : { name: `${path}.filename` };
+  const extra = { ...defined({ name, detail, fieldPaths }), path };
   const id = field.text(part, "file_id", `${path}.file_id`);
   if (id !== undefined) return { type: "media", kind: "file", source: vendorFile(id), ...extra };
   const url = field.text(part, "file_url", `${path}.file_url`);

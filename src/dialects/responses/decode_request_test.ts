@@ -116,6 +116,7 @@ Deno.test("images, files and sound", () => {
       kind: "file",
       source: { type: "base64", mimeType: "application/pdf", data: "JVBERi0=" },
       name: "a.pdf",
+      fieldPaths: { name: "input[0].content[4].filename" },
     },
     {
       type: "media",

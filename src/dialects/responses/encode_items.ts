@@ -8,7 +8,7 @@ import type {
   ToolResultPart,
   Turn,
 } from "../canonical_request.ts";
-import { dataUrl, leftOutNote } from "../media_source.ts";
+import { dataUrl, leftOutNote, mediaFieldPath } from "../media_source.ts";
 import { requirePairs } from "./pairing.ts";
 
 type Item = Record<string, unknown>;
@@ -173,7 +173,7 @@ function callId(id: string): string {
 function writeMedia(part: MediaPart, losses: Loss[]): Item[] {
   const { source } = part;
   if (part.name !== undefined && (part.kind !== "file" || source.type === "url")) {
-    losses.push({ path: `${part.path}.name`, weight: "hint" });
+    losses.push({ path: mediaFieldPath(part, "name"), weight: "hint" });
   }
   if (source.type === "vendor-file") return leftOut(part, losses);
   const detail = part.detail === undefined ? {} : { detail: part.detail };

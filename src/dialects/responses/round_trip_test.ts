@@ -190,7 +190,12 @@ function exchange(random: Random, number: number): Turn[] {
 
 /** Without paths, which name places in one body alone. */
 function pathless(value: unknown): unknown {
-  return JSON.parse(JSON.stringify(value, (key, one) => key === "path" ? "" : one) ?? "null");
+  return JSON.parse(
+    JSON.stringify(
+      value,
+      (key, one) => key === "path" ? "" : key === "fieldPaths" ? undefined : one,
+    ) ?? "null",
+  );
 }
 
 Deno.test("decoding an encoded request gives the request again", () => {

@@ -1,0 +1,129 @@
+import { inspect } from "./syntax.ts";
+import { codeFiles, type Finding, isTest, type Tree } from "./tree.ts";
+
+/**
+ * Only a dialect's own folder knows its field names (issue 4): beside it the contracts, the demo's
+ * vendors, the conformance command, which is a client, and tests. Told by words that occur in a
+ * wire format and nowhere else.
+ */
+export function checkWireWords(tree: Tree): Finding[] {
+  const product = codeFiles(tree).filter((path) => isLooked.test(path) && !isTest(path));
+  return product.flatMap((path) => {
+    const home = /^src\/dialects\/([a-z]+)\//.exec(path)?.[1];
+    const mayUse = (word: string) =>
+      (home !== undefined && ownersOf(word).includes(home)) || isOurs(path, word);
+    return inspect(path, tree.get(path) ?? "", (report) => {
+      const look = (node: Deno.lint.Node, text: string) => {
+        const word = (text.match(wholeWords) ?? []).find((one) => isWire(one) && !mayUse(one));
+        if (word === undefined) return;
+        report(
+          node,
+          `knows '${word}', a field of ${ownersOf(word).join(" and ")}; ask the dialect`,
+        );
+      };
+      return {
+        Identifier: (node) => look(node, node.name),
+        Literal: (node) => typeof node.value === "string" && look(node, node.value),
+        TemplateElement: (node) => look(node, node.cooked),
+      };
+    });
+  });
+}
+
+const isLooked = /^(src|openapi)\/|^[^/]+\.ts$/;
+
+const wholeWords = /[A-Za-z_]+(\.[a-z_]+)*/g;
+
+/** Dialects, and the words that only they say. */
+const words: readonly (readonly [dialects: readonly string[], words: string])[] = [
+  [
+    ["chat"],
+    `prompt_tokens completion_tokens prompt_tokens_details completion_tokens_details tool_calls
+    max_completion_tokens finish_reason tool_call_id reasoning_content reasoning_effort logit_bias
+    response_format include_usage frequency_penalty presence_penalty
+    chat.completion chat.completion.chunk`,
+  ],
+  [
+    ["responses"],
+    `previous_response_id input_text input_image input_file output_text function_call_output
+    encrypted_content max_output_tokens summary_text incomplete_details sequence_number
+    output_index content_index input_tokens_details call_id`,
+  ],
+  [
+    ["messages"],
+    `stop_reason stop_sequence stop_sequences tool_use tool_result tool_use_id input_schema
+    redacted_thinking content_block content_block_start message_start message_delta end_turn
+    cache_read_input_tokens cache_creation_input_tokens budget_tokens signature_delta
+    input_json_delta output_config disable_parallel_tool_use`,
+  ],
+  [
+    ["generate"],
+    `functionCall functionResponse functionDeclarations functionCallingConfig generationConfig
+    systemInstruction inlineData fileData usageMetadata candidatesTokenCount promptTokenCount
+    thoughtsTokenCount cachedContentTokenCount thoughtSignature thinkingBudget thinkingLevel
+    blockReason promptFeedback responseMimeType stopSequences candidateCount safetySettings`,
+  ],
+  [["chat", "messages"], "max_tokens cache_control"],
+  [
+    ["chat", "responses"],
+    "image_url input_audio function_call parallel_tool_calls top_logprobs stream_options",
+  ],
+  [["responses", "messages"], "output_tokens_details"],
+  [["chat", "responses", "messages"], "tool_choice"],
+];
+
+/** Words that are ours too, where they are: file, words and why. */
+const ours: readonly { file: RegExp; words: RegExp; why: string }[] = [
+  {
+    file: /^src\/(domain|store)\/(interactions?|export|interaction_columns|interactions_read)\.ts$/,
+    words: /^finish_reason$/,
+    why: "a column of the export (interface.md §6)",
+  },
+  {
+    file: /^src\/(domain\/interaction|dialects\/(undo|\w+\/(finish|candidate)))\.ts$/,
+    words: /^tool_calls$/,
+    why: "a value of that column",
+  },
+  {
+    file: /^src\/vendors\/price_\w+\.ts$/,
+    words: /^max_output_tokens$/,
+    why: "a field of a price row (interface.md §7)",
+  },
+  {
+    file: /^src\/vendors\/listed_prices\.ts$/,
+    words: /^max_completion_tokens$/,
+    why: "stands in a vendor's model list, which is no dialect",
+  },
+  {
+    file: /^src\/store\/kept\.ts$/,
+    words: /^call_id$/,
+    why: "a column of the kept reasoning",
+  },
+  {
+    file: /^src\/dialects\/chat\/decode_messages\.ts$/,
+    words: /^thoughtSignature$/,
+    why: "an extension of chat carries the other's signature (chat-completions.md §2)",
+  },
+  {
+    file: /^src\/dialects\/responses\/foreign\.ts$/,
+    words: /^(logit_bias|frequency_penalty|presence_penalty)$/,
+    why: "callers send them although the dialect has none, and mean them",
+  },
+  {
+    file: /^src\/dialects\/cache_losses\.ts$/,
+    words: /^cache_control$/,
+    why: "what callers call a cache mark, whichever dialect they speak",
+  },
+];
+
+function isOurs(path: string, word: string): boolean {
+  return ours.some((one) => one.file.test(path) && one.words.test(word));
+}
+
+function isWire(word: string): boolean {
+  return ownersOf(word).length > 0;
+}
+
+function ownersOf(word: string): readonly string[] {
+  return words.find(([, list]) => list.split(/\s+/).includes(word))?.[0] ?? [];
+}
