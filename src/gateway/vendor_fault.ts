@@ -68,7 +68,10 @@ function codeOf(error: VendorError, managed: boolean): ErrorCode {
     case 403:
       return "upstream_forbidden";
     case 404:
-      return "model_not_found";
+      // Of what a request names, models are nearly all; the rest is the request's own fault.
+      return /\b(item|file|response|conversation) with id\b/.test(said)
+        ? "invalid_request"
+        : "model_not_found";
     case 408:
     case 504:
       return "upstream_timeout";

@@ -269,3 +269,9 @@ Deno.test("an ordinary message is passed on as it is, a huge one is cut", () => 
   assert.equal(faultOf({ status: 400, message: "x".repeat(9000) }).message.length, 2000);
   assert.equal(faultOf({ status: 400, message: "x", param: "p".repeat(999) }).param?.length, 200);
 });
+
+Deno.test("a 404 for something else that the request names is the request's fault, not the model's", () => {
+  const message = "Item with id 'rs_1' not found. Items are not persisted.";
+  assert.equal(faultOf({ status: 404, message }).code, "invalid_request");
+  assert.equal(faultOf({ status: 404, message: "No endpoints found" }).code, "model_not_found");
+});
