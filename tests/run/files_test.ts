@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { readArguments } from "./arguments.ts";
-import { testGroups } from "./files.ts";
+import { testFiles, testGroups } from "./files.ts";
 
 const all = [
   "src/base/money_test.ts",
@@ -23,6 +23,20 @@ Deno.test("every test file is in exactly one group, and no group is empty", () =
   ]);
   assert.deepEqual(groups.flatMap(({ files }) => files).sort(), all);
   assert.deepEqual(testGroups([]), []);
+});
+
+Deno.test("tests of recorded answers are left out only where there are none", async () => {
+  const folder = await Deno.makeTempDir();
+  try {
+    const files = ["recorded_test.ts", "recorded_chat_test.ts", "recorder_test.ts"];
+    await Deno.mkdir(`${folder}/main`);
+    for (const file of files) await Deno.writeTextFile(`${folder}/main/${file}`, "");
+    assert.deepEqual(testFiles(`${folder}/main`), ["recorder_test.ts"]);
+    await Deno.mkdir(`${folder}/shared/recorded`, { recursive: true });
+    assert.deepEqual(testFiles(`${folder}/main`), files.toSorted());
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
 });
 
 Deno.test("without arguments everything is selected", () => {
