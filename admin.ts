@@ -8,6 +8,7 @@ import { type Config, readConfig } from "./src/config.ts";
 import { messageOf } from "./src/domain/fault.ts";
 import { createAccounts } from "./src/store/accounts.ts";
 import { createApiKeys } from "./src/store/api_keys.ts";
+import { createLedger } from "./src/store/ledger.ts";
 import { findMasterKey } from "./src/store/master_key.ts";
 import { createVendorKeys } from "./src/store/vendor_keys.ts";
 import { claimDataDir } from "./src/store/data_dir.ts";
@@ -76,6 +77,7 @@ async function runHere(
           () => findMasterKey({ configured: config.masterKey, dataDir: config.dataDir, database }),
         ),
         registry: registryOf(config),
+        ledger: createLedger(database),
         clock: systemClock,
       }),
       words,

@@ -9,7 +9,7 @@ import { ensureFirstAccount } from "./store/first_start.ts";
  * key to the one process that made it, and only then.
  */
 export async function firstStart(
-  services: Pick<Services, "database" | "clock">,
+  services: Pick<Services, "config" | "database" | "clock">,
 ): Promise<Secret | undefined> {
   const minted = mintKey(services.clock);
   const { created } = await ensureFirstAccount(services.database, {
@@ -27,6 +27,7 @@ export async function firstStart(
       capMonthNanos: null,
       expiresAt: null,
     },
+    creditNanos: services.config.startingCreditNanos,
   });
   return created ? minted.value : undefined;
 }

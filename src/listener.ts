@@ -1,6 +1,7 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import http from "node:http";
 import https from "node:https";
+import type { Socket } from "node:net";
 import { createAdaptorServer } from "@hono/node-server";
 
 /** Answers a request; `remoteHost` is the address of the peer. */
@@ -41,6 +42,7 @@ export async function openListener(options: ListenOptions, handle: Handle): Prom
       ? { createServer: https.createServer, serverOptions: { ...common, ...options.tls } }
       : { createServer: http.createServer, serverOptions: common }),
   }) as http.Server;
+  const busy = new BusySockets(server, options.tls ? "secureConnection" : "connection");
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(options.port, options.host, resolve);
@@ -48,8 +50,8 @@ export async function openListener(options: ListenOptions, handle: Handle): Prom
   const address = server.address();
   return {
     port: typeof address === "object" && address !== null ? address.port : options.port,
-    drain: (ms) => close(server, ms),
-    abort: () => close(server, 0),
+    drain: (ms) => close(server, busy, ms),
+    abort: () => close(server, busy, 0),
   };
 }
 
@@ -62,15 +64,49 @@ export function checkTls({ cert, key }: { cert: string; key: string }): void {
 /** Streams leave in small pieces; idle connections of clients' pools outlive the usual proxy's. */
 const common = { noDelay: true, keepAliveTimeout: 75_000, requestTimeout: 0 };
 
-function close(server: http.Server, ms: number): Promise<void> {
+/** How often connections are looked for whose last answer has ended meanwhile. */
+const idleLookMs = 50;
+
+/**
+ * Connections that a client keeps open without a request are closed, those it opened ahead too:
+ * `closeIdleConnections` takes them for busy, and the stop would wait for them in vain.
+ */
+function close(server: http.Server, busy: BusySockets, ms: number): Promise<void> {
   return new Promise((resolve) => {
     const timer = setTimeout(() => server.closeAllConnections(), ms);
+    const looking = setInterval(() => busy.closeOthers(), idleLookMs);
     server.close(() => {
       clearTimeout(timer);
+      clearInterval(looking);
       resolve();
     });
-    server.closeIdleConnections();
+    busy.closeOthers();
   });
+}
+
+/** Which connections have a request under way. */
+class BusySockets {
+  readonly #requests = new Map<Socket, number>();
+
+  constructor(server: http.Server, event: "connection" | "secureConnection") {
+    server.on(event, (socket: Socket) => {
+      this.#requests.set(socket, 0);
+      socket.once("close", () => this.#requests.delete(socket));
+    });
+    server.on("request", ({ socket }: http.IncomingMessage, response: http.ServerResponse) => {
+      this.#count(socket, 1);
+      response.once("close", () => this.#count(socket, -1));
+    });
+  }
+
+  closeOthers(): void {
+    for (const [socket, requests] of this.#requests) if (requests === 0) socket.destroy();
+  }
+
+  #count(socket: Socket, change: number): void {
+    const requests = this.#requests.get(socket);
+    if (requests !== undefined) this.#requests.set(socket, requests + change);
+  }
 }
 
 interface Bindings {

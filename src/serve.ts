@@ -17,7 +17,9 @@ import { createServices, type Services } from "./services.ts";
 import { firstStart } from "./first_start.ts";
 import { claimDataDir } from "./store/data_dir.ts";
 import { openMasterKey } from "./store/master_key.ts";
+import { openJournal } from "./store/journal.ts";
 import { openDatabase } from "./store/open.ts";
+import { readProcessId } from "./store/process_id.ts";
 import { version } from "./version.ts";
 import { greeting } from "./greeting.ts";
 
@@ -57,8 +59,15 @@ export async function startServer(
       dataDir: config.dataDir,
       database,
     });
-    const services = createServices(config, database, masterKey, version, logLines);
+    const journal = await openJournal(`${config.dataDir}/journal`, {
+      sync: config.journalSync,
+      maxBytes: config.journalMaxBytes,
+    });
+    const processId = await readProcessId(config.dataDir, () => crypto.randomUUID());
+    const opened = { database, masterKey, journal, processId };
+    const services = createServices(config, opened, version, logLines);
     undo.splice(-1, 1, () => services.close());
+    await services.recover();
     await services.storedKeys.refresh();
     const control = await serveControl(config.dataDir, adminPartsOf(services));
     undo.push(() => control.close());

@@ -8,7 +8,6 @@ import { messages } from "./dialects/messages/mod.ts";
 import { responses } from "./dialects/responses/mod.ts";
 import type { AccountStore } from "./domain/account.ts";
 import type { ApiKeyStore } from "./domain/api_key.ts";
-import type { InteractionStore } from "./domain/interaction.ts";
 import { type CountRequest, countTokens } from "./gateway/count_tokens.ts";
 import type { Reply } from "./gateway/reply.ts";
 import { createPublicFetch } from "./vendors/public_fetch.ts";
@@ -19,7 +18,7 @@ import { beatMs } from "./domain/rate_limit.ts";
 import { createRateLimiter, type RateLimiter } from "./domain/rate_limiter.ts";
 import { createKeyRing, type KeyRing } from "./domain/key_ring.ts";
 import { createMetrics, type Metrics } from "./gateway/metrics.ts";
-import { createRecorder, type Recorder } from "./gateway/recorder.ts";
+import type { Recorder } from "./gateway/recorder.ts";
 import { createRelay, type Relay } from "./gateway/relay.ts";
 import { createVendorKeyRing, type VendorKeyRing } from "./gateway/vendor_key_ring.ts";
 import type { VendorKeyStore } from "./domain/vendor_key.ts";
@@ -31,7 +30,7 @@ import { createApiKeys } from "./store/api_keys.ts";
 import { createRateBuckets } from "./store/rate_buckets.ts";
 import { createKept } from "./store/kept.ts";
 import type { Database } from "./store/database.ts";
-import { createInteractions } from "./store/interactions.ts";
+import type { Journal } from "./store/journal.ts";
 import { type Catalogue, createCatalogue } from "./vendors/catalogue.ts";
 import { bundledPrices, createPrices, type Prices } from "./vendors/prices.ts";
 import { parsePricesFile } from "./vendors/prices_file.ts";
@@ -39,9 +38,10 @@ import { createRegistry, type Registry } from "./vendors/registry.ts";
 import { createUpstream, type Upstream } from "./vendors/upstream.ts";
 import { parseVendorsFile } from "./vendors/vendors_file.ts";
 import { messageOf } from "./domain/fault.ts";
+import { createMoneyParts, type MoneyParts } from "./money_parts.ts";
 
 /** Everything that is built once and passed on; a function takes the fields it uses. */
-export interface Services {
+export interface Services extends Omit<MoneyParts, "stopJobs"> {
   config: Config;
   version: string;
   clock: Clock;
@@ -51,7 +51,6 @@ export interface Services {
   database: Database;
   accounts: AccountStore;
   apiKeys: ApiKeyStore;
-  interactions: InteractionStore;
   keyRing: KeyRing;
   vendorKeys: VendorKeyStore;
   /** Stored vendor keys in memory. */
@@ -60,7 +59,6 @@ export interface Services {
   prices: Prices;
   upstream: Upstream;
   catalogue: Catalogue;
-  recorder: Recorder;
   rateLimiter: RateLimiter;
   relay: Relay;
   kept: KeptMemory;
@@ -77,24 +75,33 @@ const keyWatchMs = 250;
 /** Whole answers are capped by the relay; this is what the client itself tolerates. */
 const maxAnswerBytes = 512 * 1024 * 1024;
 
-/** Wires the parts together. The database is open and migrated; it is closed by `close`. */
+/** What the process owns and the parts are built on; `Services.close` closes it. */
+export interface Opened {
+  /** Migrated. */
+  database: Database;
+  masterKey: MasterKeyHolder;
+  journal: Journal;
+  /** Names this process's leases over restarts. */
+  processId: string;
+}
+
+/** Wires the parts together. */
 export function createServices(
   config: Config,
-  database: Database,
-  masterKey: MasterKeyHolder,
+  opened: Opened,
   version: string,
   lines: LogLines = stdoutLines(),
 ): Services {
+  const { database, masterKey, journal } = opened;
   const clock = systemClock;
   const log = createLog(lines.write, clock.now);
   const newId = createUuidv7(clock);
   const vendors = vendorParts(config, clock);
   const apiKeys = createApiKeys(database);
-  const interactions = createInteractions(database);
   const keyRing = createKeyRing({ store: apiKeys, clock });
   const vendorKeys = createVendorKeys(database, () => Promise.resolve(masterKey));
   const storedKeys = createVendorKeyRing({ store: vendorKeys, registry: vendors.registry, log });
-  const recorder = createRecorder({ store: interactions, log, pause });
+  const { stopJobs, ...money } = createMoneyParts({ config, ...opened, clock, log, newId, pause });
   const rateLimiter = createRateLimiter({
     store: createRateBuckets(database),
     clock,
@@ -108,8 +115,9 @@ export function createServices(
   const laneParts = { clock, kept, dialects, publicFetch, storedKeys, ...vendors };
   const relay = createRelay({
     ...laneParts,
+    ...money,
     newTransactionId: newId,
-    recorder,
+    journal,
     payloadMaxBytes: config.payloadMaxBytes,
     log,
   });
@@ -120,49 +128,53 @@ export function createServices(
     version,
     clock,
     log,
-    metrics: metricsOf(recorder),
+    metrics: metricsOf(money.recorder),
     newId,
     database,
     accounts: createAccounts(database),
     apiKeys,
-    interactions,
+    ...money,
     keyRing,
     vendorKeys,
     storedKeys,
     ...vendors,
-    recorder,
     rateLimiter,
     kept,
     relay,
     countTokens: (request) => countTokens(laneParts, request),
     dialects,
     ready: async () => {
-      recorder.admit();
+      money.recorder.admit();
       await database.ping();
     },
     close: () =>
       closeAll(
-        { log, lines, database, recorder, rateLimiter, upstream: vendors.upstream },
-        [stopRates, stopWatching],
+        { log, lines, database, journal, ...money, rateLimiter, upstream: vendors.upstream },
+        [stopRates, stopWatching, stopJobs],
       ),
   };
 }
 
 /** Ends the jobs, writes what waits and closes what was opened, in that order. */
 async function closeAll(
-  parts: Pick<Services, "log" | "database" | "recorder" | "rateLimiter" | "upstream"> & {
-    lines: LogLines;
-  },
+  parts:
+    & Pick<Services, "log" | "database" | "recorder" | "idempotency" | "escrow">
+    & Pick<Services, "rateLimiter" | "upstream">
+    & { journal: Journal; lines: LogLines },
   jobs: readonly (() => void)[],
 ): Promise<void> {
+  const { log, recorder } = parts;
   for (const stop of jobs) stop();
-  await parts.recorder.drain().catch((thrown) =>
-    parts.log.error("records were lost at shutdown: the store is away", {
-      waiting: parts.recorder.waiting,
+  await parts.idempotency.drain();
+  await recorder.drain().catch((thrown) =>
+    log.warn("the store is away at shutdown: the journal keeps what waits for the next start", {
+      waiting: recorder.waiting,
       reason: messageOf(thrown),
     })
   );
+  await parts.escrow.close();
   await parts.rateLimiter.close();
+  await parts.journal.close();
   parts.upstream.close();
   await parts.database.close();
   parts.lines.flush();

@@ -14,13 +14,14 @@ import {
   UsageError,
   type Values,
 } from "./command.ts";
+import { creditCommands, type CreditParts } from "./credit_commands.ts";
 import { tierCommands } from "./tier_command.ts";
 import { vendorKeyCommands, type VendorKeyParts } from "./vendor_key_commands.ts";
 import type { Clock } from "../base/clock.ts";
 import { parseUsd } from "../base/money.ts";
 
 /** What the operator's commands work on; a running server gives its own parts. */
-export interface AdminParts extends VendorKeyParts {
+export interface AdminParts extends VendorKeyParts, CreditParts {
   accounts: AccountStore;
   apiKeys: ApiKeyStore;
   /** Scopes that a key may have. */
@@ -61,6 +62,7 @@ const commands: Readonly<Record<string, Command<AdminParts>>> = {
     run: createAccount,
   },
   ...tierCommands,
+  ...creditCommands,
   ...vendorKeyCommands,
   "account list": { usage: "account list", options: {}, positionals: [], run: listAccounts },
 };

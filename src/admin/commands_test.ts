@@ -62,6 +62,8 @@ function setup(accountNames: readonly string[] = ["operator", "team"]) {
     },
     vendorKeysChanged: unused,
     keysChanged: (ids) => void changed.push([...ids]),
+    ledger: unusedLedger,
+    showCredit: unused,
   };
   const run = (...argv: string[]) => runCommand(parts, argv);
   return { run, parts, clock, accounts, keys, changed };
@@ -70,6 +72,20 @@ function setup(accountNames: readonly string[] = ["operator", "team"]) {
 function unused(): never {
   throw new Error("unused");
 }
+
+const unusedLedger = {
+  grant: unused,
+  adjust: unused,
+  show: unused,
+  take: unused,
+  release: unused,
+  renew: unused,
+  available: unused,
+  post: unused,
+  sweepExpired: unused,
+  takeBack: unused,
+  check: unused,
+};
 
 Deno.test("only what takes a secret reads standard input", () => {
   const reading = ["vendor-key set", "master-key rotate"];

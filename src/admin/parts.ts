@@ -2,7 +2,10 @@ import type { Clock } from "../base/clock.ts";
 import type { AccountStore } from "../domain/account.ts";
 import type { ApiKeyStore } from "../domain/api_key.ts";
 import type { KeyRing } from "../domain/key_ring.ts";
+import type { Ledger } from "../domain/ledger.ts";
 import type { VendorKeyStore } from "../domain/vendor_key.ts";
+import type { Escrow } from "../gateway/escrow.ts";
+import type { Recorder } from "../gateway/recorder.ts";
 import type { VendorKeyRing } from "../gateway/vendor_key_ring.ts";
 import type { Registry } from "../vendors/registry.ts";
 import type { AdminParts } from "./commands.ts";
@@ -17,6 +20,9 @@ export function adminPartsOf(
     keyRing?: KeyRing;
     vendorKeys: VendorKeyStore;
     storedKeys?: VendorKeyRing;
+    ledger: Ledger;
+    recorder?: Recorder;
+    escrow?: Escrow;
   },
 ): AdminParts {
   return {
@@ -28,6 +34,11 @@ export function adminPartsOf(
     vendorKeys: services.vendorKeys,
     vendorKeysChanged: async () => await services.storedKeys?.refresh(),
     keysChanged: (ids) => services.keyRing?.evict(ids),
+    ledger: services.ledger,
+    async showCredit(accountId) {
+      await services.recorder?.drain();
+      return await (services.escrow ?? services.ledger).show(accountId);
+    },
   };
 }
 

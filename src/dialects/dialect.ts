@@ -132,6 +132,8 @@ export interface RequestFacts {
   maxOutputTokens: number | undefined;
   /** How many answers are asked for. */
   choices: number;
+  /** The dearer or cheaper service that is asked for, by the name that prices know it by. */
+  serviceTier: string | undefined;
   tags: PromptTags;
   /** Where tag lines stand in the body: path of the text and how many units to cut. */
   tagBlocks: { path: readonly (string | number)[]; units: number }[];

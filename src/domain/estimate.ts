@@ -24,10 +24,28 @@ export function estimateTokens(text: string): number {
  * Not covered, to be added by who knows them: content that isn't in the body (images and files by
  * address or id, stored conversations, explicit caches).
  */
-export function inputTokenBound(body: string | Uint8Array): number {
-  return (typeof body === "string" ? Buffer.byteLength(body) : body.byteLength) +
-    vendorOverheadTokens;
+export function inputTokenBound(body: string): number {
+  const bytes = Buffer.byteLength(body) + vendorOverheadTokens;
+  if (body.length < minMediaChars) return bytes;
+  let bound = bytes;
+  for (const [whole, , image] of body.matchAll(inlineMedia)) {
+    const tokens = image === undefined ? Math.ceil(whole.length / 4) : maxImageTokens;
+    bound -= Math.max(0, whole.length - tokens);
+  }
+  return bound;
 }
+
+const minMediaChars = 16 * 1024;
+/** The dearest image of any vendor has fewer (images-and-speech.md; vendors scale large ones down). */
+const maxImageTokens = 16 * 1024;
+
+/**
+ * Base64 in a JSON string, told by its data address or by the first bytes of the formats that
+ * vendors take. Images have a greatest size in tokens; of audio, video and documents a token covers
+ * at least three bytes.
+ */
+const inlineMedia =
+  /"(data:[\w.+-]+\/[\w.+-]+;base64,)?(?:(iVBORw0KGgo|\/9j\/|R0lGOD|UklGR[A-Za-z0-9+/]{6}XRUJQ)|JVBERi0|SUQz|\/\/[tuv]|UklGR|T2dnUw|ZkxhQ|AAAA)[\w+/=-]{16000,}"/g;
 
 /** Upper bound of tokens that vendors add of their own to a request. */
 export const vendorOverheadTokens = 1024;

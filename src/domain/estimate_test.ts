@@ -21,7 +21,6 @@ Deno.test("the bound is the UTF-8 bytes and what vendors add", () => {
   for (const text of ["", "abc", "é漢😀", "\ud800", "a\udc00b", "\udc00\ud800", "😀😀\ud83d"]) {
     const bytes = new TextEncoder().encode(text);
     assert.equal(inputTokenBound(text), bytes.length + vendorOverheadTokens, JSON.stringify(text));
-    assert.equal(inputTokenBound(bytes), bytes.length + vendorOverheadTokens);
   }
 });
 
@@ -29,4 +28,18 @@ Deno.test("the bound is never below the estimate", () => {
   for (const text of ["plain words", "漢字", "Привет", "😀😀", "\u0600".repeat(50), "\u1100"]) {
     assert.ok(inputTokenBound(text) >= estimateTokens(text), text);
   }
+});
+
+Deno.test("an inline image counts as the dearest image at most, a document by its bytes", () => {
+  const base64 = "A".repeat(4_000_000);
+  const bound = (start: string) =>
+    inputTokenBound(JSON.stringify({ text: "x", data: start + base64 }));
+  for (const start of ["data:image/png;base64,iVBORw0KGgo", "/9j/", "R0lGOD", "UklGRiQAAABXRUJQ"]) {
+    assert.ok(bound(start) < 20_000 && bound(start) > 16_000, `${start}: ${bound(start)}`);
+  }
+  for (const start of ["JVBERi0", "data:audio/mp3;base64,SUQz", "UklGRiQAAABXQVZF"]) {
+    assert.ok(bound(start) > 1_000_000 && bound(start) < 1_010_000, `${start}: ${bound(start)}`);
+  }
+  // Words that only look long are words.
+  assert.ok(bound("words") > 4_000_000);
 });

@@ -1,13 +1,17 @@
 import type { Clock } from "../base/clock.ts";
+import type { Log } from "../base/log.ts";
 import type { ErrorCode } from "../../contracts/errors.ts";
 import type { Dialect, RequestFacts } from "../dialects/dialect.ts";
 import { promptText } from "../dialects/prompt_text.ts";
 import { estimateTokens } from "../domain/estimate.ts";
 import type { Interaction, InteractionStatus, Mode } from "../domain/interaction.ts";
 import type { Kept } from "../domain/kept.ts";
+import { messageOf } from "../domain/fault.ts";
+import type { PriceRow } from "../domain/pricing.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
 import type { Prices } from "../vendors/prices.ts";
 import type { Caller } from "./caller.ts";
+import type { Funds } from "./funds.ts";
 import { type Bill, Meter } from "./meter.ts";
 import { capPayload } from "./payload.ts";
 import type { Keeper } from "./conversation.ts";
@@ -38,6 +42,15 @@ export interface CallFacts {
   bodyText: string;
   /** Makes what is kept of the answer for whoever continues it; undefined: nothing. */
   kept: Keeper | undefined;
+  funds: Funds;
+}
+
+/** Where calls are noted so that a crash loses none; implemented in `src/store/journal.ts`. */
+export interface CallJournal {
+  /** Throws `overloaded` when no more is taken. */
+  begin(interaction: Interaction): void;
+  /** Resolves when the end survives a crash. */
+  end(interaction: Interaction): Promise<void>;
 }
 
 /** What every call uses. */
@@ -45,48 +58,90 @@ export interface CallParts {
   clock: Clock;
   prices: Prices;
   recorder: Recorder;
+  journal: CallJournal;
   kept: KeptMemory;
   payloadMaxBytes: number;
+  log: Log;
 }
 
 /**
  * One call to a vendor, from the moment it begins. Whatever way it ends, `settle` turns it into
- * exactly one record and one charge; later calls of `settle` do nothing.
+ * exactly one record and one charge; later calls of `settle` only wait for the first.
  */
 export class Call {
   readonly transactionId: string;
   readonly meter: Meter;
   readonly #parts: CallParts;
   readonly #facts: CallFacts;
-  #settled = false;
+  #settling: Promise<void> | undefined;
 
+  /** Notes that the call begins. Throws `overloaded` when the journal is full. */
   constructor(parts: CallParts, facts: CallFacts) {
     this.#parts = parts;
     this.#facts = facts;
     this.transactionId = facts.transactionId;
     this.meter = new Meter(parts.payloadMaxBytes, () => parts.clock.monotonicMs());
+    parts.journal.begin(this.#begun());
     facts.caller.trace.transactionId = this.transactionId;
   }
 
-  get settled(): boolean {
-    return this.#settled;
+  /**
+   * Resolves when the call's end survives a crash; never rejects. All else has happened when it
+   * returns.
+   */
+  settle(ending: Ending): Promise<void> {
+    return this.#settling ??= this.#settle(ending);
   }
 
-  settle(ending: Ending): void {
-    if (this.#settled) return;
-    this.#settled = true;
-    const interaction = this.#interaction(ending);
-    if (interaction.kept) this.#parts.kept.remember(interaction.accountId, interaction.kept);
-    this.#parts.recorder.record(interaction);
-    const trace = this.#facts.caller.trace;
+  async #settle(ending: Ending): Promise<void> {
+    const { journal, kept, recorder, log } = this.#parts;
+    let chargedNanos = 0n;
+    try {
+      const interaction = this.#interaction(ending);
+      chargedNanos = interaction.chargedNanos;
+      const noted = journal.end(interaction);
+      if (interaction.kept) kept.remember(interaction.accountId, interaction.kept);
+      recorder.record(interaction);
+      this.#tell(interaction);
+      // What is reserved is free for others only once the charge can't be lost any more.
+      await noted;
+    } catch (thrown) {
+      // The disk is full or broken: the record is in memory and on its way to the store.
+      log.error("the end of a call could not be noted", {
+        transaction: this.transactionId,
+        reason: messageOf(thrown),
+      });
+    } finally {
+      this.#facts.funds.settle(chargedNanos);
+    }
+  }
+
+  #tell(interaction: Interaction): void {
+    const { trace } = this.#facts.caller;
     trace.settled = interaction;
     trace.onSettled?.(interaction);
   }
 
+  /** What is known of the call as it begins; stands for it should the process die. */
+  #begun(): Interaction {
+    const nothing = { usage: undefined, basis: "none", costNanos: 0n, chargedNanos: 0n } as const;
+    return {
+      ...this.#identity(),
+      status: "interrupted",
+      httpStatus: null,
+      errorCode: null,
+      finishReason: null,
+      ...tokenColumns(nothing),
+      latencyMs: 0,
+      timeToFirstTokenMs: null,
+      ...this.#payload(this.#facts.bodyText, undefined, false),
+    };
+  }
+
   #interaction(ending: Ending): Interaction {
-    const { caller, dialect, facts, target, mode, lane, bodyText } = this.#facts;
+    const { caller, target, mode, bodyText } = this.#facts;
     const nowMs = this.#parts.clock.monotonicMs();
-    const price = this.#parts.prices.find(target.vendor.label, target.model, caller.arrivedAt);
+    const price = this.#price();
     const bill = this.meter.bill({
       status: ending.status,
       mode,
@@ -98,6 +153,30 @@ export class Call {
     const responseText = ending.responseText ?? folded?.text;
     const payload = this.#payload(bodyText, responseText, folded?.truncated === true);
     const firstTokenMs = this.meter.firstTokenMs;
+    return {
+      ...this.#identity(),
+      status: ending.status,
+      httpStatus: ending.httpStatus,
+      errorCode: ending.errorCode ?? null,
+      finishReason: this.meter.finishReason ?? null,
+      ...tokenColumns(bill),
+      latencyMs: Math.round(nowMs - caller.arrivedMs),
+      timeToFirstTokenMs: firstTokenMs === undefined
+        ? null
+        : Math.round(firstTokenMs - caller.arrivedMs),
+      ...payload,
+      ...this.#kept(ending, folded?.truncated ? undefined : responseText),
+    };
+  }
+
+  #price(): PriceRow | undefined {
+    const { caller, target } = this.#facts;
+    return this.#parts.prices.find(target.vendor.label, target.model, caller.arrivedAt);
+  }
+
+  /** What doesn't change while the call runs. */
+  #identity() {
+    const { caller, dialect, facts, target, mode, lane, funds } = this.#facts;
     return {
       transactionId: this.transactionId,
       createdAt: caller.arrivedAt,
@@ -116,19 +195,9 @@ export class Call {
       requestedModel: facts.model,
       mode,
       stream: facts.stream,
-      status: ending.status,
-      httpStatus: ending.httpStatus,
-      errorCode: ending.errorCode ?? null,
-      finishReason: this.meter.finishReason ?? null,
-      ...tokenColumns(bill),
-      priceVersion: price?.version ?? null,
+      priceVersion: this.#price()?.version ?? null,
       translationLoss: [...lane.losses],
-      latencyMs: Math.round(nowMs - caller.arrivedMs),
-      timeToFirstTokenMs: firstTokenMs === undefined
-        ? null
-        : Math.round(firstTokenMs - caller.arrivedMs),
-      ...payload,
-      ...this.#kept(ending, folded?.truncated ? undefined : responseText),
+      ...(funds.leaseId === null ? {} : { leaseId: funds.leaseId }),
     };
   }
 

@@ -14,6 +14,8 @@ export interface Caller {
   readonly userId: string | undefined;
   /** Path template of the endpoint, under its label. */
   readonly endpoint: string;
+  /** Path of the address. */
+  readonly path: string;
   /** A header of the request by its lower-case name. */
   header(name: string): string | undefined;
   /** Aborted when the caller leaves. */

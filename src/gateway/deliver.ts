@@ -38,7 +38,7 @@ export async function deliver(
     throw thrown instanceof StreamFailure ? thrown.fault : thrown;
   } finally {
     // A stream that was handed over settles itself when it ends.
-    if (ending) out.call.settle(ending);
+    if (ending) await out.call.settle(ending);
   }
 }
 

@@ -63,8 +63,4 @@ export interface StreamLane {
 export interface Forwarded {
   events: readonly CanonicalEvent[];
   bytes: Uint8Array | undefined;
-  /** With these bytes the caller has the whole answer: who leaves then has cancelled nothing. */
-  whole?: boolean;
-  /** The caller may continue the answer as soon as it has these bytes. */
-  continuable?: boolean;
 }

@@ -31,16 +31,11 @@ export function passThrough(
     stream: () =>
       call.jsonArray && dialect.reframe ? reframed(dialect.reframe()) : ({
         contentType: undefined,
-        forward(event, { events, usageOnly, terminal }) {
+        forward(event, { events, usageOnly }) {
           repeated ??= dialect.wholeOf?.(event);
           // Who didn't ask for usage doesn't see the event that holds nothing else.
           const hidden = usageOnly && !facts.wantsStreamUsage;
-          return {
-            events,
-            bytes: hidden ? undefined : event.bytes,
-            whole: terminal,
-            continuable: terminal && repeated !== undefined,
-          };
+          return { events, bytes: hidden ? undefined : event.bytes };
         },
         end: (rest) => ({ events: rest, bytes: undefined }),
         fail: (fault) => new TextEncoder().encode(dialect.errorFrame(fault)),

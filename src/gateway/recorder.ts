@@ -34,6 +34,8 @@ interface RecorderParts {
   log: Log;
   /** Waits between attempts while the store is away; a timer in production. */
   pause: (ms: number) => Promise<void>;
+  /** Told which records need not be kept elsewhere any more. */
+  stored?: (transactionIds: readonly string[]) => void;
 }
 
 interface Waiter {
@@ -101,6 +103,7 @@ class QueueRecorder implements Recorder {
       this.#queue.splice(0, batch.length);
       this.#written += batch.length;
       for (const one of batch) this.#waitingChars -= weigh(one);
+      this.#parts.stored?.(batch.map(({ transactionId }) => transactionId));
       this.#release((waiter) => waiter.upTo <= this.#written, (waiter) => waiter.resolve());
     }
     this.#writing = false;

@@ -1,11 +1,14 @@
-import type { Log } from "../base/log.ts";
 import type { ApiKey } from "../domain/api_key.ts";
 import { Fault, messageOf } from "../domain/fault.ts";
 import type { Catalogue } from "../vendors/catalogue.ts";
 import { type ResolvedModel, resolveTarget, resolveUnified } from "../vendors/model_name.ts";
 import type { Registry, Vendor } from "../vendors/registry.ts";
 import type { Upstream } from "../vendors/upstream.ts";
-import { Call, type CallParts } from "./call.ts";
+import type { RequestFacts } from "../dialects/dialect.ts";
+import type { PriceRow } from "../domain/pricing.ts";
+import { Call, type CallFacts, type CallParts } from "./call.ts";
+import { boundOf, type Funds, type FundsParts, noFunds, setAside } from "./funds.ts";
+import type { Lane } from "./lane.ts";
 import type { Caller } from "./caller.ts";
 import { chooseKey } from "./choose_key.ts";
 import { continueConversation, keeperOf } from "./conversation.ts";
@@ -36,14 +39,13 @@ export interface Relay {
   send(request: RelayRequest): Promise<Reply>;
 }
 
-export interface RelayParts extends CallParts, LaneParts {
+export interface RelayParts extends CallParts, LaneParts, FundsParts {
   newTransactionId: () => string;
   kept: KeptMemory;
   registry: Registry;
   catalogue: Catalogue;
   upstream: Upstream;
   storedKeys: VendorKeyRing;
-  log: Log;
 }
 
 export function createRelay(parts: RelayParts): Relay {
@@ -56,20 +58,50 @@ export function createRelay(parts: RelayParts): Relay {
       const target = resolveTarget(parts.registry, request.vendor, facts.model);
       permitModel(caller.principal.key, target, parts.registry);
       const { key, mode } = await chooseKey(target.vendor, caller, parts.storedKeys);
-      if (mode === "managed") await requirePrice(parts, target, caller.arrivedAt);
+      const price = mode === "managed"
+        ? await requirePrice(parts, target, caller.arrivedAt)
+        : undefined;
       // The lane is laid before the call begins: what is wrong with the request is no interaction.
       const transactionId = parts.newTransactionId();
       const jsonArray = request.jsonArray === true;
       const known = { ...request, transactionId, facts, target, jsonArray };
       const lane = await layLane(parts, { ...known, ...continued });
       const kept = keeperOf(dialect, continued.body);
-      // The record holds what the caller sent, not what stood before it.
-      const call = new Call(parts, { ...known, mode, lane, kept });
+      const funds = price
+        ? await fundsOf(parts, { transactionId, caller, facts, lane, price })
+        : noFunds;
+      const call = begin(parts, { ...known, mode, lane, kept, funds });
       const out = { caller, facts, target, key, mode, lane, call };
       const vendor = { upstream: parts.upstream, log: parts.log, now: () => parts.clock.now() };
       return await deliver(parts.clock, out, () => callVendor(vendor, out));
     },
   };
+}
+
+/** Credit and room under caps for the most that the call can cost. */
+function fundsOf(
+  parts: FundsParts,
+  { transactionId, caller, facts, lane, price }: {
+    transactionId: string;
+    caller: Caller;
+    facts: RequestFacts;
+    lane: Lane;
+    price: PriceRow;
+  },
+): Promise<Funds> {
+  const { principal, arrivedAt: at } = caller;
+  const boundNanos = boundOf(price, facts, lane.requestText);
+  return setAside(parts, { principal, transactionId, at, boundNanos });
+}
+
+/** The record holds what the caller sent, not what stood before it. */
+function begin(parts: CallParts, facts: CallFacts): Call {
+  try {
+    return new Call(parts, facts);
+  } catch (thrown) {
+    facts.funds.settle(0n);
+    throw thrown;
+  }
 }
 
 function permitModel(key: ApiKey, target: ResolvedModel, registry: Registry): void {
@@ -89,10 +121,10 @@ function permitModel(key: ApiKey, target: ResolvedModel, registry: Registry): vo
 }
 
 /** In managed mode a model without a price is refused: nobody would know what to charge. */
-async function requirePrice(parts: RelayParts, target: ResolvedModel, at: Date): Promise<void> {
+async function requirePrice(parts: RelayParts, target: ResolvedModel, at: Date): Promise<PriceRow> {
   const find = () => parts.prices.find(target.vendor.label, target.model, at);
   const known = find();
-  if (known && !known.fallback) return;
+  if (known && !known.fallback) return known;
   if (target.vendor.listedPrices) {
     const learning = parts.catalogue.models(target.vendor).catch((thrown) => {
       parts.log.warn("a vendor's price list could not be read", {
@@ -103,7 +135,8 @@ async function requirePrice(parts: RelayParts, target: ResolvedModel, at: Date):
     // With a fallback price at hand the call need not wait for the list.
     if (!known) await learning;
   }
-  if (find()) return;
+  const found = find();
+  if (found) return found;
   throw new Fault("model_not_found", {
     param: "model",
     message: `model: no price is known for '${

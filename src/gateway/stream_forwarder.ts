@@ -6,7 +6,7 @@ import { Fault, messageOf } from "../domain/fault.ts";
 import type { OnDisconnect } from "../domain/api_key.ts";
 import type { Mode } from "../domain/interaction.ts";
 import { isAbort, type UpstreamBody } from "../vendors/upstream.ts";
-import type { Call } from "./call.ts";
+import type { Call, Ending } from "./call.ts";
 import type { StreamLane } from "./lane.ts";
 import { vendorFault } from "./vendor_fault.ts";
 
@@ -14,6 +14,8 @@ import { vendorFault } from "./vendor_fault.ts";
 const maxEventBytes = 32 * 1024 * 1024;
 /** How long comments alone may hold back the answer's headers. */
 const commentGraceMs = 5_000;
+/** How long a vendor that has said all may take to close; usage may come after the last words. */
+const lastWordsMs = 100;
 
 export interface ForwardParts {
   call: Call;
@@ -51,7 +53,9 @@ class StreamForwarder {
   #over = false;
   #callerLeft = false;
   #terminated = false;
-  #callerHasAll = false;
+  #lastWords: ReturnType<typeof setTimeout> | undefined;
+  /** What ends the answer for the caller, held back until the call's end is on record. */
+  #tail: Uint8Array[] = [];
   /** Comments before the first event, held back with the headers. */
   #held: Uint8Array[] = [];
 
@@ -123,12 +127,15 @@ class StreamForwarder {
     }
     const forwarded = lane.forward(event, decoded);
     call.meter.listen(forwarded.events);
-    if (decoded.terminal) this.#terminated = true;
-    if (forwarded.whole && !this.#callerLeft) this.#callerHasAll = true;
     if (event.data !== undefined) this.#answer();
-    // What is kept must be there before the caller can ask for it.
-    if (forwarded.continuable) this.#settleWell();
+    if (decoded.terminal) this.#awaitClose();
     return forwarded.bytes;
+  }
+
+  /** Some vendors leave the connection open after the end: the caller does not wait for them. */
+  #awaitClose(): void {
+    this.#terminated = true;
+    this.#lastWords ??= setTimeout(() => this.#guard(() => this.#end()), lastWordsMs);
   }
 
   #answer(): void {
@@ -146,7 +153,8 @@ class StreamForwarder {
       if (this.#parts.nowMs() - this.#startedMs > commentGraceMs) this.#answer();
       return;
     }
-    if (!this.#out.push(bytes)) this.#parts.body.pause();
+    if (this.#terminated) this.#tail.push(bytes);
+    else if (!this.#out.push(bytes)) this.#parts.body.pause();
   }
 
   /** The vendor closed its stream in order. */
@@ -181,32 +189,36 @@ class StreamForwarder {
     const last = this.#parts.lane.end(rest);
     this.#parts.call.meter.listen(last.events);
     this.#answer();
-    this.#over = true;
-    // The record is made before the last byte leaves.
-    this.#settleWell();
-    if (this.#callerLeft) return;
-    if (last.bytes) this.#out.push(last.bytes);
-    this.#out.close();
+    this.#finish(this.#wellEnded(), [...this.#tail, ...(last.bytes ? [last.bytes] : [])]);
   }
 
-  #settleWell(): void {
-    const left = this.#callerLeft && !this.#callerHasAll;
-    const status = left ? "cancelled" : "completed";
-    this.#parts.call.settle({ status, httpStatus: this.#parts.httpStatus });
+  #wellEnded(): Ending {
+    const status = this.#callerLeft ? "cancelled" : "completed";
+    return { status, httpStatus: this.#parts.httpStatus };
+  }
+
+  /** The call's end is on record before the answer's last byte leaves. */
+  #finish(ending: Ending, last: readonly Uint8Array[]): void {
+    this.#over = true;
+    clearTimeout(this.#lastWords);
+    void this.#parts.call.settle(ending).finally(() => {
+      for (const bytes of last) this.#out.push(bytes);
+      this.#out.close();
+    });
   }
 
   #fail(fault: Fault, status: "failed" | "truncated"): void {
-    this.#over = true;
     this.#parts.body.destroy();
-    if (!this.#answered) return this.#reject(new StreamFailure(fault, status));
-    this.#parts.call.settle({
+    if (!this.#answered) {
+      this.#over = true;
+      return this.#reject(new StreamFailure(fault, status));
+    }
+    const ending: Ending = {
       status: this.#callerLeft ? "cancelled" : status,
       httpStatus: this.#parts.httpStatus,
       errorCode: fault.code,
-    });
-    if (this.#callerLeft) return;
-    this.#out.push(this.#parts.lane.fail(fault));
-    this.#out.close();
+    };
+    this.#finish(ending, [...this.#tail, this.#parts.lane.fail(fault)]);
   }
 
   /** The vendor call was ended because the caller left, which its own stream may not know yet. */
@@ -223,10 +235,9 @@ class StreamForwarder {
       this.#parts.body.resume();
       return;
     }
-    this.#over = true;
     this.#parts.body.destroy();
-    if (this.#callerHasAll) this.#parts.call.meter.listen(this.#parts.decoder.end().events);
-    this.#settleWell();
+    if (this.#terminated) this.#parts.call.meter.listen(this.#parts.decoder.end().events);
+    this.#finish(this.#wellEnded(), []);
   }
 }
 

@@ -148,6 +148,7 @@ function callerOf(context: Context<Env>, endpoint: string): Caller {
     sessionId: labelHeader(header("x-session-id"), "X-Session-ID"),
     userId: labelHeader(header("x-user-id"), "X-User-ID"),
     endpoint,
+    path: context.req.path,
     header,
     signal: context.req.raw.signal,
     arrivedAt: scene.arrivedAt,

@@ -3,6 +3,7 @@ import type { NewApiKey } from "../domain/api_key.ts";
 import { createAccounts } from "./accounts.ts";
 import { insertKey } from "./api_keys.ts";
 import type { Database } from "./database.ts";
+import { credit } from "./ledger.ts";
 import { schemaLock } from "./migrate.ts";
 
 /**
@@ -14,6 +15,8 @@ export async function ensureFirstAccount(
   first: {
     account: { name: string; tier: Tier; requestsPerMinute: number; burst: number };
     key: Omit<NewApiKey, "accountId">;
+    /** Starting credit in nano-dollars. */
+    creditNanos: bigint;
   },
 ): Promise<{ account: Account; created: boolean }> {
   return await database.transaction(async (tx) => {
@@ -23,6 +26,9 @@ export async function ensureFirstAccount(
     if (existing) return { account: existing, created: false };
     const account = await accounts.create(first.account);
     await insertKey(tx, { ...first.key, accountId: account.id });
+    if (first.creditNanos > 0n) {
+      await credit(tx, "grant", account.id, first.creditNanos, { note: "starting credit" });
+    }
     return { account, created: true };
   });
 }

@@ -11,7 +11,8 @@ import { Segment } from "./journal_segment.ts";
 export interface Journal {
   /**
    * Notes that a call begins, without waiting for the disk. The record is what the store gets
-   * should the process die before the call's end. Throws `overloaded` when the disk takes no more.
+   * should the process die before the call's end. Throws `overloaded` when it is full or the disk
+   * takes no more.
    */
   begin(interaction: Interaction): void;
   /**
@@ -40,6 +41,8 @@ export interface Replayed {
 
 export interface JournalOptions {
   sync: "always" | "interval";
+  /** No call may begin while this much is on the disk. */
+  maxBytes?: number;
   /** A file of this size is followed by another. */
   segmentBytes?: number;
 }
@@ -92,6 +95,9 @@ class FileJournal implements Journal {
   }
 
   begin(interaction: Interaction): void {
+    if (this.bytes >= (this.#options.maxBytes ?? Infinity)) {
+      throw new Fault("overloaded", { note: "the journal is full: is the store away?" });
+    }
     try {
       this.#append("begin", interaction);
     } catch (thrown) {

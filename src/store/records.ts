@@ -1,9 +1,10 @@
 import { Fault } from "../domain/fault.ts";
 import type { Interaction, InteractionStore } from "../domain/interaction.ts";
 import type { Settlement } from "../domain/ledger.ts";
-import type { Database } from "./database.ts";
+import type { Database, Queryable } from "./database.ts";
 import { createInteractions, insertInteractions } from "./interactions.ts";
 import { postAll } from "./ledger.ts";
+import { insertKeyCharges } from "./spend.ts";
 
 /**
  * An interaction store whose `insert` also posts the calls' charges to the ledger: in one
@@ -13,7 +14,7 @@ import { postAll } from "./ledger.ts";
 export function createRecords(database: Database, analytics = database): InteractionStore {
   const interactions = createInteractions(analytics);
   const post = (rows: readonly Interaction[]) =>
-    database.transaction((tx) => postAll(tx, rows.map(settlementOf)));
+    database.transaction((tx) => postCharges(tx, rows));
   return {
     async insert(rows) {
       if (rows.length === 0) return;
@@ -23,7 +24,7 @@ export function createRecords(database: Database, analytics = database): Interac
       }
       try {
         await database.transaction(async (tx) => {
-          await postAll(tx, rows.map(settlementOf));
+          await postCharges(tx, rows);
           await insertInteractions(tx, rows);
         });
       } catch (thrown) {
@@ -34,6 +35,11 @@ export function createRecords(database: Database, analytics = database): Interac
     },
     read: (query) => interactions.read(query),
   };
+}
+
+async function postCharges(tx: Queryable, rows: readonly Interaction[]): Promise<void> {
+  await postAll(tx, rows.map(settlementOf));
+  await insertKeyCharges(tx, rows);
 }
 
 function settlementOf(row: Interaction): Settlement {

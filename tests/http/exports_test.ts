@@ -14,6 +14,7 @@ const service = shared(async () => {
   const started = await startSimulatedService();
   const account = await started.admin("account", "create", "--name", "others");
   assert.equal(account.exitCode, 0, account.lines.join());
+  await started.admin("credits", "grant", "--usd", "5", "--account", "others");
   const other = await started.createKey("--account", "others");
   const transactions: string[] = [];
   for (const { model, app, flow, user, session } of made) {

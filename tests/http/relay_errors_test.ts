@@ -21,6 +21,8 @@ interface Failure {
   own?: { status: number; type: string; code: string };
   /** How often the vendor is asked. */
   tries?: number;
+  /** On a connection that was kept from an earlier call it looks like one closed meanwhile. */
+  maybeStale?: boolean;
 }
 
 /** Nothing of this may be seen by the caller of a failure that is not its own. */
@@ -259,6 +261,7 @@ const failures: readonly Failure[] = [
   {
     name: "a connection that closes before an answer",
     script: (exchange) => exchange.cut(),
+    maybeStale: true,
     status: 502,
     type: "upstream_error",
     code: "upstream_unreachable",
@@ -342,7 +345,8 @@ async function play(failure: Failure, stream: boolean, own: boolean): Promise<vo
   for (const secret of [vendorUrl.slice(7), vendorKey, "sk-of-the-caller"]) {
     assert.ok(!text.includes(secret), "no address, no key");
   }
-  assert.equal(tries.length, failure.tries ?? 1, "how often the vendor was asked");
+  const again = failure.maybeStale === true && tries.length === 2 ? 1 : 0;
+  assert.equal(tries.length, (failure.tries ?? 1) + again, "how often the vendor was asked");
   const stored = await row(response.headers.get("x-transaction-id"));
   const { status, http_status, error_code, billing_basis, cost_usd, charged_usd } = stored;
   assert.deepEqual(

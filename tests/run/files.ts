@@ -1,5 +1,3 @@
-import { existsSync } from "node:fs";
-
 /** Folders that hold nothing of ours to test. */
 const foreign = new Set([".git", "node_modules", "data", "dist", "coverage"]);
 
@@ -9,10 +7,18 @@ const foreign = new Set([".git", "node_modules", "data", "dist", "coverage"]);
  * ones of `tests/fixtures/answers` stand in.
  */
 export function testFiles(root: string): string[] {
-  const hasRecorded = existsSync(`${root}/../shared/recorded`);
+  const hasRecorded = isFolder(`${root}/../shared/recorded`);
   return walk(root, "")
     .filter((file) => testName.test(file) && (hasRecorded || !needsRecorded.test(file)))
     .sort();
+}
+
+function isFolder(path: string): boolean {
+  try {
+    return Deno.statSync(path).isDirectory;
+  } catch {
+    return false;
+  }
 }
 
 const needsRecorded = /(^|\/)recorded_(\w+_)?test\.ts$/;

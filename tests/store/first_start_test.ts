@@ -2,6 +2,7 @@ import assert from "@std/assert";
 import { createAccounts } from "../../src/store/accounts.ts";
 import { createApiKeys } from "../../src/store/api_keys.ts";
 import type { Database } from "../../src/store/database.ts";
+import { createLedger } from "../../src/store/ledger.ts";
 import { ensureFirstAccount } from "../../src/store/first_start.ts";
 import { eachDatabase, onPostgres } from "../support/databases.ts";
 
@@ -21,6 +22,7 @@ function ensure(database: Database, id: string) {
       capMonthNanos: null,
       expiresAt: null,
     },
+    creditNanos: 7n,
   });
 }
 
@@ -36,6 +38,8 @@ eachDatabase(
     const later = await ensure(database, "two");
     assert.deepEqual(later, { account: first.account, created: false });
     assert.equal((await createApiKeys(database).list()).length, 1);
+    const credit = await createLedger(database).show(first.account.id);
+    assert.equal(credit.balanceNanos, 7n);
   },
 );
 

@@ -26,6 +26,7 @@ export function readChatRequest(body: unknown): RequestFacts {
     endUser: words(request.safety_identifier) ?? words(request.user),
     maxOutputTokens: bounds.length > 0 ? Math.max(...bounds) * choices : undefined,
     choices,
+    serviceTier: words(request.service_tier),
     ...readTagBlocks(request.messages as readonly unknown[]),
   };
 }

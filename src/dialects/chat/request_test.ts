@@ -29,6 +29,7 @@ Deno.test("a plain request has plain facts", () => {
     endUser: undefined,
     maxOutputTokens: undefined,
     choices: 1,
+    serviceTier: undefined,
     tags: {},
     tagBlocks: [],
   });

@@ -29,6 +29,7 @@ export function readGenerateRequest(body: unknown): RequestFacts {
     endUser: undefined,
     maxOutputTokens: bound === undefined ? undefined : bound * choices,
     choices,
+    serviceTier: fields.string("serviceTier")?.toLowerCase(),
     ...readTagBlocks(fields),
   };
 }

@@ -19,6 +19,7 @@ Deno.test("facts are read from the body and the two members that the route adds"
     endUser: undefined,
     maxOutputTokens: 30,
     choices: 3,
+    serviceTier: undefined,
     tags: {},
     tagBlocks: [],
   });

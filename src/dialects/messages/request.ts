@@ -21,6 +21,7 @@ export function readMessagesRequest(body: unknown): RequestFacts {
     endUser: words(metadata.user_id),
     maxOutputTokens: typeof request.max_tokens === "number" ? request.max_tokens : undefined,
     choices: 1,
+    serviceTier: words(request.speed) ?? words(request.service_tier),
     ...readTagBlocks(request),
   };
 }

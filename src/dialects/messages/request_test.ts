@@ -28,6 +28,7 @@ Deno.test("the gateway learns model, stream, bound, end user and tags of both te
     endUser: "u",
     maxOutputTokens: 9,
     choices: 1,
+    serviceTier: undefined,
     tags: { app: "a", flow: "f", cohort: "c" },
     tagBlocks: [
       { path: ["system", 0, "text"], units: 21 },

@@ -18,6 +18,7 @@ export function readRequest(body: unknown): RequestFacts {
       ? request.max_output_tokens
       : undefined,
     choices: 1,
+    serviceTier: words(request.service_tier),
     ...readTagBlocks(request),
   };
 }

@@ -37,6 +37,7 @@ Deno.test("facts of a request are read; usage is always wanted", () => {
     endUser: "s",
     maxOutputTokens: 20,
     choices: 1,
+    serviceTier: undefined,
     tags: {},
     tagBlocks: [],
   });

@@ -4,17 +4,20 @@ import type { Contract } from "../../../contracts/contract.ts";
 import { contracts, familyContracts } from "../../../contracts/mod.ts";
 import type { DialectName } from "../../../contracts/vendors.ts";
 import type { CountRequest } from "../../gateway/count_tokens.ts";
+import type { Idempotency } from "../../gateway/idempotency.ts";
 import type { Relay } from "../../gateway/relay.ts";
 import type { Reply } from "../../gateway/reply.ts";
 import type { FullDialect } from "../../gateway/translation.ts";
 import type { Registry, Vendor } from "../../vendors/registry.ts";
 import { bind, type BindParts } from "../bind.ts";
+import { once } from "../repeats.ts";
 import type { Env } from "../scene.ts";
 
 /** What the endpoints that reach vendors are mounted with. */
 export type ProxyParts = BindParts & {
   registry: Registry;
   relay: Relay;
+  idempotency: Idempotency;
   /** Counts the tokens of a request; no call to a model. */
   countTokens: (request: CountRequest) => Promise<Reply>;
   dialects: Readonly<Record<DialectName, FullDialect>>;
@@ -68,7 +71,11 @@ function relayed(
   vendor: Vendor | undefined,
 ): void {
   bind(app, contract, parts, async ({ caller, body, bodyText }) => ({
-    reply: await parts.relay.send({ caller, dialect, vendor, body, bodyText }),
+    reply: await once(
+      parts.idempotency,
+      { caller, bodyText },
+      () => parts.relay.send({ caller, dialect, vendor, body, bodyText }),
+    ),
   }));
 }
 
@@ -80,25 +87,18 @@ function generated(
   dialect: FullDialect,
   vendor: Vendor | undefined,
 ): void {
-  bind(app, family.whole, parts, async ({ caller, params, body, bodyText }) => ({
-    reply: await parts.relay.send({
-      caller,
-      dialect,
-      vendor,
-      body: { ...body, model: params.model, stream: false },
-      bodyText,
-    }),
-  }));
-  bind(app, family.stream, parts, async ({ caller, params, query, body, bodyText }) => ({
-    reply: await parts.relay.send({
-      caller,
-      dialect,
-      vendor,
-      body: { ...body, model: params.model, stream: true },
-      bodyText,
-      jsonArray: query.alt !== "sse" && query.$alt !== "sse",
-    }),
-  }));
+  bind(app, family.whole, parts, async ({ caller, params, body: sent, bodyText }) => {
+    const body = { ...sent, model: params.model, stream: false };
+    const send = () => parts.relay.send({ caller, dialect, vendor, body, bodyText });
+    return { reply: await once(parts.idempotency, { caller, bodyText }, send) };
+  });
+  bind(app, family.stream, parts, async ({ caller, params, query, body: sent, bodyText }) => {
+    const jsonArray = query.alt !== "sse" && query.$alt !== "sse";
+    const body = { ...sent, model: params.model, stream: true };
+    const send = () => parts.relay.send({ caller, dialect, vendor, body, bodyText, jsonArray });
+    const form = jsonArray ? "json" : "sse";
+    return { reply: await once(parts.idempotency, { caller, bodyText, query: form }, send) };
+  });
   bind(app, family.count, parts, async ({ caller, params, body }) => ({
     reply: await parts.countTokens({
       caller,

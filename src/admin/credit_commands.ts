@@ -1,0 +1,88 @@
+import { nanosToUsd, parseUsd } from "../base/money.ts";
+import type { AccountStore } from "../domain/account.ts";
+import type { Credit, Ledger } from "../domain/ledger.ts";
+import {
+  type Command,
+  type CommandResult,
+  done,
+  findAccount,
+  optional,
+  required,
+  UsageError,
+  type Values,
+} from "./command.ts";
+
+/** What the commands work on. */
+export interface CreditParts {
+  accounts: AccountStore;
+  ledger: Ledger;
+  /** The account's credit as it is now, this process's calls included. */
+  showCredit: (accountId: number) => Promise<Credit>;
+}
+
+const text = { type: "string" } as const;
+
+/** `credits grant` and `credits show`; amounts are decimal strings in USD with nine decimals. */
+export const creditCommands: Readonly<Record<string, Command<CreditParts>>> = {
+  "credits grant": {
+    usage: "credits grant --usd X [--account A] [--note TEXT]",
+    options: { usd: text, account: text, note: text },
+    positionals: [],
+    run: grant,
+  },
+  "credits show": {
+    usage: "credits show [--account A]",
+    options: { account: text },
+    positionals: [],
+    run: show,
+  },
+};
+
+async function grant(parts: CreditParts, values: Values): Promise<CommandResult> {
+  const nanos = amount(required(values, "usd"));
+  const note = optional(values, "note");
+  if (note !== undefined && note.length > 500) {
+    throw new UsageError("--note: at most 500 characters");
+  }
+  const account = await findAccount(parts.accounts, optional(values, "account"));
+  await parts.ledger.grant(account.id, nanos, note === undefined ? {} : { note });
+  const credit = await parts.showCredit(account.id);
+  return done(
+    { account_id: account.id, granted_usd: nanosToUsd(nanos), ...creditJson(credit) },
+    [
+      `${nanosToUsd(nanos)} USD granted to account '${account.name}': the balance is ${
+        nanosToUsd(credit.balanceNanos)
+      } USD.`,
+    ],
+  );
+}
+
+async function show(parts: CreditParts, values: Values): Promise<CommandResult> {
+  const account = await findAccount(parts.accounts, optional(values, "account"));
+  const credit = await parts.showCredit(account.id);
+  return done(creditJson(credit), [
+    `Account '${account.name}': balance ${nanosToUsd(credit.balanceNanos)} USD, of which ${
+      nanosToUsd(credit.reservedNanos)
+    } USD are reserved by calls under way.`,
+  ]);
+}
+
+function creditJson({ balanceNanos, reservedNanos }: Credit) {
+  return { balance_usd: nanosToUsd(balanceNanos), reserved_usd: nanosToUsd(reservedNanos) };
+}
+
+/** More than any account will hold, far below what the ledger's columns do. */
+const maxGrantNanos = 1_000_000_000n * 1_000_000_000n;
+
+function amount(value: string): bigint {
+  let nanos = 0n;
+  try {
+    nanos = parseUsd(value, 9);
+  } catch {
+    // Said below.
+  }
+  if (nanos > 0n && nanos <= maxGrantNanos) return nanos;
+  throw new UsageError(
+    `--usd ${value}: expected an amount above 0 in US dollars such as 2.50, at most 1000000000`,
+  );
+}

@@ -1,0 +1,67 @@
+import type { RequestFacts } from "../dialects/dialect.ts";
+import type { Principal } from "../domain/api_key.ts";
+import { inputTokenBound } from "../domain/estimate.ts";
+import { outputLimit, type PriceRow, upperBoundNanos } from "../domain/pricing.ts";
+import type { SpendCaps } from "../domain/spend_cap.ts";
+import type { Escrow } from "./escrow.ts";
+
+/** What one call has set aside: credit of its account, and room under its key's caps. */
+export interface Funds {
+  /** The lease that the charge comes out of. */
+  readonly leaseId: string | null;
+  /** The call has ended and was charged this, in nano-dollars; later calls do nothing. */
+  settle(chargedNanos: bigint): void;
+}
+
+export interface FundsParts {
+  escrow: Escrow;
+  spendCaps: SpendCaps;
+}
+
+/** A call with a vendor key of the caller's own costs the account nothing. */
+export const noFunds: Funds = { leaseId: null, settle() {} };
+
+/**
+ * Sets aside what a call can cost at most. Throws `insufficient_credits`, `spend_cap_exceeded`, and
+ * `store_unavailable` when neither can be told.
+ */
+export async function setAside(
+  parts: FundsParts,
+  call: { principal: Principal; transactionId: string; at: Date; boundNanos: bigint },
+): Promise<Funds> {
+  const { principal: { key, account }, transactionId, at, boundNanos } = call;
+  const hold = await parts.spendCaps.reserve({
+    key,
+    transactionId,
+    upperBoundNanos: boundNanos,
+    at,
+  });
+  try {
+    const reservation = await parts.escrow.reserve(account.id, boundNanos);
+    return {
+      leaseId: reservation.leaseId,
+      settle(chargedNanos) {
+        reservation.settle(chargedNanos);
+        hold.settle(chargedNanos);
+      },
+    };
+  } catch (thrown) {
+    hold.settle(0n);
+    throw thrown;
+  }
+}
+
+/** Upper bound of a call's cost in nano-dollars, from what goes to the vendor. */
+export function boundOf(price: PriceRow, facts: RequestFacts, requestText: string): bigint {
+  const { maxOutputTokens, choices, serviceTier } = facts;
+  // Facts count all answers together.
+  const asked = maxOutputTokens === undefined
+    ? undefined
+    : Math.ceil(maxOutputTokens / Math.max(1, choices));
+  return upperBoundNanos(price, {
+    inputTokens: inputTokenBound(requestText),
+    maxOutputTokens: outputLimit(price, asked),
+    choices,
+    ...(serviceTier === undefined ? {} : { serviceTier }),
+  });
+}

@@ -1,0 +1,126 @@
+import type { Clock } from "./base/clock.ts";
+import type { Log } from "./base/log.ts";
+import type { Config } from "./config.ts";
+import { messageOf } from "./domain/fault.ts";
+import type { InteractionStore } from "./domain/interaction.ts";
+import type { Ledger } from "./domain/ledger.ts";
+import { createSpendCaps, type SpendCaps } from "./domain/spend_cap.ts";
+import { createEscrow, type Escrow } from "./gateway/escrow.ts";
+import { createIdempotency, type Duplicate, type Idempotency } from "./gateway/idempotency.ts";
+import { createRecorder, type Recorder } from "./gateway/recorder.ts";
+import { every } from "./jobs/every.ts";
+import type { Database } from "./store/database.ts";
+import { giveBackCharge } from "./store/give_back.ts";
+import type { Journal } from "./store/journal.ts";
+import { createLedger } from "./store/ledger.ts";
+import { createRecords } from "./store/records.ts";
+import { createReplays } from "./store/replays.ts";
+import { createSpend, sweepKeyCharges } from "./store/spend.ts";
+
+/** What calls are paid, recorded and repeated with. */
+export interface MoneyParts {
+  interactions: InteractionStore;
+  ledger: Ledger;
+  escrow: Escrow;
+  spendCaps: SpendCaps;
+  recorder: Recorder;
+  idempotency: Idempotency;
+  /** Takes in what an earlier run of this process left; before the first call. */
+  recover: () => Promise<void>;
+  /** Ends the jobs; calls under way may still settle. */
+  stopJobs: () => void;
+}
+
+/** What the parts are made of. */
+export interface MoneyNeeds {
+  config: Config;
+  database: Database;
+  journal: Journal;
+  /** Names this process's leases over restarts. */
+  processId: string;
+  clock: Clock;
+  log: Log;
+  newId: () => string;
+  pause: (ms: number) => Promise<void>;
+}
+
+export function createMoneyParts(needs: MoneyNeeds): MoneyParts {
+  const { config, database, journal, processId, clock, log, newId, pause } = needs;
+  const interactions = createRecords(database);
+  const ledger = createLedger(database);
+  const recorder = createRecorder({
+    store: interactions,
+    log,
+    pause,
+    stored: (ids) => journal.stored(ids),
+  });
+  const shared = database.kind === "postgres";
+  const { leaseSeconds } = config;
+  const escrow = createEscrow({ ledger, clock, log, newId, processId, leaseSeconds, shared });
+  const spendCaps = createSpendCaps({ store: createSpend(database), clock });
+  const replays = createReplays(database, { processId });
+  const idempotency = createIdempotency({
+    store: replays,
+    clock,
+    newId,
+    later,
+    log,
+    onDuplicate: (duplicate) => void giveBack({ database, recorder, log }, duplicate),
+  });
+  const sweep = async () => {
+    await replays.sweep();
+    await sweepKeyCharges(database, clock.now());
+  };
+  const jobs = [
+    every(1_000, () => escrow.tick(), log, "credit leases"),
+    every(10_000, async () => void await ledger.sweepExpired(), log, "expired leases"),
+    every(1_000, () => spendCaps.refresh(), log, "spend caps"),
+    every(10_000, () => idempotency.maintain(), log, "keep claims"),
+    every(60_000, sweep, log, "sweep replays"),
+  ];
+  return {
+    interactions,
+    ledger,
+    escrow,
+    spendCaps,
+    recorder,
+    idempotency,
+    recover: () => recover(needs, { recorder, ledger }),
+    stopJobs: () => jobs.forEach((stop) => stop()),
+  };
+}
+
+/** Charges first: what a lease still holds after them is what calls did not use. */
+async function recover(
+  { journal, processId, log }: MoneyNeeds,
+  { recorder, ledger }: Pick<MoneyParts, "recorder" | "ledger">,
+): Promise<void> {
+  const found = await journal.replay(async (interactions) => {
+    for (const interaction of interactions) recorder.record(interaction);
+    await recorder.drain();
+  });
+  const { leases } = await ledger.takeBack(processId);
+  if (found.ended + found.interrupted + leases === 0) return;
+  log.info("took in what the last run left", { ...found, leases });
+}
+
+async function giveBack(
+  { database, recorder, log }: { database: Database; recorder: Recorder; log: Log },
+  { accountId, transactionId, originalId }: Duplicate,
+): Promise<void> {
+  const note = `the same request was answered by ${originalId ?? "another call"}`;
+  try {
+    await recorder.drain();
+    await giveBackCharge(database, { accountId, transactionId, note });
+  } catch (thrown) {
+    log.error("a second charge could not be given back", {
+      transaction: transactionId,
+      reason: messageOf(thrown),
+    });
+  }
+}
+
+function later(ms: number, run: () => void): () => void {
+  const timer = setTimeout(run, ms);
+  return () => clearTimeout(timer);
+}
