@@ -1,4 +1,5 @@
 import type { Kept } from "./kept.ts";
+import type { Media } from "./media.ts";
 import type { ErrorCode } from "../../contracts/errors.ts";
 
 /** Whose vendor key a call used (spec.md, Authentication modes). */
@@ -62,6 +63,8 @@ export interface Interaction {
   payloadTruncated: boolean;
   /** What the call leaves for the turns that follow; written with the row, never read with it. */
   kept?: Kept;
+  /** Media that the payloads name; written with the row, never read with it. */
+  media?: readonly Media[];
   /** The lease that the charge comes out of; for the ledger, which posts it with the row. */
   leaseId?: string;
 }
@@ -75,6 +78,35 @@ export interface InteractionQuery {
   filters?: Readonly<Record<string, readonly (string | number | boolean)[]>>;
 }
 
+/** One stored call without what was said in it. */
+export type InteractionSummary = Omit<
+  Interaction,
+  "requestText" | "responseText" | "kept" | "media" | "leaseId"
+>;
+
+/** Where a page of a list ended. */
+export interface ListPosition {
+  createdAt: Date;
+  transactionId: string;
+}
+
+/** Which rows a page of a list wants; both ends of the ranges are included. */
+export interface InteractionListQuery extends InteractionQuery {
+  costNanos?: { min?: bigint; max?: bigint };
+  latencyMs?: { min?: number; max?: number };
+  order: "newest" | "oldest";
+  /** The page begins after this row; absent: at the first. */
+  after?: ListPosition;
+  /** Rows of a page. */
+  limit: number;
+}
+
+export interface InteractionPage {
+  rows: InteractionSummary[];
+  /** Where the next page begins; absent after the last row. */
+  next?: ListPosition;
+}
+
 /**
  * Where interactions live. Implemented in `src/store/`; kept free of what only PostgreSQL can do,
  * since an analytics store of another kind may stand behind it later (interface.md §2).
@@ -84,4 +116,6 @@ export interface InteractionStore {
   insert(rows: readonly Interaction[]): Promise<void>;
   /** Rows oldest first, in pages read by keyset, so that memory stays flat at any size. */
   read(query: InteractionQuery): AsyncIterable<Interaction>;
+  /** One page of rows without payloads; as fast on page 1,000 as on page 1. */
+  list(query: InteractionListQuery): Promise<InteractionPage>;
 }

@@ -18,7 +18,19 @@ export type SqlRow = Record<string, unknown>;
  * is passed on as it is.
  */
 export interface Queryable {
-  query<Row extends SqlRow = SqlRow>(text: string, values?: readonly SqlValue[]): Promise<Row[]>;
+  query<Row extends SqlRow = SqlRow>(
+    text: string,
+    values?: readonly SqlValue[],
+    options?: QueryOptions,
+  ): Promise<Row[]>;
+}
+
+export interface QueryOptions {
+  /**
+   * The statement is planned for these values each time. A plan that is kept takes every value for
+   * an average one, which some are far from. The embedded database keeps none.
+   */
+  planAnew?: boolean;
 }
 
 export interface Database extends Queryable {

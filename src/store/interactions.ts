@@ -1,23 +1,39 @@
 import type { Interaction, InteractionStore } from "../domain/interaction.ts";
 import type { Database, Queryable } from "./database.ts";
 import { type Column, columns, columnTypes } from "./interaction_columns.ts";
+import { listInteractions } from "./interactions_list.ts";
 import { readInteractions } from "./interactions_read.ts";
 import { insertKept } from "./kept.ts";
+import { insertMedia } from "./media.ts";
+import { OpenMonths } from "./open_months.ts";
 import { portions } from "./portions.ts";
 import { storable } from "./storable.ts";
 
-/** The interaction store on PostgreSQL, served or embedded. */
-export function createInteractions(database: Database): InteractionStore {
+/**
+ * The interaction store on PostgreSQL, served or embedded. What calls keep for later turns stands
+ * in `main`, beside the accounts, wherever the rows are.
+ */
+export function createInteractions(database: Database, main = database): InteractionStore {
+  const months = new OpenMonths(database);
   return {
     async insert(rows) {
       if (rows.length === 0) return;
-      await database.transaction((tx) => insertInteractions(tx, rows));
+      if (main !== database) await main.transaction((tx) => insertKept(tx, rows));
+      await months.writing(rows, () =>
+        database.transaction(async (tx) => {
+          await insertInteractions(tx, rows);
+          if (main === database) await insertKept(tx, rows);
+        }));
     },
     read: (query) => readInteractions(database, query),
+    list: (query) => listInteractions(database, query),
   };
 }
 
-/** Writes rows with their payloads as part of a transaction; rows that are there stay. */
+/**
+ * Writes rows with payloads and media as part of a transaction; rows that are there stay. Their
+ * months must be open (`OpenMonths`).
+ */
 export async function insertInteractions(
   tx: Queryable,
   rows: readonly Interaction[],
@@ -26,7 +42,7 @@ export async function insertInteractions(
   for (const some of portions(rows, payloadLength, sentCharacters)) {
     await tx.query(insertPayloads, [JSON.stringify(some.map(writePayload))]);
   }
-  await insertKept(tx, rows);
+  await insertMedia(tx, rows);
 }
 
 const insertUsage = `insert into interactions (${columns.join(", ")})

@@ -1,5 +1,5 @@
 import { Fault } from "../domain/fault.ts";
-import type { Interaction, InteractionQuery } from "../domain/interaction.ts";
+import type { Interaction, InteractionQuery, InteractionSummary } from "../domain/interaction.ts";
 import type { Queryable, SqlRow, SqlValue } from "./database.ts";
 import { type Column, columns } from "./interaction_columns.ts";
 import { portions } from "./portions.ts";
@@ -95,7 +95,7 @@ const filterable: ReadonlySet<string> = new Set<Column>([
 ]);
 
 /** The query as conditions with bound values; columns come from the list above, never from text. */
-function where(query: InteractionQuery): { conditions: string[]; values: SqlValue[] } {
+export function where(query: InteractionQuery): { conditions: string[]; values: SqlValue[] } {
   const values: SqlValue[] = [query.accountId];
   const conditions = ["i.account_id = $1"];
   if (query.start) conditions.push(`i.created_at >= $${values.push(query.start)}`);
@@ -107,16 +107,29 @@ function where(query: InteractionQuery): { conditions: string[]; values: SqlValu
         message: `filters.${column}: expected one of ${[...filterable].join(", ")}.`,
       });
     }
+    const [only, ...more] = wanted.map((value) => storable(String(value)));
     conditions.push(
-      `i.${column}::text = any($${
-        values.push(wanted.map((value) => storable(String(value))))
-      }::text[])`,
+      only !== undefined && more.length === 0
+        // Rows with one value come out of an index in the order of time.
+        ? `i.${column}::text = $${values.push(only)}`
+        : `i.${column}::text = any($${
+          values.push(only === undefined ? [] : [only, ...more])
+        }::text[])`,
     );
   }
   return { conditions, values };
 }
 
 function readRow(row: SqlRow, payload: SqlRow | undefined): Interaction {
+  return {
+    ...readSummary(row),
+    requestText: (payload?.request ?? null) as string | null,
+    responseText: (payload?.response ?? null) as string | null,
+  };
+}
+
+/** A row of `columns`. */
+export function readSummary(row: SqlRow): InteractionSummary {
   const number = (column: Column) => row[column] === null ? null : Number(row[column]);
   return {
     transactionId: String(row.transaction_id),
@@ -154,8 +167,6 @@ function readRow(row: SqlRow, payload: SqlRow | undefined): Interaction {
     translationLoss: row.translation_loss as string[],
     latencyMs: Number(row.latency_ms),
     timeToFirstTokenMs: number("time_to_first_token_ms"),
-    requestText: (payload?.request ?? null) as string | null,
-    responseText: (payload?.response ?? null) as string | null,
     payloadTruncated: row.payload_truncated as boolean,
   };
 }

@@ -12,9 +12,27 @@ export async function openDatabase(
   databaseUrl: Secret | undefined,
   dataDir: string,
 ): Promise<Database> {
-  const database = databaseUrl
-    ? await openPostgres(databaseUrl.reveal())
-    : await openEmbedded(`${dataDir}/database`);
+  return await migrated(
+    databaseUrl
+      ? await openPostgres(databaseUrl.reveal())
+      : await openEmbedded(`${dataDir}/database`),
+  );
+}
+
+/**
+ * Opens the database of the interaction store, which has the same tables and leaves those of
+ * accounts and money empty; `database` itself where no address, or the same one, is given.
+ */
+export async function openAnalytics(
+  urls: { analyticsDatabaseUrl: Secret | undefined; databaseUrl: Secret | undefined },
+  database: Database,
+): Promise<Database> {
+  const url = urls.analyticsDatabaseUrl?.reveal();
+  if (url === undefined || url === urls.databaseUrl?.reveal()) return database;
+  return await migrated(await openPostgres(url, { variable: "ANALYTICS_DATABASE_URL" }));
+}
+
+async function migrated(database: Database): Promise<Database> {
   try {
     await migrate(database, await readMigrations(new URL("../../migrations/", import.meta.url)));
     return database;

@@ -1,7 +1,7 @@
 import postgres from "postgres";
 import { Fault } from "../domain/fault.ts";
 import { formatArray, parseArray } from "./arrays.ts";
-import type { Database, SqlRow, SqlValue } from "./database.ts";
+import type { Database, QueryOptions, SqlRow, SqlValue } from "./database.ts";
 import { asFault, codeOf, tooManyConnections } from "./postgres_faults.ts";
 import { type Connection, Pool } from "./postgres_pool.ts";
 import { type OpenTransaction, transact } from "./transaction.ts";
@@ -29,19 +29,23 @@ const maxConnections = 10;
  */
 export async function openPostgres(
   url: string,
-  patience: PostgresPatience = { connectMs: 5000, answerMs: 3000 },
+  options: Partial<PostgresPatience> & {
+    /** Variable that holds the address, for what is said to the operator. */
+    variable?: string;
+  } = {},
 ): Promise<Database> {
+  const { variable = "DATABASE_URL", connectMs = 5000, answerMs = 3000 } = options;
   const host = hostOf(url);
   if (host === undefined) {
-    throw new Error("DATABASE_URL: expected postgres://user:password@host:port/database.");
+    throw new Error(`${variable}: expected postgres://user:password@host:port/database.`);
   }
-  const database = createDatabase(url, patience);
+  const database = createDatabase(url, { connectMs, answerMs });
   try {
     await database.ping();
     return database;
   } catch (thrown) {
     await database.close();
-    throw new Error(`DATABASE_URL: ${startFailure(thrown, host)}`);
+    throw new Error(`${variable}: ${startFailure(thrown, host)}`);
   }
 }
 
@@ -64,7 +68,7 @@ function createDatabase(url: string, patience: PostgresPatience): Database {
   const pool = new Pool(createConnection, maxConnections);
   return {
     kind: "postgres",
-    query: (text, values) => pool.use((session) => session.query(text, values)),
+    query: (text, values, options) => pool.use((session) => session.query(text, values, options)),
     transaction: (work) => pool.use(async (session) => transact(await session.begin(), work)),
     async ping() {
       await pool.use((session) => session.query("select 1"));
@@ -114,10 +118,14 @@ class Session implements Connection {
     }
   }
 
-  async query<Row extends SqlRow>(text: string, values?: readonly SqlValue[]): Promise<Row[]> {
+  async query<Row extends SqlRow>(
+    text: string,
+    values?: readonly SqlValue[],
+    options: QueryOptions = {},
+  ): Promise<Row[]> {
     const stopWatching = this.#watch();
     try {
-      return await this.#run(text, values) as Row[];
+      return await this.#run(text, values, options) as Row[];
     } catch (thrown) {
       throw asFault(thrown);
     } finally {
@@ -149,13 +157,17 @@ class Session implements Connection {
     };
   }
 
-  async #run(text: string, values: readonly SqlValue[] | undefined): Promise<SqlRow[]> {
+  async #run(
+    text: string,
+    values: readonly SqlValue[] | undefined,
+    { planAnew = false }: QueryOptions,
+  ): Promise<SqlRow[]> {
     // Without values the simple protocol takes several statements at once, as migrations need.
     if (values !== undefined && values.length > 0) {
       // Type 0 leaves the types to the server, as with the other driver; this one would take an
       // array of bigints for a bigint.
       const bound = values.map((value) => value === null ? null : this.#sql.typed(value, 0));
-      return [...await this.#sql.unsafe(text, bound as never[], { prepare: true })];
+      return [...await this.#sql.unsafe(text, bound as never[], { prepare: !planAnew })];
     }
     const result: SqlRow[] | SqlRow[][] = await this.#sql.unsafe(text);
     const last = result.at(-1);

@@ -3,19 +3,23 @@ import type { Interaction, InteractionStore } from "../domain/interaction.ts";
 import type { Settlement } from "../domain/ledger.ts";
 import type { Database, Queryable } from "./database.ts";
 import { createInteractions, insertInteractions } from "./interactions.ts";
+import { insertKept } from "./kept.ts";
 import { postAll } from "./ledger.ts";
+import { OpenMonths } from "./open_months.ts";
 import { insertKeyCharges } from "./spend.ts";
 
 /**
  * An interaction store whose `insert` also posts the calls' charges to the ledger: in one
  * transaction where both share a database, else the charges first. Each is done once however often
- * a row is written.
+ * a row is written. `analytics` holds the rows, `database` the ledger and what calls keep.
  */
 export function createRecords(database: Database, analytics = database): InteractionStore {
-  const interactions = createInteractions(analytics);
+  const interactions = createInteractions(analytics, database);
+  const months = new OpenMonths(analytics);
   const post = (rows: readonly Interaction[]) =>
     database.transaction((tx) => postCharges(tx, rows));
   return {
+    ...interactions,
     async insert(rows) {
       if (rows.length === 0) return;
       if (analytics !== database) {
@@ -23,17 +27,18 @@ export function createRecords(database: Database, analytics = database): Interac
         return await interactions.insert(rows);
       }
       try {
-        await database.transaction(async (tx) => {
-          await postCharges(tx, rows);
-          await insertInteractions(tx, rows);
-        });
+        await months.writing(rows, () =>
+          database.transaction(async (tx) => {
+            await postCharges(tx, rows);
+            await insertInteractions(tx, rows);
+            await insertKept(tx, rows);
+          }));
       } catch (thrown) {
         // A row that can't be stored must not take its charge with it.
         if (rows.length === 1 && !isAway(thrown)) await post(rows);
         throw thrown;
       }
     },
-    read: (query) => interactions.read(query),
   };
 }
 

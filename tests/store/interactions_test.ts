@@ -136,10 +136,13 @@ eachDatabase(
 eachDatabase("a batch with a row that is refused is refused as a whole", async (database) => {
   const accountId = await newAccount(database);
   const interactions = createInteractions(database);
-  const rows = [interaction(accountId, "txn_1"), interaction(accountId + 99, "txn_2")];
+  const rows = [
+    interaction(accountId, "txn_1"),
+    interaction(accountId, "txn_2", { latencyMs: NaN }),
+  ];
   await assert.rejects(
     interactions.insert(rows),
-    (thrown: unknown) => (thrown as { code?: string }).code === "23503",
+    (thrown: unknown) => (thrown as { code?: string }).code === "23502",
   );
   assert.deepEqual(await collect(interactions.read({ accountId })), []);
   assert.deepEqual(await database.query("select 1 from interaction_payloads", []), []);

@@ -1,0 +1,32 @@
+/** What of the records can be too old, and how it goes. */
+export interface RetentionStore {
+  /** Makes the partitions of this month and the two after it. */
+  openMonths(now: Date): Promise<void>;
+  /**
+   * Erases what callers and models said before `limit`: payloads, their media, kept answers and
+   * what graders wrote. Usage rows stay. Undefined when another process is at it.
+   */
+  erasePayloads(limit: Date): Promise<ErasedPayloads | undefined>;
+  /**
+   * Erases usage rows of before `limit` with all that hangs on them, and evaluations.
+   * Undefined when another process is at it.
+   */
+  eraseUsage(limit: Date): Promise<ErasedUsage | undefined>;
+}
+
+/** Counts of rows; rows of dropped partitions are not counted, their partitions are. */
+export interface ErasedPayloads {
+  partitions: number;
+  payloads: number;
+  mediaRefs: number;
+  keptResponses: number;
+  keptReasoning: number;
+  evalDetails: number;
+}
+
+export interface ErasedUsage {
+  partitions: number;
+  interactions: number;
+  evalRuns: number;
+  evalResults: number;
+}

@@ -1,0 +1,137 @@
+import assert from "@std/assert";
+import type { Database } from "../../src/store/database.ts";
+import { createInteractions } from "../../src/store/interactions.ts";
+import { migrate } from "../../src/store/migrate.ts";
+import { createRetention } from "../../src/store/retention.ts";
+import { eachDatabase, onPostgres, productMigrations } from "../support/databases.ts";
+import { collect, interaction, newAccount, observed } from "./samples.ts";
+
+async function partitions(database: Database, table = "interactions"): Promise<string[]> {
+  const rows = await database.query(
+    `select relname as name from pg_class join pg_inherits on inhrelid = oid
+     where inhparent = $1::text::regclass order by 1`,
+    [table],
+  );
+  return rows.map(({ name }) => String(name));
+}
+
+eachDatabase("rows of before the partitions are moved with their payloads", async (database) => {
+  await database.query("drop schema public cascade; create schema public");
+  const steps = await productMigrations();
+  await migrate(database, steps.filter(({ version }) => version < 10));
+  const accountId = await newAccount(database);
+  await database.query(
+    `insert into interactions (transaction_id, created_at, request_id, account_id, api_key_id,
+       endpoint, dialect, vendor, model, requested_model, mode, stream, status, charged_nanos,
+       billing_basis, translation_loss, latency_ms, payload_truncated, cost_nanos)
+     select 'txn_' || n, '2025-11-30T23:59:59.999Z'::timestamptz + n * interval '1 millisecond',
+       'r', $1, 'k', 'e', 'chat', 'v', 'm', 'm', 'managed', false, 'completed', 0, 'none', '{a}',
+       n, false, 9007199254740993 from generate_series(0, 1) as n`,
+    [accountId],
+  );
+  await database.query(
+    `insert into interaction_payloads
+     values ('txn_1', '2025-12-01T00:00:00Z', '{"a": 1.0}', null)`,
+  );
+  await migrate(database, steps);
+  const rows = await collect(createInteractions(database).read({ accountId }));
+  assert.deepEqual(
+    rows.map(({ transactionId, requestText, latencyMs, costNanos, translationLoss }) => [
+      transactionId,
+      requestText,
+      latencyMs,
+      costNanos,
+      translationLoss,
+    ]),
+    [
+      ["txn_0", null, 0, 9007199254740993n, ["a"]],
+      ["txn_1", '{"a": 1.0}', 1, 9007199254740993n, ["a"]],
+    ],
+  );
+  const found = await partitions(database);
+  assert.deepEqual(found.slice(0, 2), ["interactions_2025_11", "interactions_2025_12"]);
+  assert.equal(found.length, 5, "and this month with the next two");
+});
+
+eachDatabase("this month and the next two are there before a row comes", async (database) => {
+  const retention = createRetention(database);
+  await retention.openMonths(new Date("2031-11-30T23:59:59.999Z"));
+  await retention.openMonths(new Date("2031-11-30T23:59:59.999Z"));
+  for (const table of ["interactions", "interaction_payloads"]) {
+    const found = (await partitions(database, table)).filter((name) => /_203/.test(name));
+    assert.deepEqual(found, ["2031_11", "2031_12", "2032_01"].map((one) => `${table}_${one}`));
+  }
+});
+
+eachDatabase(
+  "rows of any month are taken, each by the partition of its month",
+  async (database) => {
+    const accountId = await newAccount(database);
+    const times = [
+      "1999-12-31T23:59:59.999Z",
+      "2000-01-01T00:00:00.000Z",
+      "2024-02-29T12:00:00.000Z",
+      "2077-07-31T23:59:59.999Z",
+      "2077-08-01T00:00:00.000Z",
+    ];
+    const rows = times.map((at, n) =>
+      interaction(accountId, `txn_${n}`, { createdAt: new Date(at), requestText: at })
+    );
+    await createInteractions(database).insert(rows);
+    assert.deepEqual(await collect(createInteractions(database).read({ accountId })), rows);
+    const stand = await database.query(
+      "select tableoid::regclass::text as name from interaction_payloads order by created_at",
+    );
+    assert.deepEqual(
+      stand.map(({ name }) => name),
+      ["1999_12", "2000_01", "2024_02", "2077_07", "2077_08"]
+        .map((month) => `interaction_payloads_${month}`),
+    );
+  },
+);
+
+eachDatabase("a row that comes when its partition was dropped is taken", async (database) => {
+  const accountId = await newAccount(database);
+  const createdAt = new Date("2020-05-05T05:05:05.005Z");
+  const interactions = createInteractions(database);
+  await interactions.insert([interaction(accountId, "txn_1", { createdAt })]);
+  await database.query("drop table interactions_2020_05; drop table interaction_payloads_2020_05");
+  const late = interaction(accountId, "txn_2", { createdAt, requestText: "late" });
+  await interactions.insert([late]);
+  assert.deepEqual(await collect(interactions.read({ accountId })), [late]);
+});
+
+eachDatabase("a month is asked for once, not with each batch", async (database) => {
+  const accountId = await newAccount(database);
+  let asked = 0;
+  const interactions = createInteractions(observed(database, (_, text) => {
+    if (text.includes("open_month")) asked++;
+  }));
+  for (let n = 0; n < 5; n++) await interactions.insert([interaction(accountId, `txn_${n}`)]);
+  assert.equal(asked, 1);
+});
+
+onPostgres("processes that open a month at once all write to it", async (database, open) => {
+  const accountId = await newAccount(database);
+  const others = await Promise.all(Array.from({ length: 5 }, open));
+  const createdAt = new Date("2040-02-02T00:00:00Z");
+  await Promise.all(others.map((other, process) =>
+    createInteractions(other).insert(
+      Array.from(
+        { length: 20 },
+        (_, n) => interaction(accountId, `${process}-${n}`, { createdAt }),
+      ),
+    )
+  ));
+  assert.equal((await collect(createInteractions(database).read({ accountId }))).length, 100);
+});
+
+onPostgres("opening a month waits for no reader", async (database, open) => {
+  const other = await open();
+  await database.transaction(async (tx) => {
+    await tx.query("select count(*) from interactions");
+    await tx.query("select count(*) from interaction_payloads");
+    await other.query("set lock_timeout = 2000; select open_month('2041-01-01T00:00:00Z')");
+  });
+  assert.ok((await partitions(database)).includes("interactions_2041_01"));
+});
