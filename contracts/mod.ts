@@ -3,6 +3,7 @@ import type { Contract } from "./contract.ts";
 import { familyGenerate, unifiedGenerate } from "./generate.ts";
 import { createExport } from "./exports.ts";
 import { familyHealth, unifiedHealth } from "./health.ts";
+import { getMedia } from "./media.ts";
 import { familyMessages, unifiedMessages } from "./messages.ts";
 import { familyModels, unifiedModels } from "./models.ts";
 import { livez, metrics, readyz } from "./operations.ts";
@@ -32,6 +33,7 @@ export const contracts = {
   unifiedHealth,
   status,
   createExport,
+  getMedia,
   livez,
   readyz,
   metrics,

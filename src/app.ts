@@ -17,6 +17,7 @@ import { toResponse } from "./http/respond.ts";
 import { exportRoutes } from "./http/routes/exports.ts";
 import { healthRoutes } from "./http/routes/health.ts";
 import { keptResponseRoutes } from "./http/routes/kept_responses.ts";
+import { mediaRoutes, signedMediaRoutes } from "./http/routes/media.ts";
 import { modelRoutes } from "./http/routes/models.ts";
 import { operationRoutes } from "./http/routes/operations.ts";
 import { proxyRoutes } from "./http/routes/proxy.ts";
@@ -47,12 +48,14 @@ export function createApp(services: Services): Hono<Env> {
     metrics,
     metricsToken: config.metricsToken,
   });
+  signedMediaRoutes(app, { ...parts, ...services });
   app.use(authenticate({ keyRing: services.keyRing, errorDialect, onFault }));
   app.use(rateLimit({ limiter: services.rateLimiter, errorDialect, onFault }));
   statusRoutes(app, { ...parts, clock, version: services.version });
   modelRoutes(app, { ...parts, ...services });
   healthRoutes(app, { ...parts, ...services });
   exportRoutes(app, { ...parts, ...services });
+  mediaRoutes(app, { ...parts, ...services });
   proxyRoutes(app, { ...parts, ...services });
   keptResponseRoutes(app, { ...parts, ...services });
 

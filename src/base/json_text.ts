@@ -247,7 +247,7 @@ function skipContainer(text: string, start: number): number {
 }
 
 /** Index after the closing quote: the first quote with an even number of backslashes before it. */
-function skipString(text: string, start: number): number {
+export function skipString(text: string, start: number): number {
   for (let from = start + 1;;) {
     const quote = text.indexOf('"', from);
     if (quote < 0) return text.length;

@@ -3,6 +3,7 @@ import type { Fault } from "../domain/fault.ts";
 import type { PromptTags } from "../domain/prompt_tags.ts";
 import type { SseEvent } from "../base/sse.ts";
 import type { CanonicalAnswer, CanonicalEvent } from "./canonical.ts";
+import type { MediaField } from "./media_field.ts";
 
 /**
  * One wire format: how a request is read and spliced, and how answers become canonical events and
@@ -10,6 +11,8 @@ import type { CanonicalAnswer, CanonicalEvent } from "./canonical.ts";
  */
 export interface Dialect {
   readonly name: DialectName;
+  /** Where requests and answers hold media in their text. */
+  readonly mediaFields: readonly MediaField[];
   /** What the gateway must know of a request; `body` has passed the contract. */
   readRequest(body: unknown): RequestFacts;
   /**

@@ -14,7 +14,7 @@ interface OpenPart {
 /**
  * Folds the events of an answer into a whole answer. Text beyond `maxChars` (UTF-16 units, all
  * blocks together) is left out and the answer marked truncated, so that an endless stream can't
- * fill the memory.
+ * fill the memory. Media, which records keep apart from the text, has a bound of its own.
  */
 export class Fold {
   #start: { id: string | undefined; model: string | undefined; created: number | undefined } = {
@@ -25,11 +25,11 @@ export class Fold {
   readonly #choices = new Map<number, CanonicalChoice>();
   readonly #parts = new Map<number, OpenPart>();
   #usage: CanonicalAnswer["usage"];
-  #room: number;
+  readonly #room: { text: number; media: number };
   #truncated = false;
 
-  constructor(maxChars: number) {
-    this.#room = maxChars;
+  constructor(maxChars: number, maxMediaChars: number = maxChars) {
+    this.#room = { text: maxChars, media: maxMediaChars };
   }
 
   add(event: CanonicalEvent): void {
@@ -94,10 +94,12 @@ export class Fold {
 
   #append(block: number, text: string): void {
     if (this.#truncated) return;
-    const kept = text.length <= this.#room ? text : cut(text, this.#room);
+    const open = this.#parts.get(block);
+    const of = open?.part.kind === "media" ? "media" : "text";
+    const kept = text.length <= this.#room[of] ? text : cut(text, this.#room[of]);
     if (kept.length < text.length) this.#truncated = true;
-    this.#room -= kept.length;
-    this.#parts.get(block)?.pieces.push(kept);
+    this.#room[of] -= kept.length;
+    open?.pieces.push(kept);
   }
 
   #appendLogprobs(choice: number, logprobs: readonly TokenLogprob[]): void {

@@ -25,6 +25,7 @@ export class MasterKey {
   readonly fingerprint: string;
   readonly #text: Secret;
   readonly #sealingKey: Uint8Array;
+  readonly #addressKey: Uint8Array;
 
   /** Takes 32 bytes in base64; throws an Error without the value when it is anything else. */
   constructor(text: Secret) {
@@ -35,6 +36,7 @@ export class MasterKey {
     this.#text = text;
     // Each use has a key of its own, so that neither says anything about the other.
     this.#sealingKey = derive(bytes, "vendor keys: AES-256-GCM, 1");
+    this.#addressKey = derive(bytes, "signed addresses: HMAC-SHA-256, 1");
     this.fingerprint = derive(bytes, "vendor keys: fingerprint, 1").toString("hex");
   }
 
@@ -45,6 +47,11 @@ export class MasterKey {
   /** The key itself in base64, for the file that keeps it. */
   text(): Secret {
     return this.#text;
+  }
+
+  /** Signs an address of ours that lets in who holds it: base64url of an HMAC. */
+  signAddress(address: string): string {
+    return createHmac("sha256", this.#addressKey).update(address).digest("base64url");
   }
 
   /** Seals a value for one place. Twice the same gives two texts: the nonce is random. */

@@ -15,6 +15,9 @@ export interface Bill {
   chargedNanos: bigint;
 }
 
+/** Of pictures and sound in one streamed answer, as base64. */
+const maxMediaChars = 32 * 1024 * 1024;
+
 /**
  * Listens to the canonical events of one answer, whichever lane it takes: usage as the vendor last
  * reported it, when the first words came, how it ended, and the folded answer for the record.
@@ -28,9 +31,9 @@ export class Meter {
   #finish: FinishReason | undefined;
   #outputChars = 0;
 
-  /** `maxChars` caps the folded answer; `nowMs` is a monotonic clock. */
+  /** `maxChars` caps the folded answer's text; `nowMs` is a monotonic clock. */
   constructor(maxChars: number, nowMs: () => number) {
-    this.#fold = new Fold(maxChars);
+    this.#fold = new Fold(maxChars, maxMediaChars);
     this.#nowMs = nowMs;
   }
 

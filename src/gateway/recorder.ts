@@ -30,7 +30,7 @@ export function createRecorder(parts: RecorderParts): Recorder {
 }
 
 interface RecorderParts {
-  store: InteractionStore;
+  store: Pick<InteractionStore, "insert">;
   log: Log;
   /** Waits between attempts while the store is away; a timer in production. */
   pause: (ms: number) => Promise<void>;

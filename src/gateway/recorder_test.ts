@@ -18,7 +18,7 @@ function setup() {
     inserting: () => {},
     pausing: () => {},
   };
-  const store: InteractionStore = {
+  const store: Pick<InteractionStore, "insert"> = {
     async insert(rows) {
       batches.push(rows.length);
       await control.inserting(rows);
@@ -28,7 +28,6 @@ function setup() {
         seen.add(id);
       }
     },
-    async *read() {},
   };
   const at = (level: string) => (message: string, fields?: LogFields) =>
     void lines.push(`${level} ${message} ${JSON.stringify(fields ?? {})}`);

@@ -1,4 +1,4 @@
-import type { Context, Hono } from "hono";
+import type { Context, Hono, Next } from "hono";
 import type { z } from "zod";
 import type { Contract } from "../../contracts/contract.ts";
 import { Fault } from "../domain/fault.ts";
@@ -66,7 +66,13 @@ export function bind<
   });
 }
 
-/** Mounts a contract that asks for no key. */
+/** What tells whether a route takes a request; otherwise the next one that matches does. */
+export type Applies = (request: {
+  query(name: string): string | undefined;
+  header(name: string): string | undefined;
+}) => boolean;
+
+/** Mounts a contract that asks for no key, for the requests that `applies` is true for. */
 export function bindPublic<
   Params extends ObjectSchema | undefined,
   Query extends ObjectSchema | undefined,
@@ -77,10 +83,11 @@ export function bindPublic<
   contract: Contract<Params, Query, Body, Answer>,
   parts: BindParts,
   handler: (input: Input<Params, Query, Body>) => Promise<Output<Answer>> | Output<Answer>,
+  applies?: Applies,
 ): void {
   mount(app, contract, parts, async (context) => {
     return await handler(await readInput(context, contract, parts));
-  });
+  }, applies);
 }
 
 function mount<Answer>(
@@ -88,8 +95,13 @@ function mount<Answer>(
   contract: Pick<Contract, "patterns" | "path" | "method" | "dialect" | "status">,
   parts: BindParts,
   run: (context: Context<Env>) => Promise<Output<Answer>>,
+  applies: Applies = () => true,
 ): void {
-  const route = async (context: Context<Env>): Promise<Response> => {
+  const route = async (context: Context<Env>, next: Next): Promise<Response | void> => {
+    const [query, header] = [context.req.query(), context.req.header()];
+    if (!applies({ query: (name) => query[name], header: (name) => header[name] })) {
+      return await next();
+    }
     const scene = context.get("scene");
     scene.route = contract.path;
     try {

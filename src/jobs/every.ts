@@ -1,8 +1,17 @@
 import type { Log } from "../base/log.ts";
 import { messageOf } from "../domain/fault.ts";
 
-/** Runs a job again and again, `ms` after its last end; never two at once. Stops when told. */
-export function every(ms: number, job: () => Promise<void>, log: Log, name: string): () => void {
+/**
+ * Runs a job again and again, `ms` after its last end (`firstMs` after now, the first time); never
+ * two at once. Stops when told.
+ */
+export function every(
+  ms: number,
+  job: () => Promise<void>,
+  log: Log,
+  name: string,
+  firstMs = ms,
+): () => void {
   let stopped = false;
   let failing = false;
   let timer: ReturnType<typeof setTimeout>;
@@ -17,7 +26,7 @@ export function every(ms: number, job: () => Promise<void>, log: Log, name: stri
     }
     if (!stopped) timer = setTimeout(run, ms);
   };
-  timer = setTimeout(run, ms);
+  timer = setTimeout(run, firstMs);
   return () => {
     stopped = true;
     clearTimeout(timer);

@@ -49,7 +49,7 @@ const floors: readonly Floor[] = [
   { name: "conformance", rank: 0, holds: /^conformance\//, only: [] },
   // The gate starts before any dependency is there.
   { name: "gate", rank: 0, holds: /^tests\/run(\.ts$|\/)/, only: [] },
-  { name: "tests", rank: 12, holds: /^tests\// },
+  { name: "tests", rank: 12, holds: /^(tests|bench)\// },
 ];
 
 const contractPackages = /^(zod|@hono\/zod-openapi)(\/|$)/;

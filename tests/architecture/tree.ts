@@ -21,9 +21,9 @@ export function codeFiles(tree: Tree): string[] {
   return [...tree.keys()].filter((path) => codeName.test(path)).sort();
 }
 
-/** True for text that only tests run. */
+/** True for text that only tests and benches run. */
 export function isTest(path: string): boolean {
-  return path.startsWith("tests/") || /_test\.tsx?$/.test(path);
+  return /^(tests|bench)\//.test(path) || /_test\.tsx?$/.test(path);
 }
 
 /** Findings as one text, a line each, as an assertion can show it. */

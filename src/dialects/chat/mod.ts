@@ -6,10 +6,12 @@ import { encodeChatRequest } from "./encode_request.ts";
 import { decodeChatAnswer, encodeChatAnswer, encodeWholeChat } from "./response.ts";
 import { chatErrorFrame, ChatStreamDecoder } from "./stream.ts";
 import { ChatStreamEncoder } from "./stream_encoder.ts";
+import { chatMediaFields } from "./media_fields.ts";
 
 /** Chat completions (protocols/chat-completions.md). */
 export const chat: Dialect & Translator = {
   name: "chat",
+  mediaFields: chatMediaFields,
   readRequest: readChatRequest,
   spliceRequest: spliceChatRequest,
   upstreamPath: () => "/chat/completions",

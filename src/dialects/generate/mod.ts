@@ -16,6 +16,7 @@ import { ArrayReframer, failedStream, sseFraming } from "./framing.ts";
 import { countTokensPath, generatePath } from "./path.ts";
 import { GenerateStreamDecoder } from "./stream_decoder.ts";
 import { GenerateStreamEncoder } from "./stream_encoder.ts";
+import { generateMediaFields } from "./media_fields.ts";
 
 /**
  * Native content generation (protocols/generate-content.md). Model and streaming stand in the path
@@ -24,6 +25,7 @@ import { GenerateStreamEncoder } from "./stream_encoder.ts";
  */
 export const generate: Dialect & Translator = {
   name: "generate",
+  mediaFields: generateMediaFields,
   readRequest: readGenerateRequest,
   spliceRequest: spliceGenerateRequest,
   upstreamPath: generatePath,

@@ -9,10 +9,12 @@ import { errorEvent } from "./error_event.ts";
 import { readMessagesRequest, spliceMessagesRequest } from "./request.ts";
 import { MessagesStreamDecoder } from "./stream_decoder.ts";
 import { MessagesStreamEncoder } from "./stream_encoder.ts";
+import { messagesMediaFields } from "./media_fields.ts";
 
 /** Messages (protocols/messages.md). */
 export const messages: Dialect & Translator = {
   name: "messages",
+  mediaFields: messagesMediaFields,
   readRequest: readMessagesRequest,
   spliceRequest: spliceMessagesRequest,
   upstreamPath: () => "/messages",

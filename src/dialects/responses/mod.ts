@@ -10,10 +10,12 @@ import { spliceRequest } from "./splice.ts";
 import { ResponsesStreamDecoder } from "./stream_decoder.ts";
 import { wholeOf } from "./terminal_event.ts";
 import { ResponsesStreamEncoder } from "./stream_encoder.ts";
+import { responsesMediaFields } from "./media_fields.ts";
 
 /** Responses (protocols/responses.md). The state between calls is in `state.ts`. */
 export const responses: Dialect & Translator = {
   name: "responses",
+  mediaFields: responsesMediaFields,
   readRequest,
   spliceRequest,
   upstreamPath: () => "/responses",

@@ -1,0 +1,174 @@
+import type { InteractionListQuery, ListPosition } from "../src/domain/interaction.ts";
+import type { Database } from "../src/store/database.ts";
+import { openEmbedded } from "../src/store/embedded.ts";
+import { createInteractions } from "../src/store/interactions.ts";
+import { migrate } from "../src/store/migrate.ts";
+import { openPostgres } from "../src/store/postgres.ts";
+import { productMigrations } from "../tests/support/databases.ts";
+import { postgresAvailability, startPostgres } from "../tests/support/postgres.ts";
+import { interactionRow } from "../tests/support/interaction_row.ts";
+import { p95, printTable } from "./table.ts";
+
+const total = 1_000_000;
+const limit = 50;
+const runs = 60;
+const day = 24 * 60 * 60 * 1000;
+/** Rows lie in the 90 days before this. */
+const end = Date.UTC(2026, 10, 21);
+/** Milliseconds between two rows. */
+const step = 90 * day / total;
+
+/** The list query over a million rows, on both databases; the promise is 50 ms (issue 6). */
+export async function benchList(): Promise<void> {
+  const { available, reason } = postgresAvailability();
+  if (available) {
+    const created = await (await startPostgres()).createDatabase();
+    const database = await openPostgres(created.url);
+    await measure("PostgreSQL", database);
+    await database.close();
+    await created.drop();
+  } else {
+    console.log(`PostgreSQL skipped: ${reason}`);
+  }
+  const directory = await Deno.makeTempDir({ prefix: "bench-" });
+  const database = await openEmbedded(`${directory}/database`);
+  await measure("embedded", database);
+  await database.close();
+  await Deno.remove(directory, { recursive: true });
+}
+
+async function measure(kind: string, database: Database): Promise<void> {
+  await migrate(database, await productMigrations());
+  await fill(database);
+  const rows = [["list of 50 of 1,000,000", "page 1000 / page 1", "page 1", "page 1000"]];
+  for (const [name, query] of Object.entries(lists)) {
+    const first = await time(database, query, undefined);
+    const deep = await time(database, query, deepPosition(query.order));
+    rows.push([name, (deep / first).toFixed(2), `${first.toFixed(1)} ms`, `${deep.toFixed(1)} ms`]);
+  }
+  printTable(`${kind}: p95 of ${runs} runs`, rows);
+  await measureWrites(kind, database);
+}
+
+type ListShape = Omit<InteractionListQuery, "accountId" | "limit" | "after">;
+
+/** What a list may ask; the values are those that `fill` writes. */
+const lists: Readonly<Record<string, ListShape>> = {
+  "newest": { order: "newest" },
+  "oldest": { order: "oldest" },
+  "rare user": { order: "newest", filters: { user_id: ["user 77777"] } },
+  "frequent user": { order: "newest", filters: { user_id: ["everybody"] } },
+  "three users": { order: "newest", filters: { user_id: ["user 5", "everybody", "user 70001"] } },
+  "unknown user": { order: "newest", filters: { user_id: ["nobody"] } },
+  "session": { order: "newest", filters: { session_id: ["session 4242"] } },
+  "cohort": { order: "newest", filters: { cohort_id: ["cohort 7"] } },
+  "key": { order: "newest", filters: { api_key_id: ["key 3"] } },
+  "rare key": { order: "newest", filters: { api_key_id: ["key rare"] } },
+  "failed": { order: "newest", filters: { status: ["failed"] } },
+  "cut or left": { order: "newest", filters: { status: ["truncated", "cancelled"] } },
+  "model": { order: "newest", filters: { model: ["model 3"] } },
+  "rare model": { order: "newest", filters: { model: ["model rare"] } },
+  "vendor and mode": { order: "newest", filters: { vendor: ["vendor-c"], mode: ["managed"] } },
+  "app": { order: "newest", filters: { app: ["app 3"] } },
+  "rare app": { order: "newest", filters: { app: ["app rare"] } },
+  "frequent user, failed": {
+    order: "newest",
+    filters: { user_id: ["everybody"], status: ["failed"] },
+  },
+  "one week": { order: "newest", start: new Date(end - 30 * day), end: new Date(end - 23 * day) },
+  "rare vendor": { order: "newest", filters: { vendor: ["vendor-z"] } },
+  "rare mode": { order: "newest", filters: { mode: ["dual_key"] } },
+  "dear": { order: "newest", costNanos: { min: 9_990_000n } },
+  "slow": { order: "newest", latencyMs: { min: 30_000 } },
+};
+
+/** After 999 pages of the list without filters, or the same time in one with them. */
+function deepPosition(order: "newest" | "oldest"): ListPosition {
+  const passed = 999 * limit * step;
+  const at = order === "newest" ? end - passed : end - 90 * day + passed;
+  return { createdAt: new Date(Math.floor(at)), transactionId: "8" };
+}
+
+async function time(
+  database: Database,
+  query: ListShape,
+  after: ListPosition | undefined,
+): Promise<number> {
+  const interactions = createInteractions(database);
+  const list = () =>
+    interactions.list({ accountId: 1, limit, ...query, ...(after ? { after } : {}) });
+  // The first ones read the disk.
+  for (let run = 0; run < 3; run++) await list();
+  const times: number[] = [];
+  for (let run = 0; run < runs; run++) {
+    const began = performance.now();
+    await list();
+    times.push(performance.now() - began);
+  }
+  return p95(times);
+}
+
+export async function fill(database: Database): Promise<void> {
+  for (let month = 0; month < 4; month++) {
+    await database.query("select open_month($1)", [new Date(Date.UTC(2026, 7 + month, 1))]);
+  }
+  const began = performance.now();
+  const portion = 100_000;
+  for (let from = 0; from < total; from += portion) {
+    await database.query(fillSql, [from, from + portion - 1, new Date(end - 90 * day), step]);
+  }
+  await database.query("analyze", []);
+  console.log(`${total} rows in ${((performance.now() - began) / 1000).toFixed(0)} s`);
+}
+
+const fillSql = `insert into interactions (transaction_id, created_at, request_id, session_id,
+    user_id, account_id, api_key_id, app, cohort_id, endpoint, dialect, vendor, model,
+    requested_model, mode, stream, status, http_status, finish_reason, input_tokens, output_tokens,
+    total_tokens, cost_nanos, charged_nanos, billing_basis, usage_raw, translation_loss, latency_ms,
+    payload_truncated)
+  select lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || '-' || md5(n::text), at,
+    'request ' || n, case when n % 3 = 0 then 'session ' || n / 20 end,
+    case when n % 10 = 0 then 'everybody' when n % 2 = 0 then 'user ' || h % 100000 end,
+    case when n % 20 = 19 then 2 else 1 end,
+    case when n % 100003 = 0 then 'key rare' else 'key ' || h % 8 end,
+    case when n % 100003 = 1 then 'app rare' else 'app ' || h % 12 end,
+    case when n % 5 = 0 then 'cohort ' || h % 50 end, '/chat/v1/chat/completions', 'chat',
+    case when n % 100003 = 4 then 'vendor-z' else 'vendor-' || substr('abcdefg', (1 + h % 7)::int, 1) end,
+    case when n % 100003 = 2 then 'model rare' else 'model ' || h % 20 end,
+    'model', case when n % 100003 = 5 then 'dual_key' else 'managed' end, n % 2 = 0,
+    case when n % 500 = 7 then 'failed' when n % 2000 = 3 then 'truncated'
+      when n % 2000 = 4 then 'cancelled' else 'completed' end,
+    200, 'stop', h % 5000, h % 700, h % 5700, h % 10000000, 0, 'reported',
+    '{"prompt_tokens": 100, "completion_tokens": 200, "total_tokens": 300}', '{}',
+    h % 31000, false
+  from generate_series($1::int, $2::int) as n,
+    lateral (select $3::timestamptz + floor(n * $4::float8) * interval '1 millisecond' as at,
+      abs(hashint4(n)::bigint) as h) as made`;
+
+/** One batch after the other, as the recorder writes them. */
+async function measureWrites(kind: string, database: Database): Promise<void> {
+  const interactions = createInteractions(database);
+  const batches = 20;
+  const size = 500;
+  const payload = JSON.stringify({ messages: [{ role: "user", content: "x".repeat(1000) }] });
+  const times: number[] = [];
+  for (let batch = 0; batch < batches; batch++) {
+    const rows = Array.from({ length: size }, (_, n) =>
+      interactionRow(`written-${batch}-${n}`, {
+        createdAt: new Date(end + batch),
+        userId: `user ${n}`,
+        sessionId: `session ${n % 50}`,
+        requestText: payload,
+        responseText: payload,
+      }));
+    const began = performance.now();
+    await interactions.insert(rows);
+    times.push(performance.now() - began);
+  }
+  const perSecond = batches * size / (times.reduce((a, b) => a + b) / 1000);
+  console.log(
+    `${kind}: ${Math.round(perSecond)} rows/s written in batches of ${size}, p95 of a batch ${
+      p95(times).toFixed(0)
+    } ms`,
+  );
+}

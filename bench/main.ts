@@ -1,0 +1,15 @@
+import { benchList } from "./list.ts";
+
+/**
+ * `deno task bench [name]…`: figures of this machine, ratios first, since only they carry over to
+ * another one (interface.md §1).
+ */
+const benches: Readonly<Record<string, () => Promise<void>>> = { list: benchList };
+
+const asked = Deno.args.length > 0 ? Deno.args : Object.keys(benches);
+const unknown = asked.filter((name) => benches[name] === undefined);
+if (unknown.length > 0) {
+  console.error(`No bench ${unknown.join(", ")}; there are: ${Object.keys(benches).join(", ")}`);
+  Deno.exit(2);
+}
+for (const name of asked) await benches[name]!();

@@ -1,0 +1,53 @@
+import assert from "@std/assert";
+import { longStrings } from "./json_strings.ts";
+
+function found(text: string, minUnits = 3) {
+  return [...longStrings(text, minUnits)].map(({ start, end, key, parent, object }) => ({
+    value: text.slice(start, end),
+    key,
+    parent,
+    object: object === undefined ? undefined : text.slice(object, object + 3),
+  }));
+}
+
+Deno.test("strings that are long enough are given with the keys around them", () => {
+  const text = '{"a": {"b" : "long", "c":["lang", "no"]}, "long key": 1, "d": "x\\"y"}';
+  assert.deepEqual(found(text), [
+    { value: '"long"', key: "b", parent: "a", object: '{"b' },
+    { value: '"lang"', key: "c", parent: "a", object: '{"b' },
+    { value: '"x\\"y"', key: "d", parent: "", object: '{"a' },
+  ]);
+});
+
+Deno.test("an object in arrays has the arrays' member as its parent", () => {
+  assert.deepEqual(found('{"images":[[{"url":"long"}]]}'), [
+    { value: '"long"', key: "url", parent: "images", object: '{"u' },
+  ]);
+});
+
+Deno.test("strings outside of any object have no keys", () => {
+  assert.deepEqual(found('"long"'), [
+    { value: '"long"', key: "", parent: "", object: undefined },
+  ]);
+  assert.deepEqual(found('["long"]'), [
+    { value: '"long"', key: "", parent: "", object: undefined },
+  ]);
+});
+
+Deno.test("keys are compared decoded, and braces inside strings are text", () => {
+  assert.deepEqual(found('{"\\u0061":"}{][,:"}'), [
+    { value: '"}{][,:"', key: "a", parent: "", object: '{"\\' },
+  ]);
+});
+
+Deno.test("text that is no JSON ends the walk without an error", () => {
+  for (const text of ['{"a":"unfinished', "}}}]]", '{"a" "b"', "", "----boundary\r\nx"]) {
+    assert.doesNotThrow(() => found(text));
+  }
+});
+
+Deno.test("very deep nesting is walked", () => {
+  const depth = 200_000;
+  const text = "[".repeat(depth) + '"long"' + "]".repeat(depth);
+  assert.equal(found(text).length, 1);
+});

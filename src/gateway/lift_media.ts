@@ -1,0 +1,88 @@
+import { Buffer } from "node:buffer";
+import { sha256Hex } from "../base/hash.ts";
+import { longStrings, type PlacedString } from "../base/json_strings.ts";
+import { type Edit, membersAt, splice } from "../base/json_text.ts";
+import type { MediaField } from "../dialects/media_field.ts";
+import { base64Source, standardBase64 } from "../dialects/media_source.ts";
+import { type Media, mediaPath } from "../domain/media.ts";
+
+/**
+ * Takes media of more than `inlineBytes` out of a payload, given as JSON text, and puts
+ * `{sha256, bytes, mime_type, url}` in the place of the base64 or `data:` address; the rest of the
+ * text stays as it was written. Each medium comes once. What is no base64 stays where it is, and
+ * so does everything in a text that is no JSON.
+ */
+export function liftMedia(
+  text: string,
+  options: { inlineBytes: number; fields: readonly MediaField[] },
+): { text: string; media: Media[] } {
+  const edits: Edit[] = [];
+  const media = new Map<string, Media>();
+  for (const found of longStrings(text, Math.floor(options.inlineBytes * 4 / 3))) {
+    const field = options.fields.find((field) => isAt(field, found));
+    const one = field && readMedia(text, found, field, options.inlineBytes);
+    if (!one) continue;
+    media.set(one.sha256, one);
+    const named = {
+      sha256: one.sha256,
+      bytes: one.content.length,
+      mime_type: one.mimeType,
+      url: mediaPath(one.sha256),
+    };
+    edits.push({ start: found.start, end: found.end, text: JSON.stringify(named) });
+  }
+  if (edits.length === 0) return { text, media: [] };
+  return { text: splice(text, edits), media: [...media.values()] };
+}
+
+function isAt(field: MediaField, { key, parent }: PlacedString): boolean {
+  return key === field.key && (field.parent === undefined || parent === field.parent);
+}
+
+function readMedia(
+  text: string,
+  place: PlacedString,
+  field: MediaField,
+  inlineBytes: number,
+): Media | undefined {
+  const beside = siblings(text, place);
+  if (field.where && beside(field.where[0]) !== field.where[1]) return undefined;
+  const value = stringAt(text, place);
+  if (value === undefined) return undefined;
+  const address = /^data:([^,]*?);base64,/i.exec(value.slice(0, maxAddressHead));
+  if (!address && value.startsWith("data:")) return undefined;
+  const data = standardBase64(address ? value.slice(address[0].length) : value);
+  if (data === undefined) return undefined;
+  const content = Buffer.from(data, "base64");
+  if (content.length <= inlineBytes) return undefined;
+  const format = field.audioFormat === undefined ? undefined : beside(field.audioFormat);
+  const said = address?.[1] ||
+    (field.mimeType === undefined ? undefined : beside(field.mimeType)) ||
+    (format === undefined ? undefined : `audio/${format}`);
+  return { sha256: sha256Hex(content), mimeType: base64Source(data, said).mimeType, content };
+}
+
+/** Of a `data:` address before the data. */
+const maxAddressHead = 512;
+
+/** Reads the short string members of the object that holds the value. */
+function siblings(text: string, { object }: PlacedString): (key: string) => string | undefined {
+  const members = object === undefined ? undefined : membersAt(text, object)?.members;
+  return (key) => {
+    const member = members?.get(key);
+    if (!member || member.valueEnd - member.valueStart > maxAddressHead) return undefined;
+    return stringAt(text, { start: member.valueStart, end: member.valueEnd });
+  };
+}
+
+/** The string whose token stands there; undefined when it is none. */
+function stringAt(text: string, { start, end }: { start: number; end: number }) {
+  const inner = text.slice(start + 1, end - 1);
+  if (text[start] !== '"' || text[end - 1] !== '"') return undefined;
+  if (!inner.includes("\\")) return inner;
+  try {
+    return JSON.parse(text.slice(start, end)) as string;
+  } catch {
+    return undefined;
+  }
+}

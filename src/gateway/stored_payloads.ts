@@ -1,0 +1,71 @@
+import type { MediaField } from "../dialects/media_field.ts";
+import type { Interaction, InteractionStore } from "../domain/interaction.ts";
+import { liftMedia } from "./lift_media.ts";
+import { capPayload } from "./payload.ts";
+
+/** What becomes of payloads on their way into the store. */
+export interface PayloadRules {
+  /** `PAYLOAD_MAX_BYTES`, of each payload, without its media. */
+  payloadMaxBytes: number;
+  /** `MEDIA_INLINE_BYTES`. */
+  mediaInlineBytes: number;
+  /** Dialect → where its media stands. */
+  mediaFields: Readonly<Record<string, readonly MediaField[]>>;
+}
+
+/** UTF-16 units of payloads that are worked on at once; one row's may be more. */
+const portionUnits = 32 * 1024 * 1024;
+
+/**
+ * A store that takes rows with payloads as they were sent: large media is taken out, and what is
+ * left is cut to its limit. Nothing of this is done while a caller waits.
+ */
+export function storePayloads(
+  store: Pick<InteractionStore, "insert">,
+  rules: PayloadRules,
+): Pick<InteractionStore, "insert"> {
+  return {
+    async insert(rows) {
+      let portion: Interaction[] = [];
+      let units = 0;
+      for (const row of rows) {
+        const size = (row.requestText?.length ?? 0) + (row.responseText?.length ?? 0);
+        if (portion.length > 0 && units + size > portionUnits) {
+          await store.insert(portion);
+          portion = [];
+          units = 0;
+        }
+        portion.push(storedForm(row, rules));
+        units += size;
+      }
+      if (portion.length > 0) await store.insert(portion);
+    },
+  };
+}
+
+/** The row as it is stored; doing it twice changes nothing. */
+export function storedForm(row: Interaction, rules: PayloadRules): Interaction {
+  const options = {
+    inlineBytes: rules.mediaInlineBytes,
+    fields: rules.mediaFields[row.dialect] ?? [],
+  };
+  const media = [...row.media ?? []];
+  let truncated = row.payloadTruncated;
+  const store = (text: string | null) => {
+    if (text === null) return null;
+    const lifted = liftMedia(text, options);
+    media.push(...lifted.media);
+    const capped = capPayload(lifted.text, rules.payloadMaxBytes);
+    truncated ||= capped.truncated;
+    return capped.text;
+  };
+  const requestText = store(row.requestText);
+  const responseText = store(row.responseText);
+  return {
+    ...row,
+    requestText,
+    responseText,
+    payloadTruncated: truncated,
+    ...(media.length > 0 ? { media } : {}),
+  };
+}

@@ -1,0 +1,109 @@
+import type { Hono } from "hono";
+import { contracts } from "../../../contracts/mod.ts";
+import { Fault } from "../../domain/fault.ts";
+import type { MediaFacts, MediaStore } from "../../domain/media.ts";
+import type { MediaSigner } from "../../domain/signed_media.ts";
+import type { Recorder } from "../../gateway/recorder.ts";
+import { bind, type BindParts, bindPublic, type ReplyOutput } from "../bind.ts";
+import type { Env } from "../scene.ts";
+
+type MediaParts = BindParts & {
+  media: MediaStore;
+  mediaSigner: MediaSigner;
+  recorder: Pick<Recorder, "drain">;
+};
+
+/** Mounts `GET /api/v1/media/{sha256}` for who has a key. */
+export function mediaRoutes(app: Hono<Env>, parts: MediaParts): void {
+  bind(
+    app,
+    contracts.getMedia,
+    parts,
+    ({ caller, params }) => reply(parts, caller.principal.account.id, params.sha256),
+  );
+}
+
+/** Mounts it for who has a signed address and no key; goes in front of authentication. */
+export function signedMediaRoutes(app: Hono<Env>, parts: MediaParts): void {
+  bindPublic(
+    app,
+    contracts.getMedia,
+    parts,
+    ({ params: { sha256 }, query: { expires, signature } }) => {
+      const accountId = parts.mediaSigner.check(sha256, expires ?? "", signature ?? "");
+      if (accountId === undefined) throw notFound();
+      return reply(parts, accountId, sha256);
+    },
+    ({ query, header }) =>
+      query("signature") !== undefined && header("authorization") === undefined &&
+      header("x-api-key") === undefined,
+  );
+}
+
+/** Bytes that are read from the store at once. */
+const pieceBytes = 1024 * 1024;
+
+async function reply(
+  { media, recorder }: MediaParts,
+  accountId: number,
+  sha256: string,
+): Promise<ReplyOutput> {
+  if (!/^[0-9a-f]{64}$/.test(sha256)) throw notFound();
+  let facts = await media.find(accountId, sha256);
+  if (!facts) {
+    // The payload that names it may wait to be written.
+    await recorder.drain();
+    facts = await media.find(accountId, sha256);
+  }
+  if (!facts) throw notFound();
+  const first = await media.read(sha256, 0, pieceBytes);
+  return {
+    reply: {
+      status: 200,
+      headers: headersOf(facts, sha256),
+      body: piecesOf(media, sha256, first, facts.bytes),
+    },
+  };
+}
+
+function headersOf({ bytes, mimeType }: MediaFacts, sha256: string): Record<string, string> {
+  return {
+    "content-type": /^[\w.+-]+\/[\w.+-]+$/.test(mimeType) ? mimeType : "application/octet-stream",
+    "content-length": String(bytes),
+    "content-disposition": `${
+      shown.test(mimeType) ? "inline" : "attachment"
+    }; filename="${sha256}"`,
+    // What was erased must not live on in between.
+    "cache-control": "private, no-store",
+  };
+}
+
+/** Types that hold nothing a browser would run; the bytes come from anybody. */
+const shown = /^(image\/(png|jpeg|gif|webp|avif|bmp)|audio\/[\w.+-]+|video\/[\w.+-]+)$/;
+
+function piecesOf(
+  media: MediaStore,
+  sha256: string,
+  first: Uint8Array,
+  bytes: number,
+): ReadableStream<Uint8Array> {
+  let sent = 0;
+  return new ReadableStream({
+    async pull(controller) {
+      const piece = sent === 0 ? first : await media.read(sha256, sent, pieceBytes);
+      if (piece.length === 0 && sent < bytes) {
+        return controller.error(new Error("The media was erased while it was read."));
+      }
+      sent += piece.length;
+      if (piece.length > 0) controller.enqueue(piece);
+      if (sent >= bytes) controller.close();
+    },
+  });
+}
+
+function notFound(): Fault {
+  return new Fault("media_not_found", {
+    param: "sha256",
+    message: "sha256: no stored payload of this account names this media.",
+  });
+}
