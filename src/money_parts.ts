@@ -1,6 +1,7 @@
 import type { Clock } from "./base/clock.ts";
 import type { Log } from "./base/log.ts";
 import type { Config } from "./config.ts";
+import type { Dialect } from "./dialects/dialect.ts";
 import { messageOf } from "./domain/fault.ts";
 import type { InteractionStore } from "./domain/interaction.ts";
 import type { Ledger } from "./domain/ledger.ts";
@@ -8,6 +9,7 @@ import { createSpendCaps, type SpendCaps } from "./domain/spend_cap.ts";
 import { createEscrow, type Escrow } from "./gateway/escrow.ts";
 import { createIdempotency, type Duplicate, type Idempotency } from "./gateway/idempotency.ts";
 import { createRecorder, type Recorder } from "./gateway/recorder.ts";
+import { payloadRulesOf, storePayloads } from "./gateway/stored_payloads.ts";
 import { every } from "./jobs/every.ts";
 import type { Database } from "./store/database.ts";
 import { giveBackCharge } from "./store/give_back.ts";
@@ -35,6 +37,9 @@ export interface MoneyParts {
 export interface MoneyNeeds {
   config: Config;
   database: Database;
+  /** Where interactions stand; `database` unless it is configured. */
+  analytics: Database;
+  dialects: Readonly<Record<string, Dialect>>;
   journal: Journal;
   /** Names this process's leases over restarts. */
   processId: string;
@@ -45,11 +50,11 @@ export interface MoneyNeeds {
 }
 
 export function createMoneyParts(needs: MoneyNeeds): MoneyParts {
-  const { config, database, journal, processId, clock, log, newId, pause } = needs;
-  const interactions = createRecords(database);
+  const { config, database, analytics, journal, processId, clock, log, newId, pause } = needs;
+  const interactions = createRecords(database, analytics);
   const ledger = createLedger(database);
   const recorder = createRecorder({
-    store: interactions,
+    store: storePayloads(interactions, payloadRulesOf(config, needs.dialects)),
     log,
     pause,
     stored: (ids) => journal.stored(ids),
@@ -65,7 +70,7 @@ export function createMoneyParts(needs: MoneyNeeds): MoneyParts {
     newId,
     later,
     log,
-    onDuplicate: (duplicate) => void giveBack({ database, recorder, log }, duplicate),
+    onDuplicate: (duplicate) => void giveBack({ database, analytics, recorder, log }, duplicate),
   });
   const sweep = async () => {
     await replays.sweep();
@@ -105,13 +110,14 @@ async function recover(
 }
 
 async function giveBack(
-  { database, recorder, log }: { database: Database; recorder: Recorder; log: Log },
+  parts: { database: Database; analytics: Database; recorder: Recorder; log: Log },
   { accountId, transactionId, originalId }: Duplicate,
 ): Promise<void> {
+  const { database, analytics, recorder, log } = parts;
   const note = `the same request was answered by ${originalId ?? "another call"}`;
   try {
     await recorder.drain();
-    await giveBackCharge(database, { accountId, transactionId, note });
+    await giveBackCharge(database, { accountId, transactionId, note }, analytics);
   } catch (thrown) {
     log.error("a second charge could not be given back", {
       transaction: transactionId,

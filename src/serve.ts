@@ -18,7 +18,7 @@ import { firstStart } from "./first_start.ts";
 import { claimDataDir } from "./store/data_dir.ts";
 import { openMasterKey } from "./store/master_key.ts";
 import { openJournal } from "./store/journal.ts";
-import { openDatabase } from "./store/open.ts";
+import { openAnalytics, openDatabase } from "./store/open.ts";
 import { readProcessId } from "./store/process_id.ts";
 import { version } from "./version.ts";
 import { greeting } from "./greeting.ts";
@@ -54,6 +54,8 @@ export async function startServer(
     await claim.describe({ address: listeners.address });
     const database = await openDatabase(config.databaseUrl, config.dataDir);
     undo.push(() => database.close());
+    const analytics = await openAnalytics(config, database);
+    if (analytics !== database) undo.push(() => analytics.close());
     const masterKey = await openMasterKey({
       configured: config.masterKey,
       dataDir: config.dataDir,
@@ -64,9 +66,10 @@ export async function startServer(
       maxBytes: config.journalMaxBytes,
     });
     const processId = await readProcessId(config.dataDir, () => crypto.randomUUID());
-    const opened = { database, masterKey, journal, processId };
+    const opened = { database, analytics, masterKey, journal, processId };
     const services = createServices(config, opened, version, logLines);
-    undo.splice(-1, 1, () => services.close());
+    // They close what was opened for them.
+    undo.splice(analytics === database ? -1 : -2, Infinity, () => services.close());
     await services.recover();
     await services.storedKeys.refresh();
     const control = await serveControl(config.dataDir, adminPartsOf(services));

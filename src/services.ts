@@ -25,6 +25,7 @@ import type { VendorKeyStore } from "./domain/vendor_key.ts";
 import type { MasterKeyHolder } from "./store/master_key.ts";
 import { createVendorKeys } from "./store/vendor_keys.ts";
 import { every } from "./jobs/every.ts";
+import { createRecordServices, type RecordServices } from "./record_services.ts";
 import { createAccounts } from "./store/accounts.ts";
 import { createApiKeys } from "./store/api_keys.ts";
 import { createRateBuckets } from "./store/rate_buckets.ts";
@@ -41,7 +42,7 @@ import { messageOf } from "./domain/fault.ts";
 import { createMoneyParts, type MoneyParts } from "./money_parts.ts";
 
 /** Everything that is built once and passed on; a function takes the fields it uses. */
-export interface Services extends Omit<MoneyParts, "stopJobs"> {
+export interface Services extends Omit<MoneyParts, "stopJobs">, RecordServices {
   config: Config;
   version: string;
   clock: Clock;
@@ -79,6 +80,8 @@ const maxAnswerBytes = 512 * 1024 * 1024;
 export interface Opened {
   /** Migrated. */
   database: Database;
+  /** Migrated; the same one unless it is configured. */
+  analytics: Database;
   masterKey: MasterKeyHolder;
   journal: Journal;
   /** Names this process's leases over restarts. */
@@ -101,16 +104,13 @@ export function createServices(
   const keyRing = createKeyRing({ store: apiKeys, clock });
   const vendorKeys = createVendorKeys(database, () => Promise.resolve(masterKey));
   const storedKeys = createVendorKeyRing({ store: vendorKeys, registry: vendors.registry, log });
-  const { stopJobs, ...money } = createMoneyParts({ config, ...opened, clock, log, newId, pause });
-  const rateLimiter = createRateLimiter({
-    store: createRateBuckets(database),
-    clock,
-    newId,
-    leaseMs: config.leaseSeconds * 1000,
-    pause,
-  });
-  const kept = createKeptMemory({ store: createKept(database), clock });
   const dialects = { chat, responses, messages, generate };
+  const { stopRetention, ...records } = createRecordServices({ config, ...opened, clock, log });
+  const { stopJobs, ...money } = createMoneyParts(
+    { config, ...opened, dialects, clock, log, newId, pause },
+  );
+  const rateLimiter = rateLimiterOf(config, database, clock, newId);
+  const kept = createKeptMemory({ store: createKept(database), clock });
   const publicFetch = createPublicFetch({ clock, allowHosts: config.fetchAllowHosts });
   const laneParts = { clock, kept, dialects, publicFetch, storedKeys, ...vendors };
   const relay = createRelay({
@@ -134,6 +134,7 @@ export function createServices(
     accounts: createAccounts(database),
     apiKeys,
     ...money,
+    ...records,
     keyRing,
     vendorKeys,
     storedKeys,
@@ -149,10 +150,20 @@ export function createServices(
     },
     close: () =>
       closeAll(
-        { log, lines, database, journal, ...money, rateLimiter, upstream: vendors.upstream },
-        [stopRates, stopWatching, stopJobs],
+        { log, lines, ...opened, ...money, rateLimiter, upstream: vendors.upstream },
+        [stopRates, stopWatching, stopJobs, stopRetention],
       ),
   };
+}
+
+function rateLimiterOf(
+  { leaseSeconds }: Config,
+  database: Database,
+  clock: Clock,
+  newId: () => string,
+): RateLimiter {
+  const store = createRateBuckets(database);
+  return createRateLimiter({ store, clock, newId, leaseMs: leaseSeconds * 1000, pause });
 }
 
 /** Ends the jobs, writes what waits and closes what was opened, in that order. */
@@ -160,7 +171,8 @@ async function closeAll(
   parts:
     & Pick<Services, "log" | "database" | "recorder" | "idempotency" | "escrow">
     & Pick<Services, "rateLimiter" | "upstream">
-    & { journal: Journal; lines: LogLines },
+    & Pick<Opened, "journal" | "analytics">
+    & { lines: LogLines },
   jobs: readonly (() => void)[],
 ): Promise<void> {
   const { log, recorder } = parts;
@@ -177,6 +189,7 @@ async function closeAll(
   await parts.journal.close();
   parts.upstream.close();
   await parts.database.close();
+  if (parts.analytics !== parts.database) await parts.analytics.close();
   parts.lines.flush();
 }
 

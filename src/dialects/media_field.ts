@@ -14,3 +14,11 @@ export interface MediaField {
   /** A member beside it, and the value it must have. */
   readonly where?: readonly [key: string, value: string];
 }
+
+/** Whether a string with this key, in an object with this parent, is at the field's place. */
+export function isMediaField(
+  field: MediaField,
+  place: { readonly key: string; readonly parent: string },
+): boolean {
+  return place.key === field.key && (field.parent === undefined || place.parent === field.parent);
+}

@@ -13,7 +13,7 @@ import type { Prices } from "../vendors/prices.ts";
 import type { Caller } from "./caller.ts";
 import type { Funds } from "./funds.ts";
 import { type Bill, Meter } from "./meter.ts";
-import { capPayload } from "./payload.ts";
+import { boundPayload } from "./payload.ts";
 import type { Keeper } from "./conversation.ts";
 import type { KeptMemory } from "./kept_memory.ts";
 import type { Lane } from "./lane.ts";
@@ -215,10 +215,10 @@ export class Call {
     response: string | undefined,
     alreadyTruncated: boolean,
   ): Pick<Interaction, "requestText" | "responseText" | "payloadTruncated"> {
-    const request = capPayload(bodyText, this.#parts.payloadMaxBytes);
-    const capped = response === undefined
-      ? undefined
-      : capPayload(response, this.#parts.payloadMaxBytes);
+    const bound = (text: string) =>
+      boundPayload(text, this.#parts.payloadMaxBytes, this.#facts.dialect.mediaFields);
+    const request = bound(bodyText);
+    const capped = response === undefined ? undefined : bound(response);
     return {
       requestText: request.text,
       responseText: capped?.text ?? null,

@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import { sha256Hex } from "../base/hash.ts";
 import { longStrings, type PlacedString } from "../base/json_strings.ts";
 import { type Edit, membersAt, splice } from "../base/json_text.ts";
-import type { MediaField } from "../dialects/media_field.ts";
+import { isMediaField, type MediaField } from "../dialects/media_field.ts";
 import { base64Source, standardBase64 } from "../dialects/media_source.ts";
 import { type Media, mediaPath } from "../domain/media.ts";
 
@@ -19,7 +19,7 @@ export function liftMedia(
   const edits: Edit[] = [];
   const media = new Map<string, Media>();
   for (const found of longStrings(text, Math.floor(options.inlineBytes * 4 / 3))) {
-    const field = options.fields.find((field) => isAt(field, found));
+    const field = options.fields.find((field) => isMediaField(field, found));
     const one = field && readMedia(text, found, field, options.inlineBytes);
     if (!one) continue;
     media.set(one.sha256, one);
@@ -33,10 +33,6 @@ export function liftMedia(
   }
   if (edits.length === 0) return { text, media: [] };
   return { text: splice(text, edits), media: [...media.values()] };
-}
-
-function isAt(field: MediaField, { key, parent }: PlacedString): boolean {
-  return key === field.key && (field.parent === undefined || parent === field.parent);
 }
 
 function readMedia(

@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { capPayload } from "./payload.ts";
+import { boundPayload, capPayload } from "./payload.ts";
 
 const size = (text: string) => new TextEncoder().encode(text).length;
 
@@ -23,4 +23,13 @@ Deno.test("a large payload under the cap is the same text", () => {
   const text = "x".repeat(1_000_000);
   assert.deepEqual(capPayload(text, 1_000_000), { text, truncated: false });
   assert.equal(capPayload(text, 999_999).text.length, 999_999);
+});
+
+Deno.test("a payload with media in it stays whole until the media is out, any other is cut", () => {
+  const fields = [{ parent: "image_url", key: "url" }];
+  const long = "A".repeat(10_000);
+  const withMedia = JSON.stringify({ content: [{ image_url: { url: long } }] });
+  assert.deepEqual(boundPayload(withMedia, 5000, fields), { text: withMedia, truncated: false });
+  const without = JSON.stringify({ content: [{ text: long, image_url: { url: "A" } }] });
+  assert.equal(boundPayload(without, 5000, fields).text.length, 5000);
 });

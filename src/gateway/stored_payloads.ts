@@ -1,3 +1,4 @@
+import type { Dialect } from "../dialects/dialect.ts";
 import type { MediaField } from "../dialects/media_field.ts";
 import type { Interaction, InteractionStore } from "../domain/interaction.ts";
 import { liftMedia } from "./lift_media.ts";
@@ -11,6 +12,16 @@ export interface PayloadRules {
   mediaInlineBytes: number;
   /** Dialect → where its media stands. */
   mediaFields: Readonly<Record<string, readonly MediaField[]>>;
+}
+
+/** The rules that the configuration gives, with what the dialects know of media. */
+export function payloadRulesOf(
+  config: Pick<PayloadRules, "payloadMaxBytes" | "mediaInlineBytes">,
+  dialects: Readonly<Record<string, Dialect>>,
+): PayloadRules {
+  const mediaFields = Object.values(dialects).map(({ name, mediaFields }) => [name, mediaFields]);
+  const { payloadMaxBytes, mediaInlineBytes } = config;
+  return { payloadMaxBytes, mediaInlineBytes, mediaFields: Object.fromEntries(mediaFields) };
 }
 
 /** UTF-16 units of payloads that are worked on at once; one row's may be more. */

@@ -1,13 +1,15 @@
-import type { Database } from "./database.ts";
+import type { Database, Queryable } from "./database.ts";
 import { credit } from "./ledger.ts";
 
 /**
  * Gives back what a call was charged, once: for a call that another process had answered already.
- * The settle entry stays and an adjustment stands against it. The call's row must be stored.
+ * The settle entry stays and an adjustment stands against it. The call's row must be stored, in
+ * `analytics`.
  */
 export async function giveBackCharge(
   database: Database,
   call: { accountId: number; transactionId: string; note: string },
+  analytics = database,
 ): Promise<void> {
   const { accountId, transactionId, note } = call;
   await database.transaction(async (tx) => {
@@ -23,8 +25,13 @@ export async function giveBackCharge(
       interactionId: transactionId,
     });
     await tx.query("delete from key_charges where transaction_id = $1", [transactionId]);
-    await tx.query("update interactions set charged_nanos = 0 where transaction_id = $1", [
-      transactionId,
-    ]);
+    if (analytics === database) await showNoCharge(tx, transactionId);
   });
+  if (analytics !== database) await showNoCharge(analytics, transactionId);
+}
+
+async function showNoCharge(queryable: Queryable, transactionId: string): Promise<void> {
+  await queryable.query("update interactions set charged_nanos = 0 where transaction_id = $1", [
+    transactionId,
+  ]);
 }

@@ -1,0 +1,42 @@
+import type { Clock } from "./base/clock.ts";
+import type { Log } from "./base/log.ts";
+import type { Config } from "./config.ts";
+import type { MediaStore } from "./domain/media.ts";
+import { createMediaSigner, type MediaSigner } from "./domain/signed_media.ts";
+import { every } from "./jobs/every.ts";
+import { createRetentionJob, retentionEveryMs, retentionFirstMs } from "./jobs/retention.ts";
+import type { Database } from "./store/database.ts";
+import type { MasterKeyHolder } from "./store/master_key.ts";
+import { createMedia } from "./store/media.ts";
+import { createRetention } from "./store/retention.ts";
+
+/** What is kept of calls beside their rows, and how all of it goes. */
+export interface RecordServices {
+  /** Where interactions, payloads and media stand; the database itself unless configured. */
+  analytics: Database;
+  media: MediaStore;
+  mediaSigner: MediaSigner;
+}
+
+/** `stopRetention` ends the job that erases what is too old. */
+export function createRecordServices(parts: {
+  config: Config;
+  database: Database;
+  analytics: Database;
+  masterKey: MasterKeyHolder;
+  clock: Clock;
+  log: Log;
+}): RecordServices & { stopRetention: () => void } {
+  const { config, database, analytics, masterKey, clock, log } = parts;
+  const store = createRetention(database, analytics);
+  const eraseOld = createRetentionJob({ ...config, store, clock, log });
+  return {
+    analytics,
+    media: createMedia(analytics),
+    mediaSigner: createMediaSigner({
+      mac: (text) => masterKey.current().signAddress(text),
+      now: clock.now,
+    }),
+    stopRetention: every(retentionEveryMs, eraseOld, log, "retention", retentionFirstMs),
+  };
+}
