@@ -1,6 +1,9 @@
 import assert from "@std/assert";
 import { Buffer } from "node:buffer";
 import { sha256Hex } from "../../src/base/hash.ts";
+import { Secret } from "../../src/base/secret.ts";
+import { MasterKey } from "../../src/domain/sealing.ts";
+import { createMediaSigner } from "../../src/domain/signed_media.ts";
 import { securityHeaders } from "../support/scenarios.ts";
 import { type Row, shared, startSimulatedService } from "../support/service.ts";
 
@@ -101,6 +104,29 @@ Deno.test("a signature that is not ours is a 404 without a key", async () => {
   const withKey = await service().fetch(`${named.url}?signature=x`);
   assert.equal(withKey.status, 200, "a key counts for itself");
   await withKey.body?.cancel();
+});
+
+Deno.test("a signed address of ours is read without a key, as its account names it", async () => {
+  const { row, named } = await call(picture, "image/png");
+  const text = await Deno.readTextFile(`${service().dataDir}/master.key`);
+  const key = new MasterKey(new Secret(text.trim()));
+  const mac = (text: string) => key.signAddress(text);
+  const signer = createMediaSigner({ mac, now: () => new Date() });
+  const read = await fetch(
+    service().baseUrl + signer.sign(Number(row.account_id), named.sha256),
+  );
+  assert.equal(read.status, 200);
+  assert.equal(sha256Hex(new Uint8Array(await read.arrayBuffer())), named.sha256);
+  const past = createMediaSigner({ mac, now: () => new Date(Date.now() - 3_700_000) });
+  const strange = [
+    signer.sign(service().other.account_id, named.sha256),
+    past.sign(Number(row.account_id), named.sha256),
+  ];
+  for (const address of strange) {
+    const refused = await fetch(service().baseUrl + address);
+    assert.equal(refused.status, 404);
+    await refused.body?.cancel();
+  }
 });
 
 Deno.test("a type that a browser would run is sent as an attachment", async () => {
