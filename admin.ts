@@ -13,7 +13,9 @@ import { findMasterKey } from "./src/store/master_key.ts";
 import { createVendorKeys } from "./src/store/vendor_keys.ts";
 import { claimDataDir } from "./src/store/data_dir.ts";
 import { openDatabase } from "./src/store/open.ts";
-import { registryOf } from "./src/services.ts";
+import { openPriceDesk, registryOf } from "./src/services.ts";
+import { createPriceVersions } from "./src/store/price_versions.ts";
+import { createRepricing } from "./src/store/repricing.ts";
 
 /** `deno task admin …`: the operator's command line (interface.md §1). */
 const argv = Deno.args;
@@ -78,6 +80,9 @@ async function runHere(
         ),
         registry: registryOf(config),
         ledger: createLedger(database),
+        openPrices: () => openPriceDesk(config),
+        repricing: createRepricing(database),
+        priceVersions: createPriceVersions(database),
         clock: systemClock,
       }),
       words,

@@ -17,6 +17,7 @@ import type { DialectName } from "../contracts/vendors.ts";
 import { beatMs } from "./domain/rate_limit.ts";
 import { createRateLimiter, type RateLimiter } from "./domain/rate_limiter.ts";
 import { createKeyRing, type KeyRing } from "./domain/key_ring.ts";
+import { createPriceArchive } from "./gateway/price_archive.ts";
 import { createMetrics, type Metrics } from "./gateway/metrics.ts";
 import type { Recorder } from "./gateway/recorder.ts";
 import { createRelay, type Relay } from "./gateway/relay.ts";
@@ -32,6 +33,10 @@ import { createRateBuckets } from "./store/rate_buckets.ts";
 import { createKept } from "./store/kept.ts";
 import type { Database } from "./store/database.ts";
 import type { Journal } from "./store/journal.ts";
+import { createPriceVersions, type PriceVersionStore } from "./store/price_versions.ts";
+import { createRepricing } from "./store/repricing.ts";
+import type { RepricingStore } from "./domain/repricing.ts";
+import type { PriceDesk } from "./admin/price_parts.ts";
 import { type Catalogue, createCatalogue } from "./vendors/catalogue.ts";
 import { bundledPrices, createPrices, type Prices } from "./vendors/prices.ts";
 import { parsePricesFile } from "./vendors/prices_file.ts";
@@ -60,6 +65,12 @@ export interface Services extends Omit<MoneyParts, "stopJobs">, RecordServices {
   prices: Prices;
   upstream: Upstream;
   catalogue: Catalogue;
+  /** Prices and model lists anew from the files, for the operator's commands. */
+  openPrices: () => PriceDesk;
+  repricing: RepricingStore;
+  priceVersions: PriceVersionStore;
+  /** Keeps the prices behind the versions that records name. */
+  archivePrices: () => Promise<void>;
   rateLimiter: RateLimiter;
   relay: Relay;
   kept: KeptMemory;
@@ -73,6 +84,8 @@ export interface Services extends Omit<MoneyParts, "stopJobs">, RecordServices {
 
 /** A revocation is refused everywhere within a second; this leaves room for a slow database. */
 const keyWatchMs = 250;
+/** How often prices learned from vendors' lists are looked for, to be kept. */
+const archiveMs = 15_000;
 /** Whole answers are capped by the relay; this is what the client itself tolerates. */
 const maxAnswerBytes = 512 * 1024 * 1024;
 
@@ -122,6 +135,9 @@ export function createServices(
     log,
   });
   const stopRates = every(beatMs, () => rateLimiter.tick(), log, "rate leases");
+  const priceVersions = createPriceVersions(database);
+  const archivePrices = createPriceArchive(vendors.prices, priceVersions);
+  const stopArchiving = every(archiveMs, archivePrices, log, "keep prices");
   const stopWatching = watchChanges(database, { keyRing, storedKeys }, log);
   return {
     config,
@@ -139,6 +155,10 @@ export function createServices(
     vendorKeys,
     storedKeys,
     ...vendors,
+    openPrices: () => openPriceDesk(config),
+    repricing: createRepricing(database),
+    priceVersions,
+    archivePrices,
     rateLimiter,
     kept,
     relay,
@@ -151,7 +171,7 @@ export function createServices(
     close: () =>
       closeAll(
         { log, lines, ...opened, ...money, rateLimiter, upstream: vendors.upstream },
-        [stopRates, stopWatching, stopJobs, stopRetention],
+        [stopRates, stopWatching, stopArchiving, stopJobs, stopRetention],
       ),
   };
 }
@@ -206,6 +226,12 @@ function watchChanges(
     every(keyWatchMs, () => rings.storedKeys.refresh(), log, "watch vendor keys"),
   ];
   return () => watches.forEach((stop) => stop());
+}
+
+/** Prices as the files say now, with a client of their own. Throws `ConfigError`. */
+export function openPriceDesk(config: Config): PriceDesk {
+  const { upstream, ...desk } = vendorParts(config, systemClock);
+  return { ...desk, close: () => upstream.close() };
 }
 
 /** What the vendors' floor is made of. */

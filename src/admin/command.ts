@@ -49,6 +49,18 @@ export function required(values: Values, name: string): string {
   return value;
 }
 
+/** A moment such as `2027-01-31T00:00:00Z`; undefined when the option is not given. */
+export function timeOption(values: Values, name: string): Date | undefined {
+  const value = optional(values, name);
+  if (value === undefined) return undefined;
+  const at = new Date(value);
+  // Without its zone a time would mean another moment on another machine.
+  if (!/^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:\d\d)$/.test(value) || Number.isNaN(at.getTime())) {
+    throw new UsageError(`--${name} ${value}: expected a time such as 2027-01-31T00:00:00Z`);
+  }
+  return at;
+}
+
 /** The account meant: by id or name, the first one when nothing is said. */
 export async function findAccount(
   accounts: Pick<AccountStore, "first" | "find">,

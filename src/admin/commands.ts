@@ -11,17 +11,20 @@ import {
   findAccount,
   optional,
   required,
+  timeOption,
   UsageError,
   type Values,
 } from "./command.ts";
 import { creditCommands, type CreditParts } from "./credit_commands.ts";
+import { priceCommands } from "./price_commands.ts";
+import type { PriceParts } from "./price_parts.ts";
 import { tierCommands } from "./tier_command.ts";
 import { vendorKeyCommands, type VendorKeyParts } from "./vendor_key_commands.ts";
 import type { Clock } from "../base/clock.ts";
 import { parseUsd } from "../base/money.ts";
 
 /** What the operator's commands work on; a running server gives its own parts. */
-export interface AdminParts extends VendorKeyParts, CreditParts {
+export interface AdminParts extends VendorKeyParts, CreditParts, PriceParts {
   accounts: AccountStore;
   apiKeys: ApiKeyStore;
   /** Scopes that a key may have. */
@@ -64,6 +67,7 @@ const commands: Readonly<Record<string, Command<AdminParts>>> = {
   ...tierCommands,
   ...creditCommands,
   ...vendorKeyCommands,
+  ...priceCommands,
   "account list": { usage: "account list", options: {}, positionals: [], run: listAccounts },
 };
 
@@ -88,8 +92,7 @@ export async function runCommand(
 
 /** Whether the command takes a value from standard input. */
 export function readsInput(argv: readonly string[]): boolean {
-  const name = argv.filter((word) => word !== "--json").slice(0, 2).join(" ");
-  return Object.hasOwn(commands, name) && commands[name]?.readsInput === true;
+  return findCommand(argv.filter((word) => word !== "--json"))?.command.readsInput === true;
 }
 
 /** The text that says which commands there are. */
@@ -103,13 +106,15 @@ export function usage(): string {
 
 function parse(argv: readonly string[]) {
   const words = argv.filter((word) => word !== "--json");
-  const name = words.slice(0, 2).join(" ");
-  const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
-  if (!command) throw new UsageError(`'${name}' is no command.\n${usage()}`);
+  const found = findCommand(words);
+  if (!found) {
+    throw new UsageError(`'${words.slice(0, 2).join(" ")}' is no command.\n${usage()}`);
+  }
+  const { command, rest } = found;
   let parsed;
   try {
     parsed = parseArgs({
-      args: moreModels(words.slice(2)),
+      args: moreModels(rest),
       options: command.options,
       allowPositionals: true,
       strict: true,
@@ -121,6 +126,16 @@ function parse(argv: readonly string[]) {
     throw new UsageError(`usage: ${command.usage}`);
   }
   return { command, values: parsed.values as Values, positionals: parsed.positionals };
+}
+
+/** A command has two words, or one. */
+function findCommand(words: readonly string[]) {
+  for (const length of [2, 1]) {
+    const name = words.slice(0, length).join(" ");
+    const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
+    if (command) return { command, rest: words.slice(length) };
+  }
+  return undefined;
 }
 
 /** `--models A B` is `--models A --models B`. */
@@ -160,7 +175,7 @@ async function createKey(parts: AdminParts, values: Values): Promise<CommandResu
       | undefined ?? "default",
     capDayNanos: usd(values, "cap-day-usd"),
     capMonthNanos: usd(values, "cap-month-usd"),
-    expiresAt: time(values, "expires", parts.clock.now()),
+    expiresAt: futureTime(values, "expires", parts.clock.now()),
   });
   const value = minted.value.reveal();
   return done(
@@ -271,14 +286,10 @@ function usd(values: Values, name: string): bigint | null {
   }
 }
 
-function time(values: Values, name: string, now: Date): Date | null {
-  const value = optional(values, name);
-  if (value === undefined) return null;
-  const at = new Date(value);
-  // Without its zone a time would mean another moment on another machine.
-  if (!/^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:\d\d)$/.test(value) || Number.isNaN(at.getTime())) {
-    throw new UsageError(`--${name} ${value}: expected a time such as 2027-01-31T00:00:00Z`);
+function futureTime(values: Values, name: string, now: Date): Date | null {
+  const at = timeOption(values, name);
+  if (at && at <= now) {
+    throw new UsageError(`--${name} ${optional(values, name)}: expected a time to come`);
   }
-  if (at <= now) throw new UsageError(`--${name} ${value}: expected a time to come`);
-  return at;
+  return at ?? null;
 }

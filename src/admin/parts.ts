@@ -8,7 +8,10 @@ import type { Escrow } from "../gateway/escrow.ts";
 import type { Recorder } from "../gateway/recorder.ts";
 import type { VendorKeyRing } from "../gateway/vendor_key_ring.ts";
 import type { Registry } from "../vendors/registry.ts";
+import type { RepricingStore } from "../domain/repricing.ts";
+import type { PriceVersionStore } from "../store/price_versions.ts";
 import type { AdminParts } from "./commands.ts";
+import type { PriceDesk } from "./price_parts.ts";
 
 /** What the commands work on, out of a server's parts. */
 export function adminPartsOf(
@@ -23,6 +26,10 @@ export function adminPartsOf(
     ledger: Ledger;
     recorder?: Recorder;
     escrow?: Escrow;
+    openPrices: () => PriceDesk;
+    repricing: RepricingStore;
+    priceVersions: PriceVersionStore;
+    archivePrices?: () => Promise<void>;
   },
 ): AdminParts {
   return {
@@ -33,6 +40,13 @@ export function adminPartsOf(
     registry: services.registry,
     vendorKeys: services.vendorKeys,
     vendorKeysChanged: async () => await services.storedKeys?.refresh(),
+    openPrices: services.openPrices,
+    repricing: services.repricing,
+    priceVersions: services.priceVersions,
+    caughtUp: async () => {
+      await services.recorder?.drain();
+      await services.archivePrices?.();
+    },
     keysChanged: (ids) => services.keyRing?.evict(ids),
     ledger: services.ledger,
     async showCredit(accountId) {

@@ -65,6 +65,10 @@ export interface Interaction {
   kept?: Kept;
   /** Media that the payloads name; written with the row, never read with it. */
   media?: readonly Media[];
+  /** Everything that the price depended on (`pricedUsageText`); written, never read with the row. */
+  pricedUsageText?: string;
+  /** For a cost that the vendor told: what its price list says; for the measures, not stored. */
+  listCostUsd?: string;
   /** The lease that the charge comes out of; for the ledger, which posts it with the row. */
   leaseId?: string;
 }

@@ -117,6 +117,14 @@ export function vendorCostNanos(usage: Usage): bigint | undefined {
   }
 }
 
+/**
+ * What one unit of a dimension costs in a request with a prompt of this many tokens, in
+ * pico-dollars, before any service tier: the row's own rate, or that of the dimension that stands in.
+ */
+export function rateAt(row: PriceRow, dimension: Dimension, promptTokens: number): bigint {
+  return rateOf(ratesFor(row, promptTokens), dimension);
+}
+
 /** What a request can cost at most, as far as is known before it is sent. */
 export interface BoundInput {
   /** No fewer than the vendor will count. */

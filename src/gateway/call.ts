@@ -3,11 +3,13 @@ import type { Log } from "../base/log.ts";
 import type { ErrorCode } from "../../contracts/errors.ts";
 import type { Dialect, RequestFacts } from "../dialects/dialect.ts";
 import { promptText } from "../dialects/prompt_text.ts";
+import { nanosToUsd } from "../base/money.ts";
 import { estimateTokens } from "../domain/estimate.ts";
 import type { Interaction, InteractionStatus, Mode } from "../domain/interaction.ts";
 import type { Kept } from "../domain/kept.ts";
 import { messageOf } from "../domain/fault.ts";
 import type { PriceRow } from "../domain/pricing.ts";
+import { pricedUsageText } from "../domain/repricing.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
 import type { Prices } from "../vendors/prices.ts";
 import type { Caller } from "./caller.ts";
@@ -124,7 +126,10 @@ export class Call {
 
   /** What is known of the call as it begins; stands for it should the process die. */
   #begun(): Interaction {
-    const nothing = { usage: undefined, basis: "none", costNanos: 0n, chargedNanos: 0n } as const;
+    const nothing = {
+      ...{ usage: undefined, basis: "none", costNanos: 0n, chargedNanos: 0n } as const,
+      listCostNanos: null,
+    };
     return {
       ...this.#identity(),
       status: "interrupted",
@@ -141,11 +146,11 @@ export class Call {
   #interaction(ending: Ending): Interaction {
     const { caller, target, mode, bodyText } = this.#facts;
     const nowMs = this.#parts.clock.monotonicMs();
-    const price = this.#price();
     const bill = this.meter.bill({
       status: ending.status,
       mode,
-      price,
+      price: this.#price(),
+      priceOf: (model) => this.#price(model),
       vendorCostBelieved: target.vendor.reportsCost,
       promptTokens: () => estimateTokens(promptText(this.#facts.body)),
     });
@@ -169,9 +174,9 @@ export class Call {
     };
   }
 
-  #price(): PriceRow | undefined {
+  #price(model = this.#facts.target.model): PriceRow | undefined {
     const { caller, target } = this.#facts;
-    return this.#parts.prices.find(target.vendor.label, target.model, caller.arrivedAt);
+    return this.#parts.prices.find(target.vendor.label, model, caller.arrivedAt);
   }
 
   /** What doesn't change while the call runs. */
@@ -254,5 +259,7 @@ function tokenColumns(bill: Bill) {
     chargedNanos: bill.chargedNanos,
     billingBasis: bill.basis,
     usageRawText: usage?.raw === undefined ? null : JSON.stringify(usage.raw),
+    ...(usage ? { pricedUsageText: pricedUsageText(usage) } : {}),
+    ...(bill.listCostNanos === null ? {} : { listCostUsd: nanosToUsd(bill.listCostNanos) }),
   };
 }

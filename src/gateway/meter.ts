@@ -2,7 +2,8 @@ import type { CanonicalAnswer, CanonicalEvent } from "../dialects/canonical.ts";
 import { Fold } from "../dialects/fold.ts";
 import { estimateTokens } from "../domain/estimate.ts";
 import type { BillingBasis, FinishReason, InteractionStatus, Mode } from "../domain/interaction.ts";
-import { costOf, type PriceRow, vendorCostNanos } from "../domain/pricing.ts";
+import { callCost } from "../domain/call_cost.ts";
+import { type PriceRow, vendorCostNanos } from "../domain/pricing.ts";
 import type { Usage } from "../domain/usage.ts";
 
 /** What one call came to, once it has ended. */
@@ -12,6 +13,8 @@ export interface Bill {
   basis: BillingBasis;
   /** Null when no price is known. */
   costNanos: bigint | null;
+  /** For a cost that the vendor told: what its price list says, to compare; null when unknown. */
+  listCostNanos: bigint | null;
   chargedNanos: bigint;
 }
 
@@ -83,6 +86,8 @@ export class Meter {
       status: InteractionStatus;
       mode: Mode;
       price: PriceRow | undefined;
+      /** The price of another model that took part. */
+      priceOf: (model: string) => PriceRow | undefined;
       vendorCostBelieved: boolean;
       /** Counts the prompt; called only where the vendor's count is missing. */
       promptTokens: () => number;
@@ -90,7 +95,13 @@ export class Meter {
   ): Bill {
     const produced = this.#outputChars > 0 || this.#firstTokenMs !== undefined;
     if (ending.status !== "completed" && !produced && !this.#usage) {
-      return { usage: undefined, basis: "none", costNanos: 0n, chargedNanos: 0n };
+      return {
+        usage: undefined,
+        basis: "none",
+        costNanos: 0n,
+        listCostNanos: null,
+        chargedNanos: 0n,
+      };
     }
     const { usage, basis } = this.#usageFor(ending.promptTokens);
     const cost = this.#cost(usage, basis, ending);
@@ -98,6 +109,7 @@ export class Meter {
       usage,
       basis: cost.basis,
       costNanos: cost.nanos,
+      listCostNanos: cost.listNanos,
       chargedNanos: ending.mode === "managed" ? cost.nanos ?? 0n : 0n,
     };
   }
@@ -114,14 +126,18 @@ export class Meter {
   #cost(
     usage: Usage,
     basis: BillingBasis,
-    ending: { price: PriceRow | undefined; vendorCostBelieved: boolean },
-  ): { nanos: bigint | null; basis: BillingBasis } {
+    ending: {
+      price: PriceRow | undefined;
+      priceOf: (model: string) => PriceRow | undefined;
+      vendorCostBelieved: boolean;
+    },
+  ): { nanos: bigint | null; basis: BillingBasis; listNanos: bigint | null } {
     // A cost told before the end lags behind as a count does.
     const believed = ending.vendorCostBelieved && basis === "reported";
     const told = believed ? vendorCostNanos(usage) : undefined;
-    if (told !== undefined) return { nanos: told, basis: "vendor_cost" };
-    if (!ending.price) return { nanos: null, basis };
-    return { nanos: costOf(usage, ending.price).nanos, basis };
+    const listNanos = ending.price ? callCost(usage, ending.price, ending.priceOf).nanos : null;
+    if (told !== undefined) return { nanos: told, basis: "vendor_cost", listNanos };
+    return { nanos: listNanos, basis, listNanos: null };
   }
 
   #writtenTokens(): number {

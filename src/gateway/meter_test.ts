@@ -51,6 +51,7 @@ function bill(events: readonly CanonicalEvent[], ending: Ending = {}, maxChars =
     status: "completed",
     mode: "managed",
     price,
+    priceOf: () => undefined,
     vendorCostBelieved: false,
     promptTokens: () => {
       counted++;

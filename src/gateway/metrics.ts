@@ -9,6 +9,7 @@ export interface Metrics {
   readonly tokens: Counter<"vendor" | "direction">;
   readonly costUsd: Counter<"vendor" | "mode">;
   readonly unpricedCalls: Counter<"vendor">;
+  readonly toldCostUsd: Counter<"vendor" | "by">;
   /** The whole text, with the gauges read now. */
   text(): Promise<string>;
 }
@@ -73,6 +74,13 @@ export function createMetrics(
       name: "gateway_unpriced_calls_total",
       help: "Calls with tokens for which no price is known, or whose cost came out as zero",
       labelNames: ["vendor"],
+      registers,
+    }),
+    toldCostUsd: new Counter({
+      name: "gateway_told_cost_usd_total",
+      help:
+        "Cost of calls whose vendor told what it charged, as told (by=vendor) and at its price list (by=list)",
+      labelNames: ["vendor", "by"],
       registers,
     }),
     text: () => registry.metrics(),

@@ -32,6 +32,7 @@ export const columnTypes = {
   billing_basis: "text",
   price_version: "text",
   usage_raw: "text",
+  priced_usage: "text",
   translation_loss: "text[]",
   latency_ms: "bigint",
   time_to_first_token_ms: "bigint",

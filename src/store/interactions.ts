@@ -97,6 +97,7 @@ function writeRow(row: Interaction): Record<Column, unknown> {
     billing_basis: row.billingBasis,
     price_version: storable(row.priceVersion),
     usage_raw: storable(row.usageRawText),
+    priced_usage: storable(row.pricedUsageText ?? null),
     translation_loss: row.translationLoss.map((path) => storable(path)),
     latency_ms: row.latencyMs,
     time_to_first_token_ms: row.timeToFirstTokenMs,

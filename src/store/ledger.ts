@@ -74,7 +74,7 @@ export async function postAll(tx: Queryable, settlements: readonly Settlement[])
 }
 
 /** Whoever changes an account's credit waits here, always in the same order. */
-async function lockAccounts(tx: Queryable, accountIds: readonly number[]): Promise<void> {
+export async function lockAccounts(tx: Queryable, accountIds: readonly number[]): Promise<void> {
   await tx.query(
     `select account_id from account_balances where account_id = any($1::bigint[])
      order by account_id for update`,

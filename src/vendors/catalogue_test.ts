@@ -61,6 +61,7 @@ function setup() {
   const prices: Prices = {
     find: () => undefined,
     listed: () => [],
+    rows: () => [],
     learn: (label, rows) => void learned.push([label, rows]),
   };
   const catalogue = createCatalogue({ clock, upstream, prices });

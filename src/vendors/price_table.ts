@@ -82,7 +82,8 @@ export const priceTable: readonly PriceEntry[] = [
     input: "1.25",
     cache_read: "0.20",
     output: "2.5",
-    ...repository("2026-05-12"),
+    context_tiers: [{ from_input_tokens: 200_000, input: "2.5", cache_read: "0.4", output: "5" }],
+    ...genaiPackage,
   },
 
   // vendor-f reports what it charged and lists prices; this stands in where it does neither, at the

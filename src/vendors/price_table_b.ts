@@ -1,13 +1,14 @@
 import type { PriceEntry } from "./price_row.ts";
 import { articles, genaiPackage, litellm, repository } from "./price_sources.ts";
 
-// Web search: 10 per 1,000 (pricing.md §5). Batch and flex at half, priority and fast at double the
-// price are "typical" there (§1), not verified for each model.
-const familyB = {
+// Batch and flex at half, priority and fast at double the price are "typical" (pricing.md §1), not
+// verified for each model.
+const mediaB = {
   label: "vendor-b",
-  per_web_search: "0.01",
   service_tiers: { batch: "0.5", flex: "0.5", priority: "2", fast: "2" },
 };
+// Web search: 10 per 1,000 (§5).
+const familyB = { ...mediaB, per_web_search: "0.01" };
 
 /** Bundled prices of vendor-b. */
 export const vendorBPrices: readonly PriceEntry[] = [
@@ -151,7 +152,8 @@ export const vendorBPrices: readonly PriceEntry[] = [
     input: "5",
     cache_read: "0.50",
     output: "30",
-    ...repository("2026-04-24"),
+    context_tiers: [{ above_input_tokens: 272_000, input: "10", cache_read: "1", output: "45" }],
+    ...genaiPackage,
   },
   {
     ...familyB,
@@ -205,17 +207,19 @@ export const vendorBPrices: readonly PriceEntry[] = [
     ...repository("2025-07-04"),
   },
   {
-    ...familyB,
+    ...mediaB,
     // Cached text is 1.25 and cached images 2; usage doesn't tell them apart, so the dearer counts.
     models: ["gpt-image-2"],
     input: "5",
     image_input: "8",
     cache_read: "2",
+    // All output is images, also where usage doesn't say so.
+    output: "30",
     image_output: "30",
     ...genaiPackage,
   },
   {
-    ...familyB,
+    ...mediaB,
     models: ["gpt-image-1.5"],
     input: "5",
     image_input: "8",
@@ -225,9 +229,11 @@ export const vendorBPrices: readonly PriceEntry[] = [
     ...repository("2026-07-22"),
   },
   {
-    ...familyB,
+    ...mediaB,
     models: ["gpt-4o-mini-tts"],
     input: "0.60",
+    // All output is audio, also where usage doesn't say so.
+    output: "12",
     audio_output: "12",
     ...repository("2026-08-21"),
   },

@@ -1,11 +1,17 @@
 import type { PriceEntry } from "./price_row.ts";
-import { repository, tracker } from "./price_sources.ts";
+import { genaiPackage, repository, tracker } from "./price_sources.ts";
 
 // Grounding: 14 per 1,000; batch and flex at half the price are "typical" (pricing.md §1).
 const familyD = {
   label: "vendor-d",
   per_web_search: "0.014",
   service_tiers: { batch: "0.5", flex: "0.5" },
+};
+
+// Priority is known for these models alone (genai-prices 0.1.8, citing the vendor's price page).
+const dearerPriority = {
+  ...familyD,
+  service_tiers: { ...familyD.service_tiers, priority: "1.8" },
 };
 
 /** Bundled prices of vendor-d. */
@@ -29,7 +35,7 @@ export const vendorDPrices: readonly PriceEntry[] = [
     ...tracker,
   },
   {
-    ...familyD,
+    ...dearerPriority,
     models: ["gemini-3.8-flash"],
     input: "0.75",
     cache_read: "0.075",
@@ -39,18 +45,17 @@ export const vendorDPrices: readonly PriceEntry[] = [
     checked_on: "2026-10-07",
   },
   {
-    ...familyD,
-    // The cached price from 2027 isn't listed: cached input costs as much as input until it is.
+    ...dearerPriority,
     models: ["gemini-3.8-flash"],
     input: "1.5",
+    cache_read: "0.15",
     output: "7.5",
     valid_from: "2027-01-01",
-    source: "vendor's model pages",
-    checked_on: "2026-10-07",
+    ...genaiPackage,
   },
   {
-    ...familyD,
-    models: ["gemini-3.7-flash", "gemini-3.6-flash"],
+    ...dearerPriority,
+    models: ["gemini-3.7-flash"],
     input: "0.75",
     cache_read: "0.075",
     output: "3.75",
@@ -59,7 +64,25 @@ export const vendorDPrices: readonly PriceEntry[] = [
   },
   {
     ...familyD,
-    models: ["gemini-3.7-flash", "gemini-3.6-flash"],
+    models: ["gemini-3.6-flash"],
+    input: "0.75",
+    cache_read: "0.075",
+    output: "3.75",
+    valid_to: "2026-12-31",
+    ...repository("2026-08-13"),
+  },
+  {
+    ...dearerPriority,
+    models: ["gemini-3.7-flash"],
+    input: "1.5",
+    cache_read: "0.15",
+    output: "7.5",
+    valid_from: "2027-01-01",
+    ...repository("2026-08-13"),
+  },
+  {
+    ...familyD,
+    models: ["gemini-3.6-flash"],
     input: "1.5",
     cache_read: "0.15",
     output: "7.5",

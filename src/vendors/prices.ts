@@ -28,6 +28,8 @@ export interface Prices {
   find(label: string, model: string, at: Date): PriceRow | undefined;
   /** All models of a vendor with a price of their own at this time, each with its best row. */
   listed(label: string, at: Date): PriceRow[];
+  /** The operator's rows, then the bundled ones; learned ones come last where they are asked for. */
+  rows(which?: "table" | "all"): PriceRow[];
   /** Replaces what was learned from this vendor's model list. */
   learn(label: string, rows: readonly PriceRow[]): void;
 }
@@ -78,6 +80,10 @@ export function createPrices({ bundled, overrides = [], familyOf }: PriceSources
       return [...models].sort()
         .map((model) => exact(labels, model, at) ?? fallback(labels, model, at))
         .filter((row) => row !== undefined);
+    },
+    rows(which = "table") {
+      const lists = which === "table" ? [] : [...learned.values()];
+      return [...operator, ...bundled, ...lists.flatMap((list) => [...list.values()].flat())];
     },
     learn(label, rows) {
       const family = familyOf(label)?.label ?? label;

@@ -1,6 +1,9 @@
 import type { PriceRow } from "../domain/pricing.ts";
 import { readPriceRow } from "./price_row.ts";
 
+/** The `source` of an operator's rows. */
+export const operatorSource = "PRICES_FILE";
+
 /**
  * The rows of `PRICES_FILE` (interface.md §7): a JSON object of `<label or alias>/<model>` →
  * fields. A row's `label` is the name as written; `createPrices` resolves aliases. Throws an Error
@@ -18,7 +21,7 @@ export function parsePricesFile(text: string): PriceRow[] {
     if (slash < 1 || model === "") {
       throw new Error(`${JSON.stringify(key)}: expected a key such as "vendor-b/gpt-x"`);
     }
-    return readPriceRow({ label, model, source: "PRICES_FILE" }, fields, key);
+    return readPriceRow({ label, model, source: operatorSource }, fields, key);
   });
 }
 

@@ -72,6 +72,10 @@ function measure(metrics: Metrics, settled: Interaction): void {
   if (settled.totalTokens === null) return;
   metrics.tokens.inc({ vendor, direction: "input" }, settled.inputTokens ?? 0);
   metrics.tokens.inc({ vendor, direction: "output" }, settled.outputTokens ?? 0);
+  if (settled.listCostUsd !== undefined) {
+    metrics.toldCostUsd.inc({ vendor, by: "vendor" }, Number(settled.costNanos) / 1e9);
+    metrics.toldCostUsd.inc({ vendor, by: "list" }, Number(settled.listCostUsd));
+  }
   if (settled.costNanos) metrics.costUsd.inc({ vendor, mode }, Number(settled.costNanos) / 1e9);
   // Tokens without cost are how peers lose money unseen (field.md 1).
   else if (settled.totalTokens > 0) metrics.unpricedCalls.inc({ vendor });

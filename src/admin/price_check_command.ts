@@ -1,0 +1,147 @@
+import { nanosToUsd } from "../base/money.ts";
+import {
+  compareTable,
+  findGaps,
+  type RowComparison,
+  type VendorGaps,
+} from "../gateway/price_check.ts";
+import { type ToldCost, toldCosts } from "../gateway/told_costs.ts";
+import { dimensionWords, priceFieldsOf, rateWords } from "../vendors/price_words.ts";
+import { openPublicPrices, publicPackage } from "../vendors/public_prices.ts";
+import { type CommandResult, done, timeOption, type Values } from "./command.ts";
+import type { PriceParts } from "./price_parts.ts";
+
+/** Costs that vendors told are compared over so many days, unless `--since` says otherwise. */
+const comparedDays = 30;
+
+/**
+ * `prices check`: what the vendors list and the table has no price for, where the table and the
+ * public package differ, and what vendors that report their cost charged beside their price lists.
+ * Findings are no failure: the exit code says that the check was made, `summary` what it found.
+ */
+export async function checkPrices(parts: PriceParts, values: Values): Promise<CommandResult> {
+  const now = parts.clock.now();
+  const since = timeOption(values, "since") ??
+    new Date(now.getTime() - comparedDays * 86_400_000);
+  const desk = parts.openPrices();
+  try {
+    await parts.caughtUp();
+    const publicPrices = await openPublicPrices((label) => desk.registry.find(label)?.baseUrl);
+    const vendors = await findGaps({ ...desk, publicPrices }, now);
+    const table = compareTable({ ...desk, publicPrices }, now);
+    const accounts = (await parts.accounts.list()).map(({ id }) => id);
+    const told = await toldCosts({ ...desk, store: parts.repricing }, accounts, since);
+    const explained = table.differences.filter(({ why }) => why !== undefined);
+    const open = table.differences.filter(({ why }) => why === undefined);
+    const summary = {
+      vendors_listed: vendors.filter(({ state }) => state === "listed").length,
+      vendors_unreachable: vendors.filter(({ state }) => state === "unreachable").length,
+      models_without_price: count(vendors, ({ withoutPrice }) => withoutPrice.length),
+      models_at_fallback_price: count(vendors, ({ fallbackPrice }) => fallbackPrice.length),
+      rows: table.rows,
+      rows_compared: table.compared,
+      rows_equal: table.equal,
+      differences: open.length,
+      explained_differences: explained.length,
+    };
+    const json = {
+      checked_at: now.toISOString(),
+      package: publicPackage,
+      summary,
+      vendors: vendors.map(vendorJson),
+      differences: open.map(differenceJson),
+      explained_differences: explained.map((one) => ({ ...differenceJson(one), why: one.why })),
+      told_costs: told.map(toldJson),
+    };
+    const lines = [
+      ...vendors.flatMap(vendorLines),
+      `${table.rows} rows, ${table.compared} of them in ${publicPackage}: ${table.equal} equal, ${open.length} prices differ, ${explained.length} more are explained (--json lists them).`,
+      ...open.map(differenceLine),
+      ...told.map(toldLine),
+    ];
+    return done(json, lines);
+  } finally {
+    desk.close();
+  }
+}
+
+function count<Item>(items: readonly Item[], of: (item: Item) => number): number {
+  return items.reduce((sum, item) => sum + of(item), 0);
+}
+
+function vendorJson(one: VendorGaps) {
+  return {
+    vendor: one.vendor,
+    state: one.state,
+    ...(one.reason === undefined ? {} : { reason: one.reason }),
+    models: one.models,
+    without_price: one.withoutPrice.map(({ model, publicPrice }) => ({
+      model,
+      public_price: publicPrice ? priceFieldsOf(publicPrice) : null,
+    })),
+    at_fallback_price: one.fallbackPrice,
+  };
+}
+
+const states = {
+  not_configured: "has no key here, so its list was not read",
+  unreachable: "could not be asked",
+} as const;
+
+function vendorLines(one: VendorGaps): string[] {
+  if (one.state !== "listed") {
+    const reason = one.reason === undefined ? "" : ` (${one.reason})`;
+    return [`${one.vendor}: ${states[one.state]}${reason}.`];
+  }
+  const missing = one.withoutPrice.length;
+  const guessed = one.fallbackPrice.length;
+  return [
+    `${one.vendor}: ${one.models} models listed, ${missing} without a price, ${guessed} at a fallback price.`,
+    ...one.withoutPrice.map(({ model, publicPrice }) =>
+      `  ${one.vendor}/${model}: no price${
+        publicPrice ? `; the package has ${JSON.stringify(priceFieldsOf(publicPrice))}` : ""
+      }`
+    ),
+  ];
+}
+
+function differenceJson({ row, at, difference }: RowComparison) {
+  return {
+    vendor: row.label,
+    model: row.model,
+    dimension: dimensionWords[difference.dimension],
+    from_prompt_tokens: difference.fromTokens,
+    to_prompt_tokens: difference.toTokens ?? null,
+    ours: rateWords(difference.dimension, difference.ours),
+    theirs: rateWords(difference.dimension, difference.theirs),
+    at: at.toISOString(),
+    source: row.source,
+    checked_on: row.checkedOn ?? null,
+  };
+}
+
+function differenceLine(one: RowComparison): string {
+  const { vendor, model, dimension, ours, theirs, ...where } = differenceJson(one);
+  const from = where.from_prompt_tokens === 0 ? "" : ` from ${where.from_prompt_tokens} tokens`;
+  const to = where.to_prompt_tokens === null ? "" : ` to ${where.to_prompt_tokens} tokens`;
+  return `  ${vendor}/${model} ${dimension}${from}${to}: ours ${ours} (${where.source}), the package ${theirs}`;
+}
+
+function toldJson(one: ToldCost) {
+  return {
+    vendor: one.vendor,
+    model: one.model,
+    calls: one.calls,
+    told_usd: nanosToUsd(one.toldNanos),
+    compared_told_usd: nanosToUsd(one.comparedNanos),
+    list_usd: nanosToUsd(one.listNanos),
+    difference_usd: nanosToUsd(one.comparedNanos - one.listNanos),
+  };
+}
+
+function toldLine(one: ToldCost): string {
+  const { vendor, model, calls, told_usd: told, list_usd: list, difference_usd: more } = toldJson(
+    one,
+  );
+  return `${vendor}/${model}: ${calls} calls cost ${told} USD as the vendor told; where it lists a price ${list} USD by that, difference ${more} USD.`;
+}

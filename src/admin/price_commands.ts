@@ -1,0 +1,65 @@
+import { type Command, type CommandResult, done, type Values } from "./command.ts";
+import { checkPrices } from "./price_check_command.ts";
+import type { PriceParts } from "./price_parts.ts";
+import { repriceCalls } from "./reprice_command.ts";
+
+const text = { type: "string" } as const;
+
+/** `prices check`, `prices show` and `reprice`. */
+export const priceCommands: Readonly<Record<string, Command<PriceParts>>> = {
+  "prices check": {
+    usage: "prices check [--since T]",
+    options: { since: text },
+    positionals: [],
+    run: checkPrices,
+  },
+  "prices show": {
+    usage: "prices show VERSION",
+    options: {},
+    positionals: ["VERSION"],
+    run: showPrice,
+  },
+  reprice: {
+    usage: "reprice [--dry-run] [--since T] [--until T] [--vendor V] [--model M] [--account A]",
+    options: {
+      "dry-run": { type: "boolean" },
+      since: text,
+      until: text,
+      vendor: text,
+      model: text,
+      account: text,
+    },
+    positionals: [],
+    run: repriceCalls,
+  },
+};
+
+/** What the `price_version` of a record meant. */
+async function showPrice(
+  parts: PriceParts,
+  _values: Values,
+  [version]: readonly string[],
+): Promise<CommandResult> {
+  await parts.caughtUp();
+  const found = await parts.priceVersions.find(version!);
+  if (!found) throw new Error(`No price has the version '${version}'.`);
+  const { label, model, source, checkedOn, fieldsText, firstSeenAt } = found;
+  const price: unknown = JSON.parse(fieldsText);
+  return done(
+    {
+      version: found.version,
+      vendor: label,
+      model,
+      price,
+      source,
+      checked_on: checkedOn,
+      first_seen_at: firstSeenAt.toISOString(),
+    },
+    [
+      `${label}/${model} ${fieldsText}`,
+      `Source: ${source}${
+        checkedOn === null ? "" : `, checked on ${checkedOn}`
+      }; seen first at ${firstSeenAt.toISOString()}.`,
+    ],
+  );
+}

@@ -1,0 +1,28 @@
+import type { Clock } from "../base/clock.ts";
+import type { AccountStore } from "../domain/account.ts";
+import type { RepricingStore } from "../domain/repricing.ts";
+import type { PriceVersionStore } from "../store/price_versions.ts";
+import type { Catalogue } from "../vendors/catalogue.ts";
+import type { Prices } from "../vendors/prices.ts";
+import type { Registry } from "../vendors/registry.ts";
+
+/** What the commands on prices work on. */
+export interface PriceParts {
+  accounts: Pick<AccountStore, "first" | "find" | "list">;
+  clock: Clock;
+  /** Prices as the files say now: a running server has those of its start. */
+  openPrices: () => PriceDesk;
+  repricing: RepricingStore;
+  priceVersions: PriceVersionStore;
+  /** Resolves when the store holds all calls that ended before, and the prices they name. */
+  caughtUp: () => Promise<void>;
+}
+
+/** Prices and the vendors' model lists, for one command. */
+export interface PriceDesk {
+  registry: Registry;
+  prices: Prices;
+  catalogue: Catalogue;
+  /** Ends the connections to vendors. */
+  close: () => void;
+}

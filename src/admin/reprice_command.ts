@@ -1,0 +1,138 @@
+import { nanosToUsd } from "../base/money.ts";
+import type { PricedCallQuery } from "../domain/repricing.ts";
+import { createPriceArchive } from "../gateway/price_archive.ts";
+import { type ModelCorrection, reprice } from "../gateway/reprice.ts";
+import { resolveTarget } from "../vendors/model_name.ts";
+import type { Registry } from "../vendors/registry.ts";
+import {
+  type CommandResult,
+  done,
+  findAccount,
+  optional,
+  timeOption,
+  UsageError,
+  type Values,
+} from "./command.ts";
+import type { PriceParts } from "./price_parts.ts";
+
+/**
+ * `reprice`: prices stored calls again at the prices that the files say now, each at the row of its
+ * own time, and corrects costs and charges; with `--dry-run` it only shows what would change.
+ */
+export async function repriceCalls(parts: PriceParts, values: Values): Promise<CommandResult> {
+  const dryRun = values["dry-run"] === true;
+  const desk = parts.openPrices();
+  try {
+    const query = queryOf(values, desk.registry);
+    const wanted = optional(values, "account");
+    const accounts = wanted === undefined
+      ? await parts.accounts.list()
+      : [await findAccount(parts.accounts, wanted)];
+    await parts.caughtUp();
+    // A version stands for its prices before the first record names it.
+    if (!dryRun) await createPriceArchive(desk.prices, parts.priceVersions)();
+    const models = await reprice(
+      { ...desk, store: parts.repricing },
+      accounts.map(({ id }) => ({ ...query, accountId: id })),
+      dryRun,
+    );
+    models.sort((one, other) => compare(difference(other), difference(one)));
+    return done({
+      dry_run: dryRun,
+      models: models.map(modelJson),
+      total: totalJson(models),
+    }, linesOf(models, dryRun));
+  } finally {
+    desk.close();
+  }
+}
+
+function queryOf(values: Values, registry: Registry): Omit<PricedCallQuery, "accountId"> {
+  const since = timeOption(values, "since");
+  const until = timeOption(values, "until");
+  if (since && until && since >= until) {
+    throw new UsageError("--until: expected a time after --since");
+  }
+  const named = optional(values, "vendor");
+  const vendor = named === undefined ? undefined : registry.find(named);
+  if (named !== undefined && !vendor) {
+    const labels = registry.all.map(({ label }) => label).join(", ");
+    throw new UsageError(`--vendor ${named}: expected one of ${labels}, or an alias`);
+  }
+  const model = optional(values, "model");
+  const target = model === undefined ? undefined : targetOf(registry, vendor, model);
+  const label = target?.vendor.label ?? vendor?.label;
+  return {
+    ...(since ? { since } : {}),
+    ...(until ? { until } : {}),
+    ...(label === undefined ? {} : { vendor: label }),
+    ...(target ? { model: target.model } : {}),
+  };
+}
+
+function targetOf(registry: Registry, vendor: ReturnType<Registry["find"]>, model: string) {
+  try {
+    return resolveTarget(registry, vendor, model);
+  } catch {
+    throw new UsageError(`--model ${model}: expected a model such as vendor-b/gpt-5-mini`);
+  }
+}
+
+function modelJson(one: ModelCorrection) {
+  return {
+    vendor: one.vendor,
+    model: one.model,
+    calls: one.calls,
+    corrected: one.corrected,
+    old_cost_usd: nanosToUsd(one.oldCostNanos),
+    new_cost_usd: nanosToUsd(one.newCostNanos),
+    difference_usd: nanosToUsd(one.newCostNanos - one.oldCostNanos),
+    charged_difference_usd: nanosToUsd(one.chargedNanos),
+    kept: one.kept,
+  };
+}
+
+function totalJson(models: readonly ModelCorrection[]) {
+  const sum = (of: (one: ModelCorrection) => bigint) =>
+    nanosToUsd(models.reduce((total, one) => total + of(one), 0n));
+  return {
+    calls: models.reduce((total, one) => total + one.calls, 0),
+    corrected: models.reduce((total, one) => total + one.corrected, 0),
+    old_cost_usd: sum((one) => one.oldCostNanos),
+    new_cost_usd: sum((one) => one.newCostNanos),
+    difference_usd: sum((one) => one.newCostNanos - one.oldCostNanos),
+    charged_difference_usd: sum((one) => one.chargedNanos),
+  };
+}
+
+function linesOf(models: readonly ModelCorrection[], dryRun: boolean): string[] {
+  const changed = models.filter(({ corrected }) => corrected > 0).map((one) => {
+    const json = modelJson(one);
+    return `${one.vendor}/${one.model}: ${one.corrected} of ${one.calls} calls, ${json.old_cost_usd} → ${json.new_cost_usd} USD (difference ${json.difference_usd}, charged ${json.charged_difference_usd})`;
+  });
+  const kept = models.flatMap((one) =>
+    Object.entries(one.kept).filter(([, calls]) => calls > 0).map(([why, calls]) =>
+      `${one.vendor}/${one.model}: ${calls} calls keep their cost (${why.replace("_", " ")})`
+    )
+  );
+  const total = totalJson(models);
+  return [
+    ...changed,
+    ...kept,
+    `${total.corrected} of ${total.calls} calls ${
+      dryRun ? "would be" : "were"
+    } corrected: ${total.old_cost_usd} → ${total.new_cost_usd} USD, difference ${total.difference_usd}, charged ${total.charged_difference_usd}.`,
+    ...(dryRun
+      ? ["Nothing was written; run it without --dry-run to correct costs and charges."]
+      : []),
+  ];
+}
+
+function difference(one: ModelCorrection): bigint {
+  const change = one.newCostNanos - one.oldCostNanos;
+  return change < 0n ? -change : change;
+}
+
+function compare(one: bigint, other: bigint): number {
+  return one < other ? -1 : one > other ? 1 : 0;
+}

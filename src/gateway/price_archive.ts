@@ -1,0 +1,25 @@
+import { priceFieldsOf } from "../vendors/price_words.ts";
+import type { Prices } from "../vendors/prices.ts";
+import type { PriceVersionStore } from "../store/price_versions.ts";
+
+/**
+ * Gives a job that keeps the prices behind every version that records may name: the table's, the
+ * operator's and those learned from vendors' lists. What was kept once isn't sent again.
+ */
+export function createPriceArchive(prices: Prices, store: PriceVersionStore): () => Promise<void> {
+  const kept = new Set<string>();
+  return async () => {
+    const fresh = new Map(
+      prices.rows("all").filter((row) => !kept.has(row.version)).map((row) => [row.version, row]),
+    );
+    await store.keep([...fresh.values()].map((row) => ({
+      version: row.version,
+      label: row.label,
+      model: row.model,
+      fieldsText: JSON.stringify(priceFieldsOf(row)),
+      source: row.source,
+      checkedOn: row.checkedOn ?? null,
+    })));
+    for (const version of fresh.keys()) kept.add(version);
+  };
+}

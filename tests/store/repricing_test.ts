@@ -1,0 +1,276 @@
+import assert from "@std/assert";
+import type { Interaction } from "../../src/domain/interaction.ts";
+import { pricedUsageText } from "../../src/domain/repricing.ts";
+import { reprice } from "../../src/gateway/reprice.ts";
+import type { Database } from "../../src/store/database.ts";
+import { createInteractions } from "../../src/store/interactions.ts";
+import { createLedger } from "../../src/store/ledger.ts";
+import { createPriceVersions } from "../../src/store/price_versions.ts";
+import { createRepricing } from "../../src/store/repricing.ts";
+import { bundledPrices, createPrices } from "../../src/vendors/prices.ts";
+import { parsePricesFile } from "../../src/vendors/prices_file.ts";
+import { createRegistry } from "../../src/vendors/registry.ts";
+import { eachDatabase, onPostgres } from "../support/databases.ts";
+import { interaction, newAccount } from "./samples.ts";
+
+const usd = 1_000_000_000n;
+const registry = createRegistry({}, []);
+
+/** A price table that says nothing but this. */
+function pricesOf(file: Record<string, unknown>) {
+  return createPrices({
+    bundled: [],
+    overrides: parsePricesFile(JSON.stringify(file)),
+    familyOf: (name) => registry.find(name),
+  });
+}
+
+/** A call that cost 1 nano-dollar per input token, as it was charged then. */
+function call(accountId: number, id: string, more: Partial<Interaction> = {}): Interaction {
+  return interaction(accountId, id, {
+    ...{ model: "gpt-x", status: "completed", billingBasis: "reported", priceVersion: "old" },
+    ...{ inputTokens: 1000, outputTokens: 0, totalTokens: 1000 },
+    ...{ costNanos: 1000n, chargedNanos: 1000n },
+    pricedUsageText: pricedUsageText({ input: 1000, output: 0, raw: { secret: "words" } }),
+    ...more,
+  });
+}
+
+interface Stored extends Record<string, unknown> {
+  cost_nanos: bigint;
+  charged_nanos: bigint;
+  price_version: string;
+}
+
+async function stored(database: Database, id: string): Promise<Stored> {
+  const [row] = await database.query<Stored>(
+    "select cost_nanos, charged_nanos, price_version from interactions where transaction_id = $1",
+    [id],
+  );
+  return row!;
+}
+
+async function entries(database: Database): Promise<unknown[]> {
+  return await database.query(
+    `select interaction_id, amount_nanos, note from ledger_entries where kind = 'adjust'
+     order by id`,
+  );
+}
+
+async function opened(database: Database, analytics = database) {
+  const accountId = await newAccount(database);
+  const ledger = createLedger(database);
+  await ledger.grant(accountId, usd);
+  const interactions = createInteractions(analytics);
+  const store = createRepricing(database, analytics);
+  const run = (prices: ReturnType<typeof pricesOf>, dryRun = false) =>
+    reprice({ store, prices, registry }, [{ accountId }], dryRun);
+  const balance = async () => (await ledger.show(accountId)).balanceNanos;
+  return { accountId, ledger, interactions, store, run, balance };
+}
+
+const doubled = { "vendor-b/gpt-x": { input: "0.002", output: "1" } };
+
+eachDatabase(
+  "a corrected price moves costs, charges and the balance once, and names the calls",
+  async (db) => {
+    const { accountId, interactions, ledger, run, balance } = await opened(db);
+    await interactions.insert([
+      call(accountId, "a"),
+      call(accountId, "own", { mode: "stored_key", chargedNanos: 0n }),
+      call(accountId, "back", { chargedNanos: 0n }),
+      call(accountId, "told", { billingBasis: "vendor_cost" }),
+      call(accountId, "other", { model: "gpt-y" }),
+      call(accountId, "counted", { billingBasis: "estimated" }),
+      call(accountId, "none", { billingBasis: "none", costNanos: 0n, chargedNanos: 0n }),
+    ]);
+    const prices = pricesOf(doubled);
+    const expected = [{
+      ...{ vendor: "vendor-b", model: "gpt-x", calls: 5, corrected: 4 },
+      ...{ oldCostNanos: 5000n, newCostNanos: 9000n, chargedNanos: 2000n },
+      kept: { vendor_cost: 1, no_usage: 0, no_price: 0, list_price: 0 },
+    }, {
+      ...{ vendor: "vendor-b", model: "gpt-y", calls: 1, corrected: 0 },
+      ...{ oldCostNanos: 1000n, newCostNanos: 1000n, chargedNanos: 0n },
+      kept: { vendor_cost: 0, no_usage: 0, no_price: 1, list_price: 0 },
+    }];
+    assert.deepEqual(await run(prices, true), expected, "a dry run says what a real one does");
+    assert.equal((await stored(db, "a")).cost_nanos, 1000n);
+    assert.deepEqual([await entries(db), await balance()], [[], usd]);
+
+    assert.deepEqual(await run(prices), expected);
+    const { version } = prices.rows()[0]!;
+    const corrected = { cost_nanos: 2000n, charged_nanos: 2000n, price_version: version };
+    assert.deepEqual(await stored(db, "a"), corrected);
+    assert.deepEqual(await stored(db, "counted"), corrected);
+    assert.deepEqual(await stored(db, "own"), { ...corrected, charged_nanos: 0n });
+    assert.deepEqual(await stored(db, "back"), { ...corrected, charged_nanos: 0n });
+    assert.equal((await stored(db, "told")).cost_nanos, 1000n);
+    const note = `repriced from old to ${version}`;
+    assert.deepEqual(await entries(db), [
+      { interaction_id: "a", amount_nanos: -1000n, note },
+      { interaction_id: "counted", amount_nanos: -1000n, note },
+    ]);
+    assert.deepEqual([await balance(), await ledger.check()], [usd - 2000n, []]);
+
+    const again = await run(prices);
+    assert.deepEqual(again.map((one) => one.corrected), [0, 0], "twice changes nothing more");
+    assert.equal((await entries(db)).length, 2);
+  },
+);
+
+eachDatabase("a price that is taken back is given back, however often it changes", async (db) => {
+  const { accountId, interactions, ledger, run, balance } = await opened(db);
+  await interactions.insert([call(accountId, "a")]);
+  const old = pricesOf({ "vendor-b/gpt-x": { input: "0.001" } });
+  for (const [prices, cost] of [[pricesOf(doubled), 2000n], [old, 1000n]] as const) {
+    for (let round = 0; round < 2; round++) await run(prices);
+    assert.equal((await stored(db, "a")).charged_nanos, cost);
+    // The charge itself was never posted here: what moved is the difference alone.
+    assert.equal(await balance(), usd - cost + 1000n);
+  }
+  await run(pricesOf(doubled));
+  assert.deepEqual([await balance(), await ledger.check()], [usd - 1000n, []]);
+});
+
+eachDatabase(
+  "each call has the price of its own time, and more than a batch is walked",
+  async (db) => {
+    const { accountId, interactions, run, store } = await opened(db);
+    const rows = Array.from(
+      { length: 1203 },
+      (_, at) =>
+        call(accountId, `call-${String(at).padStart(4, "0")}`, {
+          // Many share a moment, as they do under load.
+          createdAt: new Date(Date.UTC(2026, 10, 1 + Math.floor(at / 401))),
+        }),
+    );
+    await interactions.insert(rows);
+    const prices = pricesOf({
+      "vendor-b/gpt-x": { input: "0.005", valid_from: "2026-11-02", valid_to: "2026-11-02" },
+    });
+    const [sum] = await run(prices);
+    assert.deepEqual([sum!.calls, sum!.corrected, sum!.kept.no_price], [1203, 401, 802]);
+    const seen: string[] = [];
+    for await (const batch of store.read({ accountId, since: new Date("2026-11-02T00:00:00Z") })) {
+      assert.ok(batch.length <= 500);
+      seen.push(...batch.map(({ transactionId }) => transactionId));
+    }
+    assert.deepEqual(seen, rows.slice(401).map(({ transactionId }) => transactionId));
+  },
+);
+
+eachDatabase(
+  "rows with a time finer than a millisecond are walked once and corrected",
+  async (db) => {
+    const { accountId, interactions, run } = await opened(db);
+    await interactions.insert(
+      Array.from({ length: 501 }, (_, at) => call(accountId, `call-${at}`)),
+    );
+    await db.query(
+      `update interactions set created_at = timestamptz '2026-11-21T10:00:00.123456Z'`,
+    );
+    const [sum] = await run(pricesOf(doubled));
+    assert.deepEqual([sum!.calls, sum!.corrected], [501, 501]);
+  },
+);
+
+eachDatabase("a call that changed or went meanwhile is left alone", async (db) => {
+  const { accountId, interactions, store, balance } = await opened(db);
+  await interactions.insert([call(accountId, "a"), call(accountId, "b"), call(accountId, "c")]);
+  const calls = (await Array.fromAsync(store.read({ accountId }))).flat();
+  await db.query("delete from interactions where transaction_id = 'a'");
+  await db.query("update interactions set charged_nanos = 0 where transaction_id = 'b'");
+  const written = await store.correct(
+    accountId,
+    calls.map((one) => ({ call: one, costNanos: 5n, chargedNanos: 5n, priceVersion: "v" })),
+  );
+  assert.deepEqual([...written], ["c"]);
+  assert.deepEqual([(await entries(db)).length, await balance()], [1, usd + 995n]);
+});
+
+eachDatabase("another account's calls are out of reach", async (db) => {
+  const { accountId, interactions, store } = await opened(db);
+  const other = await newAccount(db, "other");
+  await interactions.insert([call(accountId, "a")]);
+  const [[one]] = await Array.fromAsync(store.read({ accountId })) as [[never]];
+  assert.deepEqual(await Array.fromAsync(store.read({ accountId: other })), []);
+  const change = { call: one, costNanos: 5n, chargedNanos: 5n, priceVersion: "v" };
+  assert.equal((await store.correct(other, [change])).size, 0);
+  assert.equal((await stored(db, "a")).cost_nanos, 1000n);
+});
+
+eachDatabase("what a capped key has spent follows the correction", async (db) => {
+  const { accountId, interactions, run } = await opened(db);
+  await interactions.insert([call(accountId, "a")]);
+  await db.query(
+    `insert into key_charges (transaction_id, api_key_id, created_at, charged_nanos)
+     values ('a', 'key_1', clock_timestamp(), 1000)`,
+  );
+  await run(pricesOf(doubled));
+  const [row] = await db.query("select charged_nanos from key_charges");
+  assert.equal(row!.charged_nanos, 2000n);
+});
+
+onPostgres(
+  "with calls in a database of their own, a correction that was cut is finished once",
+  async (db, open) => {
+    // Another connection stands for another database: nothing is shared in one transaction.
+    const analytics = await open();
+    const { accountId, interactions, ledger, store, run, balance } = await opened(db, analytics);
+    await interactions.insert([call(accountId, "a")]);
+    const calls = (await Array.fromAsync(store.read({ accountId }))).flat();
+    const changes = calls.map((one) => ({
+      ...{ call: one, costNanos: 2000n, chargedNanos: 2000n, priceVersion: "v" },
+    }));
+    const dead: Database = { ...analytics, query: () => Promise.reject(new Error("away")) };
+    await assert.rejects(createRepricing(db, dead).correct(accountId, changes), /away/);
+    assert.deepEqual([await balance(), (await stored(db, "a")).cost_nanos], [usd - 1000n, 1000n]);
+    await run(pricesOf(doubled));
+    assert.deepEqual([await balance(), (await stored(db, "a")).cost_nanos], [usd - 1000n, 2000n]);
+    assert.deepEqual([(await entries(db)).length, await ledger.check()], [1, []]);
+  },
+);
+
+eachDatabase(
+  "rows from before their usage was kept are read from the vendor's own object",
+  async (db) => {
+    const { accountId, interactions, run } = await opened(db);
+    const raw = {
+      ...{ input_tokens: 10, cache_creation_input_tokens: 3000, output_tokens: 5 },
+      cache_creation: { ephemeral_5m_input_tokens: 1000, ephemeral_1h_input_tokens: 2000 },
+      server_tool_use: { web_search_requests: 1 },
+    };
+    const { pricedUsageText: _, ...row } = call(accountId, "a", {
+      ...{ vendor: "vendor-c", model: "claude-opus-5", dialect: "chat" },
+      ...{ inputTokens: 3010, cacheWriteTokens: 3000, outputTokens: 5 },
+      usageRawText: JSON.stringify(raw),
+    });
+    await interactions.insert([row]);
+    const prices = createPrices({
+      bundled: bundledPrices(),
+      familyOf: (name) => registry.find(name),
+    });
+    await run(prices);
+    // 10 × 5 + 1,000 × 6.25 + 2,000 × 10 + 5 × 25 per million, and one search at 0.01.
+    assert.equal((await stored(db, "a")).cost_nanos, 36_425_000n);
+  },
+);
+
+eachDatabase(
+  "the prices behind a version can be looked up, as they were first seen",
+  async (db) => {
+    const versions = createPriceVersions(db);
+    const one = {
+      ...{ version: "abc", label: "vendor-b", model: "gpt-x", fieldsText: '{"input":"1"}' },
+      ...{ source: "PRICES_FILE", checkedOn: null },
+    };
+    await versions.keep([one, { ...one, version: "def", checkedOn: "2026-11" }]);
+    await versions.keep([{ ...one, source: "another" }]);
+    const { firstSeenAt, ...found } = (await versions.find("abc"))!;
+    assert.ok(firstSeenAt instanceof Date);
+    assert.deepEqual(found, one);
+    assert.equal((await versions.find("def"))?.checkedOn, "2026-11");
+    assert.equal(await versions.find("no"), undefined);
+  },
+);
