@@ -72,6 +72,8 @@ export async function startServer(
     undo.splice(analytics === database ? -1 : -2, Infinity, () => services.close());
     await services.recover();
     await services.storedKeys.refresh();
+    // A version stands for its prices before the first record names it.
+    await services.archivePrices();
     const control = await serveControl(config.dataDir, adminPartsOf(services));
     undo.push(() => control.close());
     const first = await firstStart(services);

@@ -13,7 +13,7 @@ export interface Bill {
   basis: BillingBasis;
   /** Null when no price is known. */
   costNanos: bigint | null;
-  /** For a cost that the vendor told: what its price list says, to compare; null when unknown. */
+  /** For a cost that the vendor told: what its price list says; null when it says nothing. */
   listCostNanos: bigint | null;
   chargedNanos: bigint;
 }
@@ -135,9 +135,11 @@ export class Meter {
     // A cost told before the end lags behind as a count does.
     const believed = ending.vendorCostBelieved && basis === "reported";
     const told = believed ? vendorCostNanos(usage) : undefined;
-    const listNanos = ending.price ? callCost(usage, ending.price, ending.priceOf).nanos : null;
-    if (told !== undefined) return { nanos: told, basis: "vendor_cost", listNanos };
-    return { nanos: listNanos, basis, listNanos: null };
+    const nanos = ending.price ? callCost(usage, ending.price, ending.priceOf).nanos : null;
+    if (told === undefined) return { nanos, basis, listNanos: null };
+    // A fallback price is a guess, nothing to compare with.
+    const listNanos = ending.price?.fallback === true ? null : nanos;
+    return { nanos: told, basis: "vendor_cost", listNanos };
   }
 
   #writtenTokens(): number {

@@ -309,3 +309,12 @@ Deno.test("the folded answer is there for the record, cut at the cap", () => {
   assert.equal(answer.choices[0]?.parts[0]?.text, "twelve");
   assert.equal(answer.truncated, true);
 });
+
+Deno.test("what the vendor told is compared with its list price, never with a guess", () => {
+  const events = [...whole, report({ ...usage, vendorCostUsd: "0.000123456789" })];
+  const listed = (ending: Ending) => bill(events, ending).listCostNanos;
+  assert.equal(listed({ vendorCostBelieved: true }), 70_000n);
+  assert.equal(listed({ vendorCostBelieved: true, price: { ...price, fallback: true } }), null);
+  assert.equal(listed({ vendorCostBelieved: true, price: undefined }), null);
+  assert.equal(listed({ vendorCostBelieved: false }), null);
+});
