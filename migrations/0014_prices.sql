@@ -22,3 +22,7 @@ create table price_versions (
   checked_on text,
   first_seen_at timestamptz not null default clock_timestamp()
 );
+
+-- All that was adjusted for a call, when its charge is given back.
+create index ledger_adjusts_by_interaction on ledger_entries (interaction_id)
+  where kind = 'adjust';

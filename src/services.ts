@@ -17,7 +17,6 @@ import type { DialectName } from "../contracts/vendors.ts";
 import { beatMs } from "./domain/rate_limit.ts";
 import { createRateLimiter, type RateLimiter } from "./domain/rate_limiter.ts";
 import { createKeyRing, type KeyRing } from "./domain/key_ring.ts";
-import { createPriceArchive } from "./gateway/price_archive.ts";
 import { createMetrics, type Metrics } from "./gateway/metrics.ts";
 import type { Recorder } from "./gateway/recorder.ts";
 import { createRelay, type Relay } from "./gateway/relay.ts";
@@ -33,9 +32,7 @@ import { createRateBuckets } from "./store/rate_buckets.ts";
 import { createKept } from "./store/kept.ts";
 import type { Database } from "./store/database.ts";
 import type { Journal } from "./store/journal.ts";
-import { createPriceVersions, type PriceVersionStore } from "./store/price_versions.ts";
-import { createRepricing } from "./store/repricing.ts";
-import type { RepricingStore } from "./domain/repricing.ts";
+import { createPricingParts, type PricingParts } from "./pricing_parts.ts";
 import type { PriceDesk } from "./admin/price_parts.ts";
 import { type Catalogue, createCatalogue } from "./vendors/catalogue.ts";
 import { bundledPrices, createPrices, type Prices } from "./vendors/prices.ts";
@@ -47,7 +44,8 @@ import { messageOf } from "./domain/fault.ts";
 import { createMoneyParts, type MoneyParts } from "./money_parts.ts";
 
 /** Everything that is built once and passed on; a function takes the fields it uses. */
-export interface Services extends Omit<MoneyParts, "stopJobs">, RecordServices {
+export interface Services
+  extends Omit<PricingParts, "stopArchiving">, Omit<MoneyParts, "stopJobs">, RecordServices {
   config: Config;
   version: string;
   clock: Clock;
@@ -65,12 +63,6 @@ export interface Services extends Omit<MoneyParts, "stopJobs">, RecordServices {
   prices: Prices;
   upstream: Upstream;
   catalogue: Catalogue;
-  /** Prices and model lists anew from the files, for the operator's commands. */
-  openPrices: () => PriceDesk;
-  repricing: RepricingStore;
-  priceVersions: PriceVersionStore;
-  /** Keeps the prices behind the versions that records name. */
-  archivePrices: () => Promise<void>;
   rateLimiter: RateLimiter;
   relay: Relay;
   kept: KeptMemory;
@@ -84,8 +76,6 @@ export interface Services extends Omit<MoneyParts, "stopJobs">, RecordServices {
 
 /** A revocation is refused everywhere within a second; this leaves room for a slow database. */
 const keyWatchMs = 250;
-/** How often prices learned from vendors' lists are looked for, to be kept. */
-const archiveMs = 15_000;
 /** Whole answers are capped by the relay; this is what the client itself tolerates. */
 const maxAnswerBytes = 512 * 1024 * 1024;
 
@@ -135,9 +125,10 @@ export function createServices(
     log,
   });
   const stopRates = every(beatMs, () => rateLimiter.tick(), log, "rate leases");
-  const priceVersions = createPriceVersions(database);
-  const archivePrices = createPriceArchive(vendors.prices, priceVersions);
-  const stopArchiving = every(archiveMs, archivePrices, log, "keep prices");
+  const { stopArchiving, ...pricing } = createPricingParts({
+    ...{ database, log, prices: vendors.prices },
+    openPrices: () => openPriceDesk(config),
+  });
   const stopWatching = watchChanges(database, { keyRing, storedKeys }, log);
   return {
     config,
@@ -155,10 +146,7 @@ export function createServices(
     vendorKeys,
     storedKeys,
     ...vendors,
-    openPrices: () => openPriceDesk(config),
-    repricing: createRepricing(database),
-    priceVersions,
-    archivePrices,
+    ...pricing,
     rateLimiter,
     kept,
     relay,

@@ -76,13 +76,17 @@ export function createMetrics(
       labelNames: ["vendor"],
       registers,
     }),
-    toldCostUsd: new Counter({
-      name: "gateway_told_cost_usd_total",
-      help:
-        "Cost of calls whose vendor told what it charged, as told (by=vendor) and at its price list (by=list)",
-      labelNames: ["vendor", "by"],
-      registers,
-    }),
+    toldCostUsd: toldCostUsd(registers),
     text: () => registry.metrics(),
   };
+}
+
+function toldCostUsd(registers: Registry[]): Metrics["toldCostUsd"] {
+  return new Counter({
+    name: "gateway_told_cost_usd_total",
+    help:
+      "Cost of calls whose vendor told what it charged, as told (by=vendor) and at its price list (by=list)",
+    labelNames: ["vendor", "by"],
+    registers,
+  });
 }

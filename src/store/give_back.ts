@@ -1,10 +1,10 @@
 import type { Database, Queryable } from "./database.ts";
-import { credit } from "./ledger.ts";
+import { credit, lockAccounts } from "./ledger.ts";
 
 /**
- * Gives back what a call was charged, once: for a call that another process had answered already.
- * The settle entry stays and an adjustment stands against it. The call's row must be stored, in
- * `analytics`.
+ * Gives back what a call was charged, corrections included, once: for a call that another process
+ * had answered already. The settle entry stays and an adjustment stands against it. The call's row
+ * must be stored, in `analytics`.
  */
 export async function giveBackCharge(
   database: Database,
@@ -12,16 +12,27 @@ export async function giveBackCharge(
   analytics = database,
 ): Promise<void> {
   const { accountId, transactionId, note } = call;
+  const operationId = `give-back:${transactionId}`;
   await database.transaction(async (tx) => {
+    // Nobody may price the call again in between.
+    await lockAccounts(tx, [accountId]);
     const [settled] = await tx.query(
-      `select -amount_nanos as charged from ledger_entries
+      `select (select -sum(e.amount_nanos) from (
+           select amount_nanos from ledger_entries
+             where interaction_id = $1 and account_id = $2 and kind = 'settle'
+           union all
+           select amount_nanos from ledger_entries
+             where interaction_id = $1 and account_id = $2 and kind = 'adjust'
+               and operation_id is distinct from $3
+         ) e)::bigint as charged
+       from ledger_entries
        where interaction_id = $1 and account_id = $2 and kind = 'settle'`,
-      [transactionId, accountId],
+      [transactionId, accountId, operationId],
     );
     if (!settled) return;
     await credit(tx, "adjust", accountId, settled.charged as bigint, {
       note,
-      operationId: `give-back:${transactionId}`,
+      operationId,
       interactionId: transactionId,
     });
     await tx.query("delete from key_charges where transaction_id = $1", [transactionId]);

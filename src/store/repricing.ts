@@ -37,9 +37,11 @@ export function createRepricing(database: Database, analytics = database): Repri
 }
 
 async function* read(
-  database: Queryable,
+  database: Database,
   query: PricedCallQuery,
 ): AsyncGenerator<readonly PricedCall[]> {
+  // Nothing keeps statistics on the embedded database; without them each batch sorts all rows.
+  if (database.kind === "embedded") await database.query("analyze interactions");
   const values: SqlValue[] = [query.accountId];
   const bind = (value: SqlValue) => `$${values.push(value)}`;
   const conditions = ["account_id = $1", "billing_basis <> 'none'"];

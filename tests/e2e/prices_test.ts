@@ -58,24 +58,22 @@ async function records(service: ServiceProcess): Promise<Json[]> {
 
 const priced = { id: "openai/gpt-x", pricing: { prompt: "0.000001", completion: "0.000002" } };
 
-async function story(env: Environment, t: Deno.TestContext): Promise<void> {
+interface Scene {
+  env: Environment;
+  service: ServiceProcess;
+  /** Writes `PRICES_FILE` with this input price of gpt-5-mini. */
+  write: (input: string) => Promise<void>;
+}
+
+async function story(given: Environment, t: Deno.TestContext): Promise<void> {
   await using b = await startVendor([{ id: "gpt-5-mini" }, { id: "gpt-5-nano" }]);
   await using f = await startVendor([priced, { id: "dark/horse" }], { cost: 0.0015 });
   const directory = await Deno.makeTempDir({ prefix: "prices-" });
   const PRICES_FILE = `${directory}/prices.json`;
-  const write = (input: string) =>
-    Deno.writeTextFile(
-      PRICES_FILE,
-      JSON.stringify({
-        "vendor-b/gpt-5-mini": {
-          ...{ input, cache_read: "0.025", output: "2", per_web_search: "0.01" },
-          service_tiers: { flex: "0.5" },
-        },
-      }),
-    );
+  const write = (input: string) => Deno.writeTextFile(PRICES_FILE, pricesFile(input));
   await write("0.25");
-  env = {
-    ...env,
+  const env = {
+    ...given,
     ...{ DATA_DIR: `${directory}/data`, PRICES_FILE },
     ...{ VENDOR_B_BASE_URL: b.url, VENDOR_B_API_KEY: "kb" },
     ...{ VENDOR_F_BASE_URL: f.url, VENDOR_F_API_KEY: "kf" },
@@ -83,93 +81,104 @@ async function story(env: Environment, t: Deno.TestContext): Promise<void> {
     ...{ VENDOR_G_BASE_URL: "http://127.0.0.1:1", VENDOR_G_API_KEY: "kg" },
   };
   const service = await startService({ env });
+  const scene = { env, service, write };
   try {
     for (let at = 0; at < 2; at++) await call(service, "vendor-b/gpt-5-mini");
     // Listing the models is what teaches their prices.
     await listModels(service);
     await call(service, "vendor-f/openai/gpt-x");
-    const [before] = await records(service);
-    // 1,000 × 0.25 + 100 × 2 per million, at half the price.
-    assert.equal(before!.cost_usd, "0.000225000");
-
-    await t.step("prices check tells gaps, differences, and who can't be asked", async () => {
-      const check = await admin(env, "prices", "check");
-      const vendors = check.vendors as Json[];
-      const states = vendors.map((one) => `${one.vendor} ${one.state}`);
-      assert.deepEqual(states, [
-        ...["vendor-a not_configured", "vendor-b listed", "vendor-c not_configured"],
-        ...["vendor-d not_configured", "vendor-e not_configured", "vendor-f listed"],
-        "vendor-g unreachable",
-      ]);
-      const gaps = vendors[1]!.without_price as Json[];
-      assert.deepEqual(gaps.map(({ model }) => model), ["gpt-5-nano"]);
-      assert.equal((gaps[0]!.public_price as Json).input, "0.05");
-      assert.deepEqual(vendors[5]!.at_fallback_price, ["dark/horse"]);
-      assert.deepEqual(check.differences, []);
-      assert.ok((check.explained_differences as Json[]).every(({ why }) => why));
-      assert.deepEqual(check.told_costs, [{
-        ...{ vendor: "vendor-f", model: "openai/gpt-x", calls: 1, told_usd: "0.001500000" },
-        ...{ compared_told_usd: "0.001500000", list_usd: "0.001200000" },
-        difference_usd: "0.000300000",
-      }]);
-      const text = await (await fetch(`${service.baseUrl}/metrics`)).text();
-      assert.match(text, /told_cost_usd_total\{vendor="vendor-f",by="vendor"\} 0\.0015\n/);
-      assert.match(text, /told_cost_usd_total\{vendor="vendor-f",by="list"\} 0\.0012\n/);
-    });
-
-    await t.step("a record's price version can be looked up", async () => {
-      const shown = await admin(env, "prices", "show", String(before!.price_version));
-      assert.deepEqual([shown.vendor, shown.model, shown.source], [
-        ...["vendor-b", "gpt-5-mini", "PRICES_FILE"],
-      ]);
-      assert.equal((shown.price as Json).input, "0.25");
-    });
-
-    await t.step(
-      "reprice takes the file as it is now, without a restart, and only once",
-      async () => {
-        await write("0.75");
-        const total = { calls: 3, corrected: 2, old_cost_usd: "0.001950000" };
-        const after = { new_cost_usd: "0.002450000", difference_usd: "0.000500000" };
-        const changed = { ...total, ...after, charged_difference_usd: "0.000500000" };
-        const dry = await admin(env, "reprice", "--dry-run");
-        assert.deepEqual([dry.dry_run, dry.total], [true, changed]);
-        assert.equal((await records(service))[0]!.cost_usd, "0.000225000");
-        const none = await admin(env, "reprice", "--until", "2026-01-01T00:00:00Z");
-        assert.equal((none.total as Json).calls, 0);
-        const only = await admin(env, "reprice", "--vendor", "openrouter");
-        assert.deepEqual((only.models as Json[]).map(({ kept }) => (kept as Json).vendor_cost), [
-          1,
-        ]);
-
-        const done = await admin(env, "reprice", "--model", "openai/gpt-5-mini");
-        assert.equal((done.total as Json).corrected, 2);
-        const rows = await records(service);
-        assert.deepEqual(rows.map((row) => [row.cost_usd, row.charged_usd]), [
-          ...[["0.000475000", "0.000475000"], ["0.000475000", "0.000475000"]],
-          ["0.001500000", "0.001500000"],
-        ]);
-        const shown = await admin(env, "prices", "show", String(rows[0]!.price_version));
-        assert.equal((shown.price as Json).input, "0.75");
-        assert.equal((await admin(env, "reprice") as { total: Json }).total.corrected, 0);
-      },
-    );
-
-    await t.step("wrong words are wrong usage, a wrong file is one line", async () => {
-      for (const args of [["--since", "today"], ["--vendor", "nobody"], ["--model", "gpt"]]) {
-        const ended = await runProgram({ script: "admin.ts", args: ["reprice", ...args], env });
-        assert.deepEqual([ended.code, ended.stdout], [2, ""], ended.stderr);
-        assert.match(ended.stderr, new RegExp(`^${args[0]} ${args[1]}: expected`));
-      }
-      await write("dear");
-      const ended = await runProgram({ script: "admin.ts", args: ["prices", "check"], env });
-      assert.equal(ended.code, 1);
-      assert.match(ended.stderr, /^(error: )?PRICES_FILE=.* is not valid: .*input[^\n]*\n$/);
-    });
+    await t.step("prices check tells gaps, differences, who can't be asked", () => check(scene));
+    await t.step("a record's price version can be looked up", () => lookUp(scene));
+    await t.step("reprice takes the file as it is now, and only once", () => correct(scene));
+    await t.step("wrong words are wrong usage, a wrong file is one line", () => refuse(scene));
   } finally {
     await service.stop();
     await Deno.remove(directory, { recursive: true });
   }
+}
+
+function pricesFile(input: string): string {
+  return JSON.stringify({
+    "vendor-b/gpt-5-mini": {
+      ...{ input, cache_read: "0.025", output: "2", per_web_search: "0.01" },
+      service_tiers: { flex: "0.5" },
+    },
+  });
+}
+
+async function check({ env, service }: Scene): Promise<void> {
+  const found = await admin(env, "prices", "check");
+  const vendors = found.vendors as Json[];
+  const states = vendors.map((one) => `${one.vendor} ${one.state}`);
+  assert.deepEqual(states, [
+    ...["vendor-a not_configured", "vendor-b listed", "vendor-c not_configured"],
+    ...["vendor-d not_configured", "vendor-e not_configured", "vendor-f listed"],
+    "vendor-g unreachable",
+  ]);
+  const gaps = vendors[1]!.without_price as Json[];
+  assert.deepEqual(gaps.map(({ model }) => model), ["gpt-5-nano"]);
+  assert.equal((gaps[0]!.public_price as Json).input, "0.05");
+  assert.deepEqual(vendors[5]!.at_fallback_price, ["dark/horse"]);
+  assert.deepEqual(found.differences, []);
+  assert.ok((found.explained_differences as Json[]).every(({ why }) => why));
+  assert.deepEqual(found.told_costs, [{
+    ...{ vendor: "vendor-f", model: "openai/gpt-x", calls: 1, told_usd: "0.001500000" },
+    ...{ compared_told_usd: "0.001500000", list_usd: "0.001200000" },
+    difference_usd: "0.000300000",
+  }]);
+  const text = await (await fetch(`${service.baseUrl}/metrics`)).text();
+  assert.match(text, /told_cost_usd_total\{vendor="vendor-f",by="vendor"\} 0\.0015\n/);
+  assert.match(text, /told_cost_usd_total\{vendor="vendor-f",by="list"\} 0\.0012\n/);
+}
+
+async function lookUp({ env, service }: Scene): Promise<void> {
+  const [before] = await records(service);
+  // 1,000 × 0.25 + 100 × 2 per million, at half the price.
+  assert.equal(before!.cost_usd, "0.000225000");
+  const shown = await admin(env, "prices", "show", String(before!.price_version));
+  assert.deepEqual([shown.vendor, shown.model, shown.source], [
+    ...["vendor-b", "gpt-5-mini", "PRICES_FILE"],
+  ]);
+  assert.equal((shown.price as Json).input, "0.25");
+}
+
+async function correct({ env, service, write }: Scene): Promise<void> {
+  await write("0.75");
+  const total = { calls: 3, corrected: 2, old_cost_usd: "0.001950000" };
+  const after = { new_cost_usd: "0.002450000", difference_usd: "0.000500000" };
+  const changed = { ...total, ...after, charged_difference_usd: "0.000500000" };
+  const dry = await admin(env, "reprice", "--dry-run");
+  assert.deepEqual([dry.dry_run, dry.total], [true, changed]);
+  assert.equal((await records(service))[0]!.cost_usd, "0.000225000");
+  const none = await admin(env, "reprice", "--until", "2026-01-01T00:00:00Z");
+  assert.equal((none.total as Json).calls, 0);
+  const only = await admin(env, "reprice", "--vendor", "openrouter");
+  assert.deepEqual((only.models as Json[]).map(({ kept }) => (kept as Json).vendor_cost), [
+    1,
+  ]);
+
+  const done = await admin(env, "reprice", "--model", "openai/gpt-5-mini");
+  assert.equal((done.total as Json).corrected, 2);
+  const rows = await records(service);
+  assert.deepEqual(rows.map((row) => [row.cost_usd, row.charged_usd]), [
+    ...[["0.000475000", "0.000475000"], ["0.000475000", "0.000475000"]],
+    ["0.001500000", "0.001500000"],
+  ]);
+  const shown = await admin(env, "prices", "show", String(rows[0]!.price_version));
+  assert.equal((shown.price as Json).input, "0.75");
+  assert.equal((await admin(env, "reprice") as { total: Json }).total.corrected, 0);
+}
+
+async function refuse({ env, write }: Scene): Promise<void> {
+  for (const args of [["--since", "today"], ["--vendor", "nobody"], ["--model", "gpt"]]) {
+    const ended = await runProgram({ script: "admin.ts", args: ["reprice", ...args], env });
+    assert.deepEqual([ended.code, ended.stdout], [2, ""], ended.stderr);
+    assert.match(ended.stderr, new RegExp(`^${args[0]} ${args[1]}: expected`));
+  }
+  await write("dear");
+  const ended = await runProgram({ script: "admin.ts", args: ["prices", "check"], env });
+  assert.equal(ended.code, 1);
+  assert.match(ended.stderr, /^(error: )?PRICES_FILE=.* is not valid: .*input[^\n]*\n$/);
 }
 
 Deno.test("prices are checked and calls priced again through the running server", (t) =>

@@ -3,6 +3,7 @@ import type { Interaction } from "../../src/domain/interaction.ts";
 import { pricedUsageText } from "../../src/domain/repricing.ts";
 import { reprice } from "../../src/gateway/reprice.ts";
 import type { Database } from "../../src/store/database.ts";
+import { giveBackCharge } from "../../src/store/give_back.ts";
 import { createInteractions } from "../../src/store/interactions.ts";
 import { createLedger } from "../../src/store/ledger.ts";
 import { createPriceVersions } from "../../src/store/price_versions.ts";
@@ -210,6 +211,22 @@ eachDatabase("what a capped key has spent follows the correction", async (db) =>
   await run(pricesOf(doubled));
   const [row] = await db.query("select charged_nanos from key_charges");
   assert.equal(row!.charged_nanos, 2000n);
+});
+
+eachDatabase("a charge that is given back after its correction is given back whole", async (db) => {
+  const { accountId, interactions, ledger, run, balance } = await opened(db);
+  await interactions.insert([call(accountId, "a")]);
+  await ledger.post([
+    { interactionId: "a", accountId, leaseId: null, chargedNanos: 1000n },
+  ]);
+  await run(pricesOf(doubled));
+  assert.equal(await balance(), usd - 2000n);
+  for (let round = 0; round < 2; round++) {
+    await giveBackCharge(db, { accountId, transactionId: "a", note: "twice" });
+    await run(pricesOf({ "vendor-b/gpt-x": { input: "0.005" } }));
+    assert.deepEqual([await balance(), (await stored(db, "a")).charged_nanos], [usd, 0n]);
+  }
+  assert.deepEqual(await ledger.check(), []);
 });
 
 onPostgres(

@@ -1,0 +1,37 @@
+import type { PriceDesk } from "./admin/price_parts.ts";
+import type { Log } from "./base/log.ts";
+import type { RepricingStore } from "./domain/repricing.ts";
+import { createPriceArchive } from "./gateway/price_archive.ts";
+import { every } from "./jobs/every.ts";
+import type { Database } from "./store/database.ts";
+import { createPriceVersions, type PriceVersionStore } from "./store/price_versions.ts";
+import { createRepricing } from "./store/repricing.ts";
+import type { Prices } from "./vendors/prices.ts";
+
+/** What checks prices, keeps their versions and prices calls again. */
+export interface PricingParts {
+  /** Prices and model lists anew from the files, for the operator's commands. */
+  openPrices: () => PriceDesk;
+  repricing: RepricingStore;
+  priceVersions: PriceVersionStore;
+  /** Keeps the prices behind the versions that records name. */
+  archivePrices: () => Promise<void>;
+  stopArchiving: () => void;
+}
+
+/** How often prices learned from vendors' lists are looked for, to be kept. */
+const archiveMs = 15_000;
+
+export function createPricingParts(
+  needs: { database: Database; log: Log; prices: Prices; openPrices: () => PriceDesk },
+): PricingParts {
+  const priceVersions = createPriceVersions(needs.database);
+  const archivePrices = createPriceArchive(needs.prices, priceVersions);
+  return {
+    openPrices: needs.openPrices,
+    repricing: createRepricing(needs.database),
+    priceVersions,
+    archivePrices,
+    stopArchiving: every(archiveMs, archivePrices, needs.log, "keep prices"),
+  };
+}
