@@ -125,10 +125,7 @@ export function createServices(
     log,
   });
   const stopRates = every(beatMs, () => rateLimiter.tick(), log, "rate leases");
-  const { stopArchiving, ...pricing } = createPricingParts({
-    ...{ database, log, prices: vendors.prices },
-    openPrices: () => openPriceDesk(config),
-  });
+  const { stopArchiving, ...pricing } = pricingParts(config, database, vendors.prices, log);
   const stopWatching = watchChanges(database, { keyRing, storedKeys }, log);
   return {
     config,
@@ -214,6 +211,10 @@ function watchChanges(
     every(keyWatchMs, () => rings.storedKeys.refresh(), log, "watch vendor keys"),
   ];
   return () => watches.forEach((stop) => stop());
+}
+
+function pricingParts(config: Config, database: Database, prices: Prices, log: Log): PricingParts {
+  return createPricingParts({ database, log, prices, openPrices: () => openPriceDesk(config) });
 }
 
 /** Prices as the files say now, with a client of their own. Throws `ConfigError`. */

@@ -157,8 +157,11 @@ async function correct({ env, service, write }: Scene): Promise<void> {
     1,
   ]);
 
+  const start = await admin(env, "credits", "show");
   const done = await admin(env, "reprice", "--model", "openai/gpt-5-mini");
   assert.equal((done.total as Json).corrected, 2);
+  const end = await admin(env, "credits", "show");
+  assert.deepEqual([start.balance_usd, end.balance_usd], ["9.998050000", "9.997550000"]);
   const rows = await records(service);
   assert.deepEqual(rows.map((row) => [row.cost_usd, row.charged_usd]), [
     ...[["0.000475000", "0.000475000"], ["0.000475000", "0.000475000"]],
