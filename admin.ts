@@ -1,18 +1,20 @@
 import { callControl } from "./src/admin/control.ts";
 import type { CommandResult } from "./src/admin/command.ts";
 import { readsInput, runCommand, usage } from "./src/admin/commands.ts";
+import type { PriceDesk } from "./src/admin/price_parts.ts";
 import { readInput } from "./src/admin/input.ts";
 import { adminPartsOf } from "./src/admin/parts.ts";
 import { systemClock } from "./src/base/clock.ts";
 import { type Config, readConfig } from "./src/config.ts";
 import { messageOf } from "./src/domain/fault.ts";
 import { createAccounts } from "./src/store/accounts.ts";
+import type { Database } from "./src/store/database.ts";
 import { createApiKeys } from "./src/store/api_keys.ts";
 import { createLedger } from "./src/store/ledger.ts";
 import { findMasterKey } from "./src/store/master_key.ts";
 import { createVendorKeys } from "./src/store/vendor_keys.ts";
 import { claimDataDir } from "./src/store/data_dir.ts";
-import { openDatabase } from "./src/store/open.ts";
+import { openAnalytics, openDatabase } from "./src/store/open.ts";
 import { openPriceDesk, registryOf } from "./src/services.ts";
 import { createPriceVersions } from "./src/store/price_versions.ts";
 import { createRepricing } from "./src/store/repricing.ts";
@@ -80,8 +82,7 @@ async function runHere(
         ),
         registry: registryOf(config),
         ledger: createLedger(database),
-        openPrices: () => openPriceDesk(config),
-        repricing: createRepricing(database),
+        openPrices: () => openPrices(config, database),
         priceVersions: createPriceVersions(database),
         clock: systemClock,
       }),
@@ -91,6 +92,20 @@ async function runHere(
   } finally {
     await database.close();
   }
+}
+
+/** The calls may stand in a database of their own, which only these commands open. */
+async function openPrices(config: Config, database: Database): Promise<PriceDesk> {
+  const desk = openPriceDesk(config);
+  const analytics = await openAnalytics(config, database);
+  return {
+    ...desk,
+    repricing: createRepricing(database, analytics),
+    async close() {
+      await desk.close();
+      if (analytics !== database) await analytics.close();
+    },
+  };
 }
 
 function print(result: CommandResult): void {

@@ -1,6 +1,5 @@
 import type { PriceDesk } from "./admin/price_parts.ts";
 import type { Log } from "./base/log.ts";
-import type { RepricingStore } from "./domain/repricing.ts";
 import { createPriceArchive } from "./gateway/price_archive.ts";
 import { every } from "./jobs/every.ts";
 import type { Database } from "./store/database.ts";
@@ -12,7 +11,6 @@ import type { Prices } from "./vendors/prices.ts";
 export interface PricingParts {
   /** Prices and model lists anew from the files, for the operator's commands. */
   openPrices: () => PriceDesk;
-  repricing: RepricingStore;
   priceVersions: PriceVersionStore;
   /** Keeps the prices behind the versions that records name. */
   archivePrices: () => Promise<void>;
@@ -23,13 +21,19 @@ export interface PricingParts {
 const archiveMs = 15_000;
 
 export function createPricingParts(
-  needs: { database: Database; log: Log; prices: Prices; openPrices: () => PriceDesk },
+  needs: {
+    database: Database;
+    analytics: Database;
+    log: Log;
+    prices: Prices;
+    openPrices: () => Omit<PriceDesk, "repricing">;
+  },
 ): PricingParts {
   const priceVersions = createPriceVersions(needs.database);
   const archivePrices = createPriceArchive(needs.prices, priceVersions);
+  const repricing = createRepricing(needs.database, needs.analytics);
   return {
-    openPrices: needs.openPrices,
-    repricing: createRepricing(needs.database),
+    openPrices: () => ({ ...needs.openPrices(), repricing }),
     priceVersions,
     archivePrices,
     stopArchiving: every(archiveMs, archivePrices, needs.log, "keep prices"),

@@ -125,7 +125,7 @@ export function createServices(
     log,
   });
   const stopRates = every(beatMs, () => rateLimiter.tick(), log, "rate leases");
-  const { stopArchiving, ...pricing } = pricingParts(config, database, vendors.prices, log);
+  const { stopArchiving, ...pricing } = pricingParts(config, opened, vendors.prices, log);
   const stopWatching = watchChanges(database, { keyRing, storedKeys }, log);
   return {
     config,
@@ -213,12 +213,12 @@ function watchChanges(
   return () => watches.forEach((stop) => stop());
 }
 
-function pricingParts(config: Config, database: Database, prices: Prices, log: Log): PricingParts {
-  return createPricingParts({ database, log, prices, openPrices: () => openPriceDesk(config) });
+function pricingParts(config: Config, opened: Opened, prices: Prices, log: Log): PricingParts {
+  return createPricingParts({ ...opened, log, prices, openPrices: () => openPriceDesk(config) });
 }
 
 /** Prices as the files say now, with a client of their own. Throws `ConfigError`. */
-export function openPriceDesk(config: Config): PriceDesk {
+export function openPriceDesk(config: Config): Omit<PriceDesk, "repricing"> {
   const { upstream, ...desk } = vendorParts(config, systemClock);
   return { ...desk, close: () => upstream.close() };
 }

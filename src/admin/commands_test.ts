@@ -53,10 +53,7 @@ function setup(accountNames: readonly string[] = ["operator", "team"]) {
     scopes: ["chat", "vendor-b"],
     clock,
     registry: createRegistry({}, []),
-    openPrices: () => {
-      throw new Error("unused");
-    },
-    repricing: { read: () => assert.fail("unused"), correct: unused },
+    openPrices: unused,
     priceVersions: { keep: unused, find: unused },
     caughtUp: unused,
     vendorKeys: {

@@ -8,10 +8,9 @@ import type { Escrow } from "../gateway/escrow.ts";
 import type { Recorder } from "../gateway/recorder.ts";
 import type { VendorKeyRing } from "../gateway/vendor_key_ring.ts";
 import type { Registry } from "../vendors/registry.ts";
-import type { RepricingStore } from "../domain/repricing.ts";
 import type { PriceVersionStore } from "../store/price_versions.ts";
 import type { AdminParts } from "./commands.ts";
-import type { PriceDesk } from "./price_parts.ts";
+import type { PriceParts } from "./price_parts.ts";
 
 /** What the commands work on, out of a server's parts. */
 export function adminPartsOf(
@@ -26,8 +25,7 @@ export function adminPartsOf(
     ledger: Ledger;
     recorder?: Recorder;
     escrow?: Escrow;
-    openPrices: () => PriceDesk;
-    repricing: RepricingStore;
+    openPrices: PriceParts["openPrices"];
     priceVersions: PriceVersionStore;
     archivePrices?: () => Promise<void>;
   },
@@ -41,7 +39,6 @@ export function adminPartsOf(
     vendorKeys: services.vendorKeys,
     vendorKeysChanged: async () => await services.storedKeys?.refresh(),
     openPrices: services.openPrices,
-    repricing: services.repricing,
     priceVersions: services.priceVersions,
     caughtUp: async () => {
       await services.recorder?.drain();

@@ -23,14 +23,14 @@ export async function checkPrices(parts: PriceParts, values: Values): Promise<Co
   const now = parts.clock.now();
   const since = timeOption(values, "since") ??
     new Date(now.getTime() - comparedDays * 86_400_000);
-  const desk = parts.openPrices();
+  const desk = await parts.openPrices();
   try {
     await parts.caughtUp();
     const publicPrices = await openPublicPrices((label) => desk.registry.find(label)?.baseUrl);
     const vendors = await findGaps({ ...desk, publicPrices }, now);
     const table = compareTable({ ...desk, publicPrices }, now);
     const accounts = (await parts.accounts.list()).map(({ id }) => id);
-    const told = await toldCosts({ ...desk, store: parts.repricing }, accounts, since);
+    const told = await toldCosts({ ...desk, store: desk.repricing }, accounts, since);
     const explained = table.differences.filter(({ why }) => why !== undefined);
     const open = table.differences.filter(({ why }) => why === undefined);
     const summary = {
@@ -61,7 +61,7 @@ export async function checkPrices(parts: PriceParts, values: Values): Promise<Co
     ];
     return done(json, lines);
   } finally {
-    desk.close();
+    await desk.close();
   }
 }
 

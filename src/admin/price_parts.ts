@@ -11,18 +11,18 @@ export interface PriceParts {
   accounts: Pick<AccountStore, "first" | "find" | "list">;
   clock: Clock;
   /** Prices as the files say now: a running server has those of its start. */
-  openPrices: () => PriceDesk;
-  repricing: RepricingStore;
+  openPrices: () => PriceDesk | Promise<PriceDesk>;
   priceVersions: PriceVersionStore;
   /** Resolves when the store holds all calls that ended before, and the prices they name. */
   caughtUp: () => Promise<void>;
 }
 
-/** Prices and the vendors' model lists, for one command. */
+/** Prices, the vendors' model lists and the stored calls, for one command. */
 export interface PriceDesk {
   registry: Registry;
   prices: Prices;
   catalogue: Catalogue;
-  /** Ends the connections to vendors. */
-  close: () => void;
+  repricing: RepricingStore;
+  /** Ends the connections that were opened for the command. */
+  close: () => void | Promise<void>;
 }

@@ -21,7 +21,7 @@ import type { PriceParts } from "./price_parts.ts";
  */
 export async function repriceCalls(parts: PriceParts, values: Values): Promise<CommandResult> {
   const dryRun = values["dry-run"] === true;
-  const desk = parts.openPrices();
+  const desk = await parts.openPrices();
   try {
     const query = queryOf(values, desk.registry);
     const wanted = optional(values, "account");
@@ -32,7 +32,7 @@ export async function repriceCalls(parts: PriceParts, values: Values): Promise<C
     // A version stands for its prices before the first record names it.
     if (!dryRun) await createPriceArchive(desk.prices, parts.priceVersions)();
     const models = await reprice(
-      { ...desk, store: parts.repricing },
+      { ...desk, store: desk.repricing },
       accounts.map(({ id }) => ({ ...query, accountId: id })),
       dryRun,
     );
@@ -43,7 +43,7 @@ export async function repriceCalls(parts: PriceParts, values: Values): Promise<C
       total: totalJson(models),
     }, linesOf(models, dryRun));
   } finally {
-    desk.close();
+    await desk.close();
   }
 }
 

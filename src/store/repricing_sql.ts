@@ -19,9 +19,14 @@ export const correctCharges = `with given as (
     from json_to_recordset($2::text::json)
       as r(interaction_id text, old_charged bigint, charged bigint, note text)
     left join corrected_charges c on c.interaction_id = r.interaction_id
+    -- A charge that was given back stays so, even if its row doesn't say it yet.
+    where not exists (
+      select from ledger_entries e where e.operation_id = 'give-back:' || r.interaction_id
+    )
   ), entries as (
     insert into ledger_entries (account_id, kind, amount_nanos, leased_nanos, interaction_id, note)
     select $1::bigint, 'adjust', amount, 0, interaction_id, note from given where amount <> 0
+    order by interaction_id
     returning amount_nanos
   ), remembered as (
     insert into corrected_charges (interaction_id, account_id, charged_nanos)

@@ -189,6 +189,23 @@ Deno.test("prices are checked and calls priced again through the running server"
 
 const { available, reason } = postgresAvailability();
 Deno.test({
+  name: `calls in a database of their own are priced again${
+    available ? "" : ` (skipped: ${reason})`
+  }`,
+  ignore: !available,
+  fn: async (t) => {
+    const server = await startPostgres();
+    const [database, analytics] = [await server.createDatabase(), await server.createDatabase()];
+    try {
+      await story({ DATABASE_URL: database.url, ANALYTICS_DATABASE_URL: analytics.url }, t);
+    } finally {
+      await database.drop();
+      await analytics.drop();
+    }
+  },
+});
+
+Deno.test({
   name: `prices are checked and calls priced again beside a server on PostgreSQL${
     available ? "" : ` (skipped: ${reason})`
   }`,
