@@ -8,9 +8,10 @@ import type {
   ToolChoice,
 } from "../canonical_request.ts";
 import { isRecord, type JsonRecord, words } from "../json.ts";
+import { otherFields } from "../other_fields.ts";
 import { readMessages } from "./decode_messages.ts";
 import { foreignFields } from "./foreign.ts";
-import { nestedForeign } from "./nested_foreign.ts";
+import { knownFields } from "./known_fields.ts";
 
 /** Reads a chat request (chat-completions.md §1) into the canonical form. Null is "not set". */
 export function decodeChatRequest(body: unknown): CanonicalRequest {
@@ -23,7 +24,7 @@ export function decodeChatRequest(body: unknown): CanonicalRequest {
     system,
     turns,
     tools: readTools(request),
-    foreign: [...foreignFields(request), ...nestedForeign(request)],
+    foreign: [...foreignFields(request), ...otherFields(request, knownFields)],
     ...settings,
     paths: pathsOf(request, settings),
   };

@@ -40,9 +40,19 @@ const known: ReadonlySet<string> = new Set([
  * output and moderation change what comes back; everything else is a hint.
  */
 export function foreignFields(request: JsonRecord): ForeignField[] {
-  return Object.entries(request).flatMap(([path, value]) => {
+  const fields = Object.entries(request).flatMap(([path, value]): ForeignField[] => {
     if (known.has(path) || value === null || value === undefined || isNoOp(path, value)) return [];
     return [{ path, value, weight: weightOf(path, value) }];
+  });
+  return [...fields, ...keptSound(request.messages)];
+}
+
+/** Earlier answers whose sound the vendor keeps: their words are lost with it. */
+function keptSound(messages: unknown): ForeignField[] {
+  if (!Array.isArray(messages)) return [];
+  return messages.flatMap((message: unknown, index): ForeignField[] => {
+    if (!isRecord(message) || message.role !== "assistant" || !isRecord(message.audio)) return [];
+    return [{ path: `messages[${index}].audio`, value: message.audio, weight: "meaning" }];
   });
 }
 
