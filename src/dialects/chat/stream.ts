@@ -15,13 +15,17 @@ import { readChatUsage } from "./usage.ts";
  */
 export class ChatStreamDecoder implements StreamDecoder {
   readonly #quirks: DialectQuirks;
+  readonly #asked: number;
   readonly #choices = new Map<number, ChoiceReader>();
   readonly #nextBlock = { value: 0 };
   #started = false;
   #failed = false;
+  #done = false;
 
-  constructor(quirks: DialectQuirks) {
+  /** `asked`: how many choices the request asked for. */
+  constructor(quirks: DialectQuirks, asked = 1) {
     this.#quirks = quirks;
+    this.#asked = asked;
   }
 
   decode(event: SseEvent): DecodedEvent {
@@ -29,6 +33,7 @@ export class ChatStreamDecoder implements StreamDecoder {
     if (data === undefined || data === "") return nothing;
     if (data.trim() === "[DONE]") {
       if (this.#failed) return nothing;
+      this.#done = true;
       // Passed on, it would say to the caller that an answer without an ending is complete.
       return this.#isComplete() ? { ...nothing, terminal: true } : this.#fail(truncated);
     }
@@ -51,9 +56,14 @@ export class ChatStreamDecoder implements StreamDecoder {
     return { events, complete: this.#isComplete() };
   }
 
+  /**
+   * Whether every choice ended, and none is missing: a vendor may give fewer than were asked for,
+   * but then only its end marker tells that from a cut.
+   */
   #isComplete(): boolean {
     const choices = [...this.#choices.values()];
-    return !this.#failed && choices.length > 0 && choices.every((one) => one.finished);
+    const least = this.#done ? 1 : Math.max(1, this.#asked);
+    return !this.#failed && choices.length >= least && choices.every((one) => one.finished);
   }
 
   #chunk(json: JsonRecord): DecodedEvent {
