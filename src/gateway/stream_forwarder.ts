@@ -98,14 +98,7 @@ class StreamForwarder {
     try {
       act();
     } catch (thrown) {
-      if (thrown instanceof SseEventTooLargeError) {
-        this.#fail(new Fault("upstream_invalid_response", { note: thrown.message }), "failed");
-      } else {
-        this.#fail(
-          new Fault("internal_error", { cause: thrown, note: messageOf(thrown) }),
-          "failed",
-        );
-      }
+      this.#fail(faultOf(thrown), "failed");
     }
   }
 
@@ -279,6 +272,15 @@ export class StreamFailure extends Error {
   constructor(readonly fault: Fault, readonly status: "failed" | "truncated") {
     super(fault.message);
   }
+}
+
+/** What an event could not be used for: the vendor's fault where it is told as one, else ours. */
+function faultOf(thrown: unknown): Fault {
+  if (thrown instanceof Fault) return thrown;
+  const note = messageOf(thrown);
+  return thrown instanceof SseEventTooLargeError
+    ? new Fault("upstream_invalid_response", { note })
+    : new Fault("internal_error", { cause: thrown, note });
 }
 
 /** A last event may lack its blank line; half an event is a cut, not an answer without sense. */

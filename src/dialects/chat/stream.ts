@@ -3,10 +3,10 @@ import { errors } from "../../../contracts/errors.ts";
 import type { Fault } from "../../domain/fault.ts";
 import type { CanonicalEvent } from "../canonical.ts";
 import type { DecodedEvent, DialectQuirks, StreamDecoder } from "../dialect.ts";
-import { isRecord, type JsonRecord, words } from "../json.ts";
-import { carriesError, readVendorError } from "../vendor_error.ts";
+import { choiceIndex, isRecord, type JsonRecord, unixTime, words } from "../json.ts";
+import { carriesError, readVendorError, type VendorError } from "../vendor_error.ts";
 import { ChoiceReader } from "./choice.ts";
-import { saysError } from "./finish.ts";
+import { readFailure, saysError } from "./finish.ts";
 import { readChatUsage } from "./usage.ts";
 
 /**
@@ -74,15 +74,14 @@ export class ChatStreamDecoder implements StreamDecoder {
         type: "start",
         id: words(json.id),
         model: words(json.model),
-        created: typeof json.created === "number" ? json.created : undefined,
+        created: unixTime(json.created),
       });
     }
     const choices = Array.isArray(json.choices) ? json.choices : [];
     for (const [position, choice] of choices.entries()) {
       if (!isRecord(choice)) continue;
-      if (saysError(choice.finish_reason)) return this.#fail(carriesError(choice) ? choice : json);
-      const index = typeof choice.index === "number" ? choice.index : position;
-      this.#choice(index).read(choice, events);
+      if (saysError(choice.finish_reason)) return this.#failWith(readFailure(choice, json));
+      this.#choice(choiceIndex(choice.index, position)).read(choice, events);
     }
     const usage = readChatUsage(json.usage ?? fastInferenceUsage(json), this.#quirks);
     if (usage) {
@@ -102,12 +101,12 @@ export class ChatStreamDecoder implements StreamDecoder {
   }
 
   #fail(json: JsonRecord): DecodedEvent {
+    return this.#failWith(readVendorError(json, undefined));
+  }
+
+  #failWith(error: VendorError): DecodedEvent {
     this.#failed = true;
-    return {
-      events: [{ type: "error", error: readVendorError(json, undefined) }],
-      usageOnly: false,
-      terminal: false,
-    };
+    return { events: [{ type: "error", error }], usageOnly: false, terminal: false };
   }
 }
 

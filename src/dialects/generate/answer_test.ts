@@ -35,6 +35,8 @@ Deno.test("thoughts count beside the visible output; absent is not zero (69, 70)
   const prompt = { promptTokenCount: 20, toolUsePromptTokenCount: 5, cachedContentTokenCount: 0 };
   assert.deepEqual(usage(prompt), { input: 25, output: 0, cacheRead: 0, raw: prompt });
   assert.equal(usage({ trafficType: "ON_DEMAND" }), undefined);
+  const cached = { candidatesTokenCount: 1, cachedContentTokenCount: 9 };
+  assert.deepEqual(usage(cached), { input: 9, output: 1, cacheRead: 9, raw: cached });
 });
 
 Deno.test("audio and image tokens are told apart", () => {
