@@ -34,15 +34,17 @@ export class AnswerReader {
 
   /** Whether every candidate said why it ended, or the prompt was blocked. */
   get finished(): boolean {
+    if (this.#blockReason !== undefined) return true;
     const candidates = [...this.#candidates.values()];
-    if (candidates.length === 0) return this.#blockReason !== undefined;
-    return candidates.every((one) => one.finished);
+    return candidates.length > 0 && candidates.every((one) => one.finished);
   }
 
   /** Closes every candidate. A whole answer is over even where the vendor forgot to say why. */
   close(events: CanonicalEvent[], isWhole: boolean): void {
     for (const candidate of this.#candidates.values()) {
-      if (isWhole && !candidate.finished) candidate.read({ finishReason: "STOP" }, events);
+      // A filter may stop an answer that had begun and say so of its prompt alone.
+      const reason = this.#blockReason !== undefined ? "SAFETY" : isWhole ? "STOP" : undefined;
+      if (reason && !candidate.finished) candidate.read({ finishReason: reason }, events);
       candidate.close(events);
     }
     if (this.#candidates.size > 0 || this.#blockReason === undefined) return;

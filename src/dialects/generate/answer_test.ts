@@ -65,6 +65,17 @@ Deno.test("audio and image tokens are told apart", () => {
   });
 });
 
+Deno.test("a filter that stops an answer in its middle may blame the prompt", () => {
+  const elements = [
+    { candidates: [candidate([{ text: "Hel" }])] },
+    { promptFeedback: { blockReason: "PROHIBITED_CONTENT" } },
+  ];
+  for (const answer of both(elements)) {
+    const [choice] = answer.choices;
+    assert.deepEqual([choice?.parts[0]?.text, choice?.finish?.reason], ["Hel", "content_filter"]);
+  }
+});
+
 Deno.test("content without parts is an empty answer that says why (71)", () => {
   for (const content of [undefined, {}, { role: "model" }]) {
     const [whole] = both([{ candidates: [{ content, finishReason: "MAX_TOKENS" }] }]);
