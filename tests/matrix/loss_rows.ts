@@ -94,6 +94,12 @@ export const losses: readonly Loss[] = [
   },
   {
     caller: "chat",
+    more: { tools: [{ type: "browser_search" }] },
+    path: "tools[0]",
+    meaning: ["responses", "messages", "generate"],
+  },
+  {
+    caller: "chat",
     more: blocks({ ...text, x_unheard_of: 1 }),
     path: "messages[0].content[1].x_unheard_of",
     hint: ["responses", "messages", "generate"],

@@ -44,8 +44,25 @@ export function foreignFields(request: JsonRecord): ForeignField[] {
     if (known.has(path) || value === null || value === undefined || isNoOp(path, value)) return [];
     return [{ path, value, weight: weightOf(path, value) }];
   });
-  return [...fields, ...keptSound(request.messages)];
+  return [...fields, ...keptSound(request.messages), ...vendorWork(request)];
 }
+
+/** Tools that some chat vendors run themselves, and the choice of one. */
+function vendorWork({ tools, tool_choice: choice }: JsonRecord): ForeignField[] {
+  const found = (Array.isArray(tools) ? tools : []).flatMap((tool: unknown, index) =>
+    isVendorTool(tool) ? [{ path: `tools[${index}]`, value: tool, weight: "meaning" as const }] : []
+  );
+  return isVendorTool(choice)
+    ? [...found, { path: "tool_choice", value: choice, weight: "meaning" }]
+    : found;
+}
+
+/** Whether a tool, or the choice of one, is of a kind that isn't the caller's. */
+export function isVendorTool(tool: unknown): boolean {
+  return isRecord(tool) && typeof tool.type === "string" && !callersKinds.includes(tool.type);
+}
+
+const callersKinds = ["function", "custom", "allowed_tools"];
 
 /** Earlier answers whose sound the vendor keeps: their words are lost with it. */
 function keptSound(messages: unknown): ForeignField[] {

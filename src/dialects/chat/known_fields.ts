@@ -1,5 +1,6 @@
 import { isRecord, type JsonRecord } from "../json.ts";
 import type { Known } from "../other_fields.ts";
+import { isVendorTool } from "./foreign.ts";
 
 const cache: Known = { type: true, ttl: true };
 
@@ -63,20 +64,24 @@ const ofRole: Readonly<Record<string, Known>> = {
 
 const ofFunction: Known = { name: true, description: true, parameters: true, strict: true };
 
+const ofTool: Known = {
+  type: true,
+  function: ofFunction,
+  custom: { name: true, description: true, format: true },
+};
+
 const toolName: Known = { type: true, function: named, custom: named, name: true };
 
 /** What the decoder knows within the members of a chat request (chat-completions.md §1 to §3). */
 export const knownFields: Readonly<Record<string, Known>> = {
   messages: ({ role }) => ofRole[String(role)] ?? undefined,
-  tools: {
-    type: true,
-    function: ofFunction,
-    custom: { name: true, description: true, format: true },
-  },
+  tools: (tool) => isVendorTool(tool) ? undefined : ofTool,
   functions: ofFunction,
   tool_choice: (choice) =>
     isRecord(choice.allowed_tools)
       ? { type: true, allowed_tools: { mode: true, tools: toolName } }
+      : isVendorTool(choice)
+      ? undefined
       : toolName,
   function_call: named,
   response_format: {
