@@ -34,6 +34,8 @@ export interface Config {
   connectTimeoutMs: number;
   firstByteTimeoutMs: number;
   idleTimeoutMs: number;
+  /** Silence in a translated stream after which the caller is sent something without meaning. */
+  keepAliveMs: number;
   journalSync: "always" | "interval";
   leaseSeconds: number;
   metricsToken: Secret | undefined;
@@ -97,6 +99,7 @@ export function parseConfig(environment: Environment): Config {
     connectTimeoutMs: read.milliseconds("CONNECT_TIMEOUT_MS") ?? 5_000,
     firstByteTimeoutMs: read.milliseconds("FIRST_BYTE_TIMEOUT_MS") ?? 120_000,
     idleTimeoutMs: read.milliseconds("IDLE_TIMEOUT_MS") ?? 60_000,
+    keepAliveMs: read.milliseconds("KEEP_ALIVE_MS") ?? 15_000,
     journalSync: read.oneOf("JOURNAL_SYNC", ["always", "interval"]) ?? "always",
     leaseSeconds: read.integer("LEASE_SECONDS", { min: 5, max: 86_400 }) ?? 150,
     metricsToken: read.secret("METRICS_TOKEN"),

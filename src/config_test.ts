@@ -43,7 +43,7 @@ const wholeNumbers: Wrong[] = [
   ...["MAX_BODY_BYTES", "PAYLOAD_MAX_BYTES", "MEDIA_INLINE_BYTES", "JOURNAL_MAX_BYTES"].map(
     (name) => ({ set: { [name]: "32MiB" }, says: new RegExp(`^${name}=32MiB .*whole number`) }),
   ),
-  ...["CONNECT_TIMEOUT_MS", "FIRST_BYTE_TIMEOUT_MS", "IDLE_TIMEOUT_MS"].map(
+  ...["CONNECT_TIMEOUT_MS", "FIRST_BYTE_TIMEOUT_MS", "IDLE_TIMEOUT_MS", "KEEP_ALIVE_MS"].map(
     (name) => ({ set: { [name]: "0" }, says: new RegExp(`^${name}=0 .*from 1 to 3600000`) }),
   ),
   { set: { LEASE_SECONDS: "4" }, says: /^LEASE_SECONDS=4 .*from 5 to 86400/ },
@@ -216,6 +216,7 @@ Deno.test("no variable needs to be set; the defaults are those of the interface"
       connectTimeoutMs: 5000,
       firstByteTimeoutMs: 120_000,
       idleTimeoutMs: 60_000,
+      keepAliveMs: 15_000,
       journalSync: "always",
       leaseSeconds: 150,
       metricsToken: undefined,

@@ -115,7 +115,8 @@ export function createServices(
   const rateLimiter = rateLimiterOf(config, database, clock, newId);
   const kept = createKeptMemory({ store: createKept(database), clock });
   const publicFetch = createPublicFetch({ clock, allowHosts: config.fetchAllowHosts });
-  const laneParts = { clock, kept, dialects, publicFetch, storedKeys, ...vendors };
+  const { keepAliveMs } = config;
+  const laneParts = { clock, kept, dialects, publicFetch, storedKeys, keepAliveMs, ...vendors };
   const relay = createRelay({
     ...laneParts,
     ...money,

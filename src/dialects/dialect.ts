@@ -22,8 +22,8 @@ export interface Dialect {
   spliceRequest(bodyText: string, facts: RequestFacts, changes: RequestChanges): string;
   /** Path of the call, appended to the vendor's base address. */
   upstreamPath(model: string, stream: boolean): string;
-  /** A decoder for one streamed answer. */
-  streamDecoder(quirks: DialectQuirks): StreamDecoder;
+  /** A decoder for one streamed answer, to a request for so many (1 when absent). */
+  streamDecoder(quirks: DialectQuirks, choices?: number): StreamDecoder;
   /**
    * The events of a whole answer, given its parsed JSON. Throws `Fault` when it is none; an answer
    * that carries an error in a 200 ends with an error event.

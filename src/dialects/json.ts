@@ -7,9 +7,28 @@ export function isRecord(value: unknown): value is JsonRecord {
 
 /** A whole count ≥ 0; anything else is absent. A negative count is a vendor's error, read as 0. */
 export function count(value: unknown): number | undefined {
-  if (typeof value !== "number" || !Number.isFinite(value)) return undefined;
+  if (typeof value !== "number" || !Number.isSafeInteger(Math.trunc(value))) return undefined;
   return Math.max(0, Math.trunc(value));
 }
+
+/** Unix time in whole seconds; what no calendar has is absent. */
+export function unixTime(value: unknown): number | undefined {
+  const seconds = count(value);
+  return seconds === undefined || seconds > lastSecond ? undefined : seconds;
+}
+
+/** Of year 9999. */
+const lastSecond = 253_402_300_799;
+
+/** Which of several answers something is about: its index, else its position in the list. */
+export function choiceIndex(value: unknown, position: number): number {
+  const isIndex = Number.isInteger(value) && (value as number) >= 0 &&
+    (value as number) < maxChoices;
+  return isIndex ? value as number : position;
+}
+
+/** Nobody can ask for more answers than this. */
+const maxChoices = 128;
 
 /** A string with something in it. */
 export function words(value: unknown): string | undefined {

@@ -1,22 +1,58 @@
-import type { ForeignField, LossWeight } from "./canonical_request.ts";
-import type { JsonRecord } from "./json.ts";
+import type { ForeignField } from "./canonical_request.ts";
+import { isRecord, type JsonRecord } from "./json.ts";
 
 /**
- * Fields of one object of a caller's request beside those that were read, for the list of what has
- * no neutral form. Null, false and empty lists say nothing and are left out.
+ * What a decoder knows of a value within a caller's request. `true`: all of it, or it is looked
+ * at elsewhere. An object: its fields, where `*` stands for all others; of a list, each element's.
+ * A function chooses by the object's kind; undefined is one that is refused or named whole.
+ */
+export type Known =
+  | true
+  | { readonly [field: string]: Known }
+  | ((record: JsonRecord) => Known | undefined);
+
+/**
+ * Fields within these members of a request that the dialect's decoder doesn't know, however deep
+ * they stand. They can't be carried to another dialect; since nobody can say what leaving them out
+ * does, they are hints (translation.md §12). Values that say nothing are no loss.
+ *
+ * `spell` turns a caller's spelling of a field into the table's, for a wire that takes several.
  */
 export function otherFields(
-  record: JsonRecord,
-  read: readonly string[],
-  path: string,
-  weight: LossWeight = "hint",
+  request: JsonRecord,
+  known: Readonly<Record<string, Known>>,
+  spell: (field: string) => string = (field) => field,
 ): ForeignField[] {
-  return Object.entries(record).flatMap(([key, value]) =>
-    read.includes(key) || saysNothing(value) ? [] : [{ path: `${path}.${key}`, value, weight }]
-  );
+  const found: ForeignField[] = [];
+  const look = (value: unknown, of: Known, path: string): void => {
+    if (of === true) return;
+    if (Array.isArray(value)) {
+      value.forEach((one: unknown, index) => look(one, of, `${path}[${index}]`));
+      return;
+    }
+    if (!isRecord(value)) return;
+    const fields = typeof of === "function" ? of(value) : of;
+    if (fields === undefined || fields === true) return;
+    if (typeof fields === "function") return look(value, fields, path);
+    for (const [name, held] of Object.entries(value)) {
+      const inside = knownIn(fields, spell(name));
+      if (inside) look(held, inside, `${path}.${name}`);
+      else if (!saysNothing(held)) {
+        found.push({ path: `${path}.${name}`, value: held, weight: "hint" });
+      }
+    }
+  };
+  for (const [name, value] of Object.entries(request)) {
+    look(value, knownIn(known, spell(name)) ?? true, name);
+  }
+  return found;
+}
+
+function knownIn(fields: Readonly<Record<string, Known>>, name: string): Known | undefined {
+  return Object.hasOwn(fields, name) ? fields[name] : fields["*"];
 }
 
 export function saysNothing(value: unknown): boolean {
-  return value === null || value === undefined || value === false ||
+  return value === null || value === undefined || value === false || value === "" ||
     (Array.isArray(value) && value.length === 0);
 }

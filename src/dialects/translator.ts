@@ -89,4 +89,6 @@ export interface StreamEncoder {
   end(): string;
   /** Ends the stream with an error in the dialect's own form. */
   fail(fault: Fault): string;
+  /** What says nothing and may stand here, for the time in which there is nothing to say. */
+  keepAlive(): string;
 }

@@ -1,3 +1,4 @@
+import { Fault } from "../domain/fault.ts";
 import type {
   BlockDeltaEvent,
   BlockEndEvent,
@@ -36,7 +37,7 @@ export class Undoing {
     this.#mintCallId = mintCallId;
   }
 
-  /** The events in place of this one. */
+  /** The events in place of this one. Throws upstream_invalid_tool_call for one that has no name. */
   apply(event: CanonicalEvent): CanonicalEvent[] {
     return this.#undo.jsonTool === undefined ? this.#apply(event) : this.#applyHolding(event);
   }
@@ -102,6 +103,9 @@ export class Undoing {
       const member = this.#undo.jsonUnwrap;
       if (member !== undefined) this.#gather(event.block, (whole) => unwrap(whole, member));
       return { ...event, content: { kind: "text" } };
+    }
+    if (content.name === "") {
+      throw new Fault("upstream_invalid_tool_call", { note: "a tool call without a name" });
     }
     this.#toolChoices.add(event.choice);
     const name = this.#undo.toolNames[content.name] ?? content.name;

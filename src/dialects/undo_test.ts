@@ -117,3 +117,7 @@ Deno.test("words without the JSON tool's call are the answer, before other calls
     reason: "tool_calls",
   });
 });
+
+Deno.test("a tool call that never got a name is the vendor's fault", () => {
+  assert.throws(() => undone({}, call(""), ["{}"]), { code: "upstream_invalid_tool_call" });
+});

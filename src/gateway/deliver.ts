@@ -79,7 +79,7 @@ async function streamReply(clock: Clock, out: Outgoing, answer: UpstreamAnswer):
   const stream = await forwardStream({
     call: out.call,
     lane,
-    decoder: out.lane.upstream.streamDecoder(out.lane.quirks),
+    decoder: out.lane.upstream.streamDecoder(out.lane.quirks, out.facts.choices),
     body: answer.body,
     mode: out.mode,
     address: out.target.vendor.baseUrl,

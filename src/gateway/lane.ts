@@ -58,6 +58,8 @@ export interface StreamLane {
   end(rest: readonly CanonicalEvent[]): Forwarded;
   /** What ends the stream with an error in the caller's dialect. */
   fail(fault: Fault): Uint8Array;
+  /** What is sent after each so long of silence; absent where the bytes are the vendor's own. */
+  readonly keepAlive?: { afterMs: number; bytes(): Uint8Array };
 }
 
 export interface Forwarded {

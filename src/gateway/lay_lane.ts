@@ -21,6 +21,7 @@ export interface LaneParts {
   prices: Prices;
   kept: KeptStore;
   publicFetch: PublicFetch;
+  keepAliveMs: number;
 }
 
 /** A request whose vendor is known. */
@@ -68,6 +69,7 @@ export async function layLane(parts: LaneParts, request: LaneRequest): Promise<L
     mode,
     showUsage: facts.wantsStreamUsage,
     jsonArray: request.jsonArray,
+    keepAliveMs: parts.keepAliveMs,
     created: Math.floor(caller.arrivedAt.getTime() / 1000),
     now: () => Math.floor(parts.clock.now().getTime() / 1000),
   });

@@ -7,6 +7,7 @@ import type { OnDisconnect } from "../domain/api_key.ts";
 import type { Mode } from "../domain/interaction.ts";
 import { isAbort, type UpstreamBody } from "../vendors/upstream.ts";
 import type { Call, Ending } from "./call.ts";
+import { KeepAlive } from "./keep_alive.ts";
 import type { StreamLane } from "./lane.ts";
 import { vendorFault } from "./vendor_fault.ts";
 
@@ -48,11 +49,13 @@ class StreamForwarder {
   readonly #reject: (thrown: unknown) => void;
   readonly #splitter = new SseSplitter({ maxEventBytes });
   readonly #out: PushStream = pushStream();
+  readonly #alive: KeepAlive;
   readonly #startedMs: number;
   #answered = false;
   #over = false;
   #callerLeft = false;
   #terminated = false;
+  #behind = false;
   #lastWords: ReturnType<typeof setTimeout> | undefined;
   /** What ends the answer for the caller, held back until the call's end is on record. */
   #tail: Uint8Array[] = [];
@@ -68,11 +71,20 @@ class StreamForwarder {
     this.#resolve = resolve;
     this.#reject = reject;
     this.#startedMs = parts.nowMs();
+    this.#alive = new KeepAlive({
+      afterMs: parts.lane.keepAlive?.afterMs ?? 0,
+      clock: { monotonicMs: parts.nowMs },
+      say: () => this.#guard(() => this.#breakSilence()),
+    });
   }
 
   run(): void {
+    this.#alive.heard();
     this.#out.onCancel(() => this.#leave());
-    this.#out.onDrain(() => this.#parts.body.resume());
+    this.#out.onDrain(() => {
+      this.#behind = false;
+      this.#parts.body.resume();
+    });
     this.#parts.body.onData({
       data: (chunk) => this.#guard(() => this.#take(this.#splitter.push(chunk))),
       end: () => this.#guard(() => this.#end()),
@@ -86,14 +98,7 @@ class StreamForwarder {
     try {
       act();
     } catch (thrown) {
-      if (thrown instanceof SseEventTooLargeError) {
-        this.#fail(new Fault("upstream_invalid_response", { note: thrown.message }), "failed");
-      } else {
-        this.#fail(
-          new Fault("internal_error", { cause: thrown, note: messageOf(thrown) }),
-          "failed",
-        );
-      }
+      this.#fail(faultOf(thrown), "failed");
     }
   }
 
@@ -154,7 +159,22 @@ class StreamForwarder {
       return;
     }
     if (this.#terminated) this.#tail.push(bytes);
-    else if (!this.#out.push(bytes)) this.#parts.body.pause();
+    else this.#send(bytes);
+  }
+
+  #send(bytes: Uint8Array): void {
+    this.#alive.heard();
+    this.#behind = !this.#out.push(bytes);
+    if (this.#behind) this.#parts.body.pause();
+  }
+
+  /** Begins the answer if need be: a silent vendor that said 200 is at work. */
+  #breakSilence(): void {
+    const { keepAlive } = this.#parts.lane;
+    // Who is behind has enough to read.
+    if (!keepAlive || this.#callerLeft || this.#behind || this.#terminated) return;
+    this.#answer();
+    this.#send(keepAlive.bytes());
   }
 
   /** The vendor closed its stream in order. */
@@ -199,8 +219,7 @@ class StreamForwarder {
 
   /** The call's end is on record before the answer's last byte leaves. */
   #finish(ending: Ending, last: readonly Uint8Array[]): void {
-    this.#over = true;
-    clearTimeout(this.#lastWords);
+    this.#stop();
     void this.#parts.call.settle(ending).finally(() => {
       for (const bytes of last) this.#out.push(bytes);
       this.#out.close();
@@ -210,7 +229,7 @@ class StreamForwarder {
   #fail(fault: Fault, status: "failed" | "truncated"): void {
     this.#parts.body.destroy();
     if (!this.#answered) {
-      this.#over = true;
+      this.#stop();
       return this.#reject(new StreamFailure(fault, status));
     }
     const ending: Ending = {
@@ -224,13 +243,20 @@ class StreamForwarder {
   /** The vendor call was ended because the caller left, which its own stream may not know yet. */
   #aborted(thrown: unknown): void {
     if (this.#answered) return this.#leave();
-    this.#over = true;
+    this.#stop();
     this.#reject(thrown);
+  }
+
+  #stop(): void {
+    this.#over = true;
+    clearTimeout(this.#lastWords);
+    this.#alive.stop();
   }
 
   #leave(): void {
     if (this.#over) return;
     this.#callerLeft = true;
+    this.#alive.stop();
     if (this.#parts.onDisconnect === "drain") {
       this.#parts.body.resume();
       return;
@@ -246,6 +272,15 @@ export class StreamFailure extends Error {
   constructor(readonly fault: Fault, readonly status: "failed" | "truncated") {
     super(fault.message);
   }
+}
+
+/** What an event could not be used for: the vendor's fault where it is told as one, else ours. */
+function faultOf(thrown: unknown): Fault {
+  if (thrown instanceof Fault) return thrown;
+  const note = messageOf(thrown);
+  return thrown instanceof SseEventTooLargeError
+    ? new Fault("upstream_invalid_response", { note })
+    : new Fault("internal_error", { cause: thrown, note });
 }
 
 /** A last event may lack its blank line; half an event is a cut, not an answer without sense. */

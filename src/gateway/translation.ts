@@ -32,6 +32,8 @@ export interface TranslationCall {
   showUsage: boolean;
   /** The caller wants a stream as one JSON array. */
   jsonArray: boolean;
+  /** After so long without a word a stream's caller is sent something without meaning. */
+  keepAliveMs: number;
   /** Unix time in seconds. */
   created: number;
   /** Unix time in seconds as it is when it is asked for. */
@@ -96,6 +98,10 @@ function streamLane(call: TranslationCall, undo: Undoing): StreamLane {
       return { events: undone, bytes: bytesOf(text + encoder.end()) };
     },
     fail: (fault) => new TextEncoder().encode(encoder.fail(fault)),
+    keepAlive: {
+      afterMs: call.keepAliveMs,
+      bytes: () => new TextEncoder().encode(encoder.keepAlive()),
+    },
   };
 }
 

@@ -14,7 +14,7 @@ import { publicFault } from "./public_fault.ts";
 import { createPermit, type Permit, type PublicTarget } from "./public_target.ts";
 import { attempt, AttemptFailure, type Exchange, UpstreamAborted } from "./upstream_attempt.ts";
 import { createBody } from "./upstream_body.ts";
-import { type Later, systemLater, Watch } from "./upstream_watch.ts";
+import { type Later, systemLater, Watch } from "../base/watch.ts";
 
 /** Fetches what callers name by an address, from nowhere but the public internet. */
 export interface PublicFetch {

@@ -11,7 +11,7 @@ import {
 } from "./upstream_attempt.ts";
 import { type BodyHandlers, createBody, type UpstreamBody } from "./upstream_body.ts";
 import { isRetryStatus, nextDelayMs, retryAfterMs } from "./upstream_retry.ts";
-import { type Later, systemLater } from "./upstream_watch.ts";
+import { type Later, systemLater } from "../base/watch.ts";
 
 export type { BodyHandlers, UpstreamBody };
 

@@ -2,7 +2,7 @@ import http from "node:http";
 import https from "node:https";
 import type { Clock } from "../base/clock.ts";
 import { Fault } from "../domain/fault.ts";
-import { type Later, Watch } from "./upstream_watch.ts";
+import { type Later, Watch } from "../base/watch.ts";
 
 /** One try, its body encoded once for all tries. */
 export interface AttemptRequest {

@@ -3,7 +3,7 @@ import zlib from "node:zlib";
 import type { Clock } from "../base/clock.ts";
 import { Fault } from "../domain/fault.ts";
 import { type Exchange, UpstreamAborted } from "./upstream_attempt.ts";
-import { type Later, Watch } from "./upstream_watch.ts";
+import { type Later, Watch } from "../base/watch.ts";
 
 /** Of `end` and `error` exactly one is called, once, unless `destroy` came first. */
 export interface BodyHandlers {

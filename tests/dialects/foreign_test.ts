@@ -35,6 +35,8 @@ const chat: Row[] = [
   ],
   ["messages[0].unheard_of", { messages: [{ ...user("x"), unheard_of: 1 }] }],
   ["messages[0].content[0].unheard_of", { messages: [user([{ ...image, unheard_of: 1 }])] }],
+  ["tools[0]", { messages: hello, tools: [{ type: "browser_search" }] }],
+  ["tool_choice", { messages: hello, tools: [tool()], tool_choice: { type: "browser_search" } }],
   ["tools[0].unheard_of", { messages: hello, tools: [{ ...tool(), unheard_of: 1 }] }],
   ["tools[0].function.unheard_of", { messages: hello, tools: [tool("f", { unheard_of: 1 })] }],
   [

@@ -83,6 +83,8 @@ function isEffective(request: CanonicalRequest, name: SettingName): boolean {
 
 /** Natively, through a tool, or in words. */
 function isFormatted(after: CanonicalRequest, encoded: EncodedRequest): boolean {
+  // An answer that must be a call of the caller's tool has no text to be formatted.
+  if (after.toolChoice?.mode === "required" && after.tools.length > 0) return true;
   return after.format !== undefined || encoded.undo.jsonTool !== undefined ||
     allTexts(after).some(({ text }) => text.includes("JSON"));
 }

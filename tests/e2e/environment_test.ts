@@ -50,6 +50,7 @@ const wrongStarts: readonly WrongStart[] = [
     "CONNECT_TIMEOUT_MS",
     "FIRST_BYTE_TIMEOUT_MS",
     "IDLE_TIMEOUT_MS",
+    "KEEP_ALIVE_MS",
     "LEASE_SECONDS",
   ], "soon"),
   ...letters.map((letter) => ({

@@ -179,6 +179,30 @@ async function checkEnding(
   if (ending.code) assert.equal(row.error_code, ending.code, cell);
 }
 
+const askingForTwo: readonly (readonly [DialectName, Record<string, unknown>])[] = [
+  ["chat", { n: 2 }],
+  ["generate", { generationConfig: { candidateCount: 2 } }],
+];
+
+for (const [caller, more] of askingForTwo) {
+  Deno.test(`${caller}: of two answers asked for, a stream of one that just ends is a cut`, async () => {
+    const { begin, end } = vendorWords.chat;
+    const script = service().script((exchange) => exchange.stream([...begin, ...end.slice(0, -1)]));
+    const request = rawRequest(caller, {
+      model: `${scriptedLabel("chat")}/${scriptedModel}`,
+      prompt: `How are you today? ${script}`,
+      stream: true,
+      more,
+    });
+    const answer = await service().post(request.path, request.body);
+    const text = await answer.text();
+    assert.ok(finalError(caller, text), text);
+    assert.ok(!text.includes("[DONE]"), text);
+    const row = await service().row(answer.headers.get("x-transaction-id"));
+    assert.deepEqual([row.status, row.error_code], ["truncated", "upstream_stream_truncated"]);
+  });
+}
+
 /** The last pieces of a stream that ends in order. */
 async function last(exchange: FakeExchange, ...pieces: string[]): Promise<void> {
   for (const piece of pieces) await exchange.write(piece);

@@ -92,6 +92,24 @@ export const losses: readonly Loss[] = [
     path: "x_unheard_of",
     hint: ["responses", "messages", "generate"],
   },
+  {
+    caller: "chat",
+    more: { tools: [{ type: "browser_search" }] },
+    path: "tools[0]",
+    meaning: ["responses", "messages", "generate"],
+  },
+  {
+    caller: "chat",
+    more: blocks({ ...text, x_unheard_of: 1 }),
+    path: "messages[0].content[1].x_unheard_of",
+    hint: ["responses", "messages", "generate"],
+  },
+  {
+    caller: "chat",
+    more: { tools: chatTool, tool_choice: { type: "function", function: { name: "f", x: 1 } } },
+    path: "tool_choice.function.x",
+    hint: ["responses", "messages", "generate"],
+  },
 
   {
     caller: "responses",
@@ -158,7 +176,23 @@ export const losses: readonly Loss[] = [
     hint: ["generate"],
   },
 
+  {
+    caller: "responses",
+    more: { text: { format: { type: "text", x_unheard_of: 1 } } },
+    path: "text.format.x_unheard_of",
+    hint: ["chat", "messages", "generate"],
+  },
+
   { caller: "messages", more: { top_k: 5 }, path: "top_k", hint: ["responses"] },
+  {
+    caller: "messages",
+    more: blocks({
+      type: "image",
+      source: { type: "url", url: "https://pictures.example/a.png", x_unheard_of: 1 },
+    }),
+    path: "messages[0].content[1].source.x_unheard_of",
+    hint: ["chat", "responses"],
+  },
   {
     caller: "messages",
     more: { stop_sequences: ["END"] },
@@ -205,7 +239,19 @@ export const losses: readonly Loss[] = [
     path: "tools[0]",
     meaning: ["chat", "responses", "generate"],
   },
+  {
+    caller: "messages",
+    more: { system: [{ ...text, x_unheard_of: 1 }] },
+    path: "system[0].x_unheard_of",
+    hint: ["chat", "responses", "generate"],
+  },
 
+  {
+    caller: "generate",
+    more: { systemInstruction: { parts: [{ text: "S", x_unheard_of: 1 }] } },
+    path: "systemInstruction.parts[0].x_unheard_of",
+    hint: ["chat", "responses", "messages"],
+  },
   {
     caller: "generate",
     more: { safetySettings: [{ category: "HARM_CATEGORY_HARASSMENT", threshold: "BLOCK_NONE" }] },

@@ -1,5 +1,6 @@
 import type { BlockKind, CanonicalEvent, TokenLogprob } from "../canonical.ts";
 import { isRecord, type JsonRecord, words } from "../json.ts";
+import { CallIndexes } from "./call_indexes.ts";
 import { readAudio, readCitations, readImages } from "./extras.ts";
 import { unifyFinish } from "./finish.ts";
 
@@ -21,7 +22,7 @@ export class ChoiceReader {
   #open: { kind: "text" | "reasoning" | "refusal"; block: number } | undefined;
   #sound: number | undefined;
   readonly #tools = new Map<number, ToolCall>();
-  #lastTool = -1;
+  readonly #indexes = new CallIndexes(this.#tools);
 
   /** `nextBlock` is shared by the choices of one answer: blocks are counted over all of them. */
   constructor(choice: number, nextBlock: { value: number }) {
@@ -139,34 +140,19 @@ export class ChoiceReader {
     this.#closeText(events);
     const custom = isRecord(call.custom);
     const body = custom ? call.custom as JsonRecord : isRecord(call.function) ? call.function : {};
-    const tool = this.#tool(this.#lastTool = this.#toolIndex(call, position, words(body.name)));
+    const index = this.#indexes.of(call, position, words(body.name));
+    if (index === undefined) return;
+    const tool = this.#tool(index);
     tool.id ??= words(call.id);
     tool.name ??= words(body.name);
     tool.custom ||= custom;
-    const fragment = words(custom ? body.input : body.arguments) ?? "";
+    const fragment = argumentText(custom ? body.input : body.arguments);
     if (tool.block === undefined) {
       tool.early += fragment;
       if (tool.name !== undefined) this.#openTool(tool, events);
     } else if (fragment) {
       this.#delta(tool.block, fragment, events);
     }
-  }
-
-  /**
-   * Which call a fragment belongs to: its index, else a change of id, else its position among
-   * several, else the call before. Without index and id, a second name is a second call.
-   */
-  #toolIndex(call: JsonRecord, position: number | undefined, name: string | undefined): number {
-    if (typeof call.index === "number") return call.index;
-    const unused = Math.max(-1, ...this.#tools.keys()) + 1;
-    const id = words(call.id);
-    if (id !== undefined) {
-      for (const [index, tool] of this.#tools) if (tool.id === id) return index;
-      return unused;
-    }
-    const index = position ?? Math.max(0, this.#lastTool);
-    const named = this.#tools.get(index)?.name !== undefined;
-    return name !== undefined && named ? unused : index;
   }
 
   #tool(index: number): ToolCall {
@@ -204,6 +190,11 @@ export class ChoiceReader {
     events.push({ type: "block-end", choice: this.#choice, block: this.#open.block });
     this.#open = undefined;
   }
+}
+
+/** Arguments as text; some servers give them as the object that they are. */
+function argumentText(value: unknown): string {
+  return isRecord(value) ? JSON.stringify(value) : words(value) ?? "";
 }
 
 /** Text of `content`: a string, or parts of text, refusals and a compatible vendor's thinking. */

@@ -50,6 +50,36 @@ const ways: [string, Record<string, unknown>[], Call[]][] = [
     call(0, undefined, undefined, ":1}"),
   ], one],
   ["the whole call in one chunk", [call(0, "t1", "f", '{"a":1}')], one],
+  ["arguments as the object that they are", [
+    { tool_calls: [{ index: 0, id: "t1", function: { name: "f", arguments: { a: 1 } } }] },
+  ], one],
+  [
+    "all calls under one index",
+    [call(0, "t1", "f", '{"a":1}'), call(0, "t2", "g", '{"b":2}')],
+    two,
+  ],
+  ["all calls under one index, in fragments that name themselves", [
+    call(0, "t1", "f", '{"a"'),
+    call(0, "t1", "f", ":1}"),
+    call(0, "t2", "g", '{"b"'),
+    call(0, "t2", "g", ":2}"),
+  ], two],
+  ["all calls under one index, in fragments without a name", [
+    call(0, "t1", "f", '{"a"'),
+    call(0, undefined, undefined, ":1}"),
+    call(0, "t2", "g", '{"b"'),
+    call(0, undefined, undefined, ":2}"),
+  ], two],
+  ["a new id on each fragment", [
+    call(0, "t1", "f", '{"a"'),
+    call(0, "t9", undefined, ":1}"),
+  ], one],
+  ["a call of an unknown kind among them", [
+    call(0, "t1", "f", '{"a":1}'),
+    { tool_calls: [{ index: 1, id: "m", type: "mcp", mcp: { x: 1 } }] },
+    { tool_calls: [{ index: 1, mcp: { y: 2 } }] },
+    call(2, "t2", "g", '{"b":2}'),
+  ], two],
   ["the name after the id", [
     call(0, "t1"),
     call(0, undefined, "f"),

@@ -8,9 +8,10 @@ import type {
   ToolChoice,
 } from "../canonical_request.ts";
 import { isRecord, type JsonRecord, words } from "../json.ts";
+import { otherFields } from "../other_fields.ts";
 import { readMessages } from "./decode_messages.ts";
-import { foreignFields } from "./foreign.ts";
-import { nestedForeign } from "./nested_foreign.ts";
+import { foreignFields, isVendorTool } from "./foreign.ts";
+import { knownFields } from "./known_fields.ts";
 
 /** Reads a chat request (chat-completions.md §1) into the canonical form. Null is "not set". */
 export function decodeChatRequest(body: unknown): CanonicalRequest {
@@ -23,7 +24,7 @@ export function decodeChatRequest(body: unknown): CanonicalRequest {
     system,
     turns,
     tools: readTools(request),
-    foreign: [...foreignFields(request), ...nestedForeign(request)],
+    foreign: [...foreignFields(request), ...otherFields(request, knownFields)],
     ...settings,
     paths: pathsOf(request, settings),
   };
@@ -101,14 +102,12 @@ function readTools(request: JsonRecord): Tool[] {
   }
   const tools = request.tools ?? [];
   if (!Array.isArray(tools)) throw wrong("tools", "expected an array");
-  return tools.map((tool: unknown, index) => {
+  return tools.flatMap((tool: unknown, index) => {
     const path = `tools[${index}]`;
     if (!isRecord(tool)) throw wrong(path, "expected an object");
-    if (tool.type === "custom") return readCustom(tool, path);
-    if (tool.type !== undefined && tool.type !== "function") {
-      throw wrong(`${path}.type`, "expected 'function' or 'custom'");
-    }
-    return { ...readFunction(tool.function, `${path}.function`), path };
+    if (isVendorTool(tool)) return [];
+    if (tool.type === "custom") return [readCustom(tool, path)];
+    return [{ ...readFunction(tool.function, `${path}.function`), path }];
   });
 }
 
@@ -152,6 +151,7 @@ function readToolChoice(request: JsonRecord): ToolChoice | undefined {
         : [];
       return { mode: mode === "required" ? "required" : "auto", names };
     }
+    if (isVendorTool(choice)) return undefined;
     const name = toolNameOf(choice) ?? words(choice.name);
     if (name !== undefined) return { mode: "required", names: [name] };
   }

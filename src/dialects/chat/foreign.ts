@@ -40,9 +40,36 @@ const known: ReadonlySet<string> = new Set([
  * output and moderation change what comes back; everything else is a hint.
  */
 export function foreignFields(request: JsonRecord): ForeignField[] {
-  return Object.entries(request).flatMap(([path, value]) => {
+  const fields = Object.entries(request).flatMap(([path, value]): ForeignField[] => {
     if (known.has(path) || value === null || value === undefined || isNoOp(path, value)) return [];
     return [{ path, value, weight: weightOf(path, value) }];
+  });
+  return [...fields, ...keptSound(request.messages), ...vendorWork(request)];
+}
+
+/** Tools that some chat vendors run themselves, and the choice of one. */
+function vendorWork({ tools, tool_choice: choice }: JsonRecord): ForeignField[] {
+  const found = (Array.isArray(tools) ? tools : []).flatMap((tool: unknown, index) =>
+    isVendorTool(tool) ? [{ path: `tools[${index}]`, value: tool, weight: "meaning" as const }] : []
+  );
+  return isVendorTool(choice)
+    ? [...found, { path: "tool_choice", value: choice, weight: "meaning" }]
+    : found;
+}
+
+/** Whether a tool, or the choice of one, is of a kind that isn't the caller's. */
+export function isVendorTool(tool: unknown): boolean {
+  return isRecord(tool) && typeof tool.type === "string" && !callersKinds.includes(tool.type);
+}
+
+const callersKinds = ["function", "custom", "allowed_tools"];
+
+/** Earlier answers whose sound the vendor keeps: their words are lost with it. */
+function keptSound(messages: unknown): ForeignField[] {
+  if (!Array.isArray(messages)) return [];
+  return messages.flatMap((message: unknown, index): ForeignField[] => {
+    if (!isRecord(message) || message.role !== "assistant" || !isRecord(message.audio)) return [];
+    return [{ path: `messages[${index}].audio`, value: message.audio, weight: "meaning" }];
   });
 }
 

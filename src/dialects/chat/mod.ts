@@ -15,7 +15,7 @@ export const chat: Dialect & Translator = {
   readRequest: readChatRequest,
   spliceRequest: spliceChatRequest,
   upstreamPath: () => "/chat/completions",
-  streamDecoder: (quirks) => new ChatStreamDecoder(quirks),
+  streamDecoder: (quirks, choices) => new ChatStreamDecoder(quirks, choices),
   decodeAnswer: decodeChatAnswer,
   encodeAnswer: encodeChatAnswer,
   errorFrame: chatErrorFrame,

@@ -8,12 +8,12 @@ import type {
 } from "../canonical.ts";
 import type { DialectQuirks } from "../dialect.ts";
 import { estimatedUsage } from "../estimated_usage.ts";
-import { isRecord, words } from "../json.ts";
+import { choiceIndex, isRecord, type JsonRecord, unixTime, words } from "../json.ts";
 import { dataUrl } from "../media_source.ts";
 import type { AnswerContext } from "../translator.ts";
 import { carriesError, readVendorError } from "../vendor_error.ts";
 import { ChoiceReader } from "./choice.ts";
-import { saysError } from "./finish.ts";
+import { readFailure, saysError } from "./finish.ts";
 import { asksOldShape, inOldShape } from "./old_shape.ts";
 import { readChatUsage, writeChatUsage } from "./usage.ts";
 
@@ -25,25 +25,21 @@ export function decodeChatAnswer(answer: unknown, quirks: DialectQuirks): Canoni
     throw new Fault("upstream_invalid_response", { note: "answer is no object" });
   }
   if (carriesError(json)) return [{ type: "error", error: readVendorError(json, undefined) }];
-  if (!Array.isArray(json.choices) || json.choices.length === 0) {
+  const choices: unknown = json.choices;
+  if (!Array.isArray(choices) || choices.length === 0 || !choices.every(isAnswer)) {
     throw new Fault("upstream_invalid_response", { note: "answer has no choices" });
   }
-  const failed = json.choices.find((one) => isRecord(one) && saysError(one.finish_reason));
-  if (isRecord(failed)) {
-    const error = readVendorError(carriesError(failed) ? failed : json, undefined);
-    return [{ type: "error", error }];
-  }
+  const failed = choices.find((one) => saysError(one.finish_reason));
+  if (failed) return [{ type: "error", error: readFailure(failed, json) }];
   const events: CanonicalEvent[] = [{
     type: "start",
     id: words(json.id),
     model: words(json.model),
-    created: typeof json.created === "number" ? json.created : undefined,
+    created: unixTime(json.created),
   }];
   const nextBlock = { value: 0 };
-  for (const [position, choice] of json.choices.entries()) {
-    if (!isRecord(choice)) continue;
-    const index = typeof choice.index === "number" ? choice.index : position;
-    const reader = new ChoiceReader(index, nextBlock);
+  for (const [position, choice] of choices.entries()) {
+    const reader = new ChoiceReader(choiceIndex(choice.index, position), nextBlock);
     reader.read(choice, events);
     // A whole answer is over, even where the server forgot to say why.
     if (!reader.finished) reader.read({ finish_reason: "stop" }, events);
@@ -54,6 +50,13 @@ export function decodeChatAnswer(answer: unknown, quirks: DialectQuirks): Canoni
     events.push({ type: "usage", usage: tier ? { ...usage, serviceTier: tier } : usage });
   }
   return events;
+}
+
+/** Whether a choice says anything, if only how it ended. */
+function isAnswer(choice: unknown): choice is JsonRecord {
+  return isRecord(choice) &&
+    (isRecord(choice.message) || isRecord(choice.delta) ||
+      words(choice.finish_reason) !== undefined);
 }
 
 /** A whole answer as `chat.completion`, with the keys that the schema requires. */

@@ -98,11 +98,11 @@ for (const [name, json, text, finish] of lenient) {
 
 Deno.test("choices without an index stand in their order", () => {
   const { choices } = decode({
-    choices: [{ message: { content: "a" } }, 7, { message: { content: "c" } }],
+    choices: ["a", "b"].map((content) => ({ message: { content } })),
   });
   assert.deepEqual(choices.map(({ index, parts }) => [index, parts[0]?.text]), [
     [0, "a"],
-    [2, "c"],
+    [1, "b"],
   ]);
 });
 
@@ -126,7 +126,20 @@ for (const [name, json, status] of errors) {
   });
 }
 
-for (const json of [null, 7, "x", [], {}, { choices: null }, { choices: {} }, { id: "c" }]) {
+Deno.test("an answer that its server broke off for want of room is an overload", () => {
+  const [event] = decodeChatAnswer(answer({ content: "x" }, "insufficient_system_resource"), {});
+  if (event?.type !== "error") throw new Error(`no error: ${JSON.stringify(event)}`);
+  const { code, type } = event.error;
+  assert.deepEqual([code, type], ["insufficient_system_resource", "overloaded_error"]);
+});
+
+for (
+  const json of [null, 7, "x", [], {}, { choices: null }, { choices: {} }, { id: "c" }, {
+    choices: ["x"],
+  }, {
+    choices: [{}],
+  }]
+) {
   Deno.test(`${JSON.stringify(json)} is no answer: upstream_invalid_response`, () => {
     assert.throws(
       () => decodeChatAnswer(json, {}),

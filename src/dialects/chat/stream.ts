@@ -3,10 +3,10 @@ import { errors } from "../../../contracts/errors.ts";
 import type { Fault } from "../../domain/fault.ts";
 import type { CanonicalEvent } from "../canonical.ts";
 import type { DecodedEvent, DialectQuirks, StreamDecoder } from "../dialect.ts";
-import { isRecord, type JsonRecord, words } from "../json.ts";
-import { carriesError, readVendorError } from "../vendor_error.ts";
+import { choiceIndex, isRecord, type JsonRecord, unixTime, words } from "../json.ts";
+import { carriesError, readVendorError, type VendorError } from "../vendor_error.ts";
 import { ChoiceReader } from "./choice.ts";
-import { saysError } from "./finish.ts";
+import { readFailure, saysError } from "./finish.ts";
 import { readChatUsage } from "./usage.ts";
 
 /**
@@ -15,13 +15,17 @@ import { readChatUsage } from "./usage.ts";
  */
 export class ChatStreamDecoder implements StreamDecoder {
   readonly #quirks: DialectQuirks;
+  readonly #asked: number;
   readonly #choices = new Map<number, ChoiceReader>();
   readonly #nextBlock = { value: 0 };
   #started = false;
   #failed = false;
+  #done = false;
 
-  constructor(quirks: DialectQuirks) {
+  /** `asked`: how many choices the request asked for. */
+  constructor(quirks: DialectQuirks, asked = 1) {
     this.#quirks = quirks;
+    this.#asked = asked;
   }
 
   decode(event: SseEvent): DecodedEvent {
@@ -29,6 +33,7 @@ export class ChatStreamDecoder implements StreamDecoder {
     if (data === undefined || data === "") return nothing;
     if (data.trim() === "[DONE]") {
       if (this.#failed) return nothing;
+      this.#done = true;
       // Passed on, it would say to the caller that an answer without an ending is complete.
       return this.#isComplete() ? { ...nothing, terminal: true } : this.#fail(truncated);
     }
@@ -51,9 +56,14 @@ export class ChatStreamDecoder implements StreamDecoder {
     return { events, complete: this.#isComplete() };
   }
 
+  /**
+   * Whether every choice ended, and none is missing: a vendor may give fewer than were asked for,
+   * but then only its end marker tells that from a cut.
+   */
   #isComplete(): boolean {
     const choices = [...this.#choices.values()];
-    return !this.#failed && choices.length > 0 && choices.every((one) => one.finished);
+    const least = this.#done ? 1 : Math.max(1, this.#asked);
+    return !this.#failed && choices.length >= least && choices.every((one) => one.finished);
   }
 
   #chunk(json: JsonRecord): DecodedEvent {
@@ -64,15 +74,14 @@ export class ChatStreamDecoder implements StreamDecoder {
         type: "start",
         id: words(json.id),
         model: words(json.model),
-        created: typeof json.created === "number" ? json.created : undefined,
+        created: unixTime(json.created),
       });
     }
     const choices = Array.isArray(json.choices) ? json.choices : [];
     for (const [position, choice] of choices.entries()) {
       if (!isRecord(choice)) continue;
-      if (saysError(choice.finish_reason)) return this.#fail(carriesError(choice) ? choice : json);
-      const index = typeof choice.index === "number" ? choice.index : position;
-      this.#choice(index).read(choice, events);
+      if (saysError(choice.finish_reason)) return this.#failWith(readFailure(choice, json));
+      this.#choice(choiceIndex(choice.index, position)).read(choice, events);
     }
     const usage = readChatUsage(json.usage ?? fastInferenceUsage(json), this.#quirks);
     if (usage) {
@@ -92,12 +101,12 @@ export class ChatStreamDecoder implements StreamDecoder {
   }
 
   #fail(json: JsonRecord): DecodedEvent {
+    return this.#failWith(readVendorError(json, undefined));
+  }
+
+  #failWith(error: VendorError): DecodedEvent {
     this.#failed = true;
-    return {
-      events: [{ type: "error", error: readVendorError(json, undefined) }],
-      usageOnly: false,
-      terminal: false,
-    };
+    return { events: [{ type: "error", error }], usageOnly: false, terminal: false };
   }
 }
 

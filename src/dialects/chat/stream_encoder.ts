@@ -9,6 +9,7 @@ import type {
   TokenLogprob,
 } from "../canonical.ts";
 import { EstimatedUsage } from "../estimated_usage.ts";
+import { sseComment } from "../sse_comment.ts";
 import type { AnswerContext, StreamEncoder } from "../translator.ts";
 import { asksOldShape, oldFinish } from "./old_shape.ts";
 import { encodeLogprob } from "./response.ts";
@@ -92,6 +93,10 @@ export class ChatStreamEncoder implements StreamEncoder {
 
   fail(fault: Fault): string {
     return chatErrorFrame(fault);
+  }
+
+  keepAlive(): string {
+    return sseComment;
   }
 
   #startBlock({ choice, block, content }: BlockStartEvent): string {

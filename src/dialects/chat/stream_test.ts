@@ -18,8 +18,8 @@ const hello = [role, chunk({ content: "Hel" }), chunk({ content: "lo" })];
 const stop = chunk({}, "stop");
 const usageChunk = { ...stop, choices: [], usage };
 
-function run(payloads: readonly unknown[], quirks = {}) {
-  const decoder = new ChatStreamDecoder(quirks);
+function run(payloads: readonly unknown[], quirks = {}, asked = 1) {
+  const decoder = new ChatStreamDecoder(quirks, asked);
   const decoded: DecodedEvent[] = payloads.map((payload) => {
     const data = typeof payload === "string" ? payload : JSON.stringify(payload);
     return decoder.decode({ bytes: new Uint8Array(), data, terminated: true });
@@ -176,6 +176,22 @@ for (const [name, payloads] of cut) {
     assert.equal(complete, false);
     const open = events.filter(({ type }) => type === "block-start").length;
     assert.equal(events.filter(({ type }) => type === "block-end").length, open);
+  });
+}
+
+const second = { choices: [{ index: 1, delta: { content: "x" }, finish_reason: "stop" }] };
+const ofTwo: [name: string, payloads: unknown[], isWhole: boolean][] = [
+  ["the first choice whole, the second never begun", [...hello, stop], false],
+  ["the first choice whole, the second begun", [...hello, stop, {
+    choices: [{ index: 1, delta: { content: "x" } }],
+  }], false],
+  ["both whole, without an end marker", [...hello, stop, second], true],
+  ["both whole, with an end marker", [...hello, stop, second, "[DONE]"], true],
+  ["one choice and an end marker, from a vendor that gives one", [...hello, stop, "[DONE]"], true],
+];
+for (const [name, payloads, isWhole] of ofTwo) {
+  Deno.test(`two choices asked for, ${name}: ${isWhole ? "whole" : "cut"}`, () => {
+    assert.equal(run(payloads, {}, 2).complete, isWhole);
   });
 }
 

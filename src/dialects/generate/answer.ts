@@ -19,6 +19,9 @@ export function decodeGenerateAnswer(json: unknown): CanonicalEvent[] {
     if (carriesError(element)) {
       return [...events, { type: "error", error: readVendorError(element, undefined) }];
     }
+    if (Array.isArray(element.candidates) && !element.candidates.every(isRecord)) {
+      throw new Fault("upstream_invalid_response", { note: "a candidate is no object" });
+    }
     reader.read(element, events);
     if (events.some(({ type }) => type === "error")) return events;
   }

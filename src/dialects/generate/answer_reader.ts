@@ -1,13 +1,10 @@
 import type { CanonicalEvent } from "../canonical.ts";
-import { isRecord, type JsonRecord, words } from "../json.ts";
+import { choiceIndex, isRecord, type JsonRecord, unixTime, words } from "../json.ts";
 import { CandidateReader } from "./candidate.ts";
 import { isBlocked } from "./finish.ts";
 import { searchCount } from "./grounding.ts";
 import { modelTraits } from "./models.ts";
 import { readUsage } from "./usage.ts";
-
-/** A candidate beyond this index is none that anyone asked for. */
-const maxCandidates = 128;
 
 /** Reads the elements of an answer, one or many, whole or streamed. */
 export class AnswerReader {
@@ -24,8 +21,7 @@ export class AnswerReader {
     const candidates = Array.isArray(json.candidates) ? json.candidates : [];
     for (const [position, candidate] of candidates.entries()) {
       if (!isRecord(candidate)) continue;
-      const index = typeof candidate.index === "number" ? candidate.index : position;
-      if (!(index >= 0 && index < maxCandidates)) continue;
+      const index = choiceIndex(candidate.index, position);
       this.#candidate(index).read(candidate, events);
       const searches = searchCount(candidate);
       if (searches !== undefined) this.#searches.set(index, searches);
@@ -38,15 +34,17 @@ export class AnswerReader {
 
   /** Whether every candidate said why it ended, or the prompt was blocked. */
   get finished(): boolean {
+    if (this.#blockReason !== undefined) return true;
     const candidates = [...this.#candidates.values()];
-    if (candidates.length === 0) return this.#blockReason !== undefined;
-    return candidates.every((one) => one.finished);
+    return candidates.length > 0 && candidates.every((one) => one.finished);
   }
 
   /** Closes every candidate. A whole answer is over even where the vendor forgot to say why. */
   close(events: CanonicalEvent[], isWhole: boolean): void {
     for (const candidate of this.#candidates.values()) {
-      if (isWhole && !candidate.finished) candidate.read({ finishReason: "STOP" }, events);
+      // A filter may stop an answer that had begun and say so of its prompt alone.
+      const reason = this.#blockReason !== undefined ? "SAFETY" : isWhole ? "STOP" : undefined;
+      if (reason && !candidate.finished) candidate.read({ finishReason: reason }, events);
       candidate.close(events);
     }
     if (this.#candidates.size > 0 || this.#blockReason === undefined) return;
@@ -83,6 +81,5 @@ export class AnswerReader {
 }
 
 function unixSeconds(time: unknown): number | undefined {
-  const ms = typeof time === "string" ? Date.parse(time) : NaN;
-  return Number.isFinite(ms) ? Math.floor(ms / 1000) : undefined;
+  return typeof time === "string" ? unixTime(Date.parse(time) / 1000) : undefined;
 }

@@ -35,6 +35,8 @@ Deno.test("thoughts count beside the visible output; absent is not zero (69, 70)
   const prompt = { promptTokenCount: 20, toolUsePromptTokenCount: 5, cachedContentTokenCount: 0 };
   assert.deepEqual(usage(prompt), { input: 25, output: 0, cacheRead: 0, raw: prompt });
   assert.equal(usage({ trafficType: "ON_DEMAND" }), undefined);
+  const cached = { candidatesTokenCount: 1, cachedContentTokenCount: 9 };
+  assert.deepEqual(usage(cached), { input: 9, output: 1, cacheRead: 9, raw: cached });
 });
 
 Deno.test("audio and image tokens are told apart", () => {
@@ -61,6 +63,15 @@ Deno.test("audio and image tokens are told apart", () => {
     imageInput: 30,
     audioOutput: 40,
   });
+});
+
+Deno.test("a filter that stops an answer in its middle may blame the prompt", () => {
+  const elements = [
+    { candidates: [candidate([{ text: "Hel" }])] },
+    { promptFeedback: { blockReason: "PROHIBITED_CONTENT" } },
+  ];
+  const [choice] = both(elements)[0].choices;
+  assert.deepEqual([choice?.parts[0]?.text, choice?.finish?.reason], ["Hel", "content_filter"]);
 });
 
 Deno.test("content without parts is an empty answer that says why (71)", () => {

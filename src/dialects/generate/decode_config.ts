@@ -44,7 +44,7 @@ export function readConfig(config: Fields, foreign: ForeignField[]): ReadConfig 
     set("logprobs", "responseLogprobs", { top: config.number("logprobs") ?? 0 });
   }
   set("format", formatField(config), readFormat(config));
-  set("reasoning", "thinkingConfig", readThinking(config.object("thinkingConfig"), foreign));
+  set("reasoning", "thinkingConfig", readThinking(config.object("thinkingConfig")));
   noteForeign(config, foreign);
   return { settings, paths };
 }
@@ -81,12 +81,8 @@ function jsonFormat(schema: Readonly<Record<string, unknown>>): OutputFormat {
 
 function readThinking(
   thinking: Fields | undefined,
-  foreign: ForeignField[],
 ): Reasoning | undefined {
   if (!thinking) return undefined;
-  for (const { path, value } of thinking.others(knownOfThinking)) {
-    foreign.push({ path, value, weight: "hint" });
-  }
   const budget = thinking.number("thinkingBudget");
   const level = thinking.string("thinkingLevel")?.toUpperCase();
   const show = thinking.boolean("includeThoughts");
@@ -109,12 +105,6 @@ const efforts: Readonly<Record<string, "minimal" | "low" | "medium" | "high">> =
   MEDIUM: "medium",
   HIGH: "high",
 };
-
-const knownOfThinking: ReadonlySet<string> = new Set([
-  "includeThoughts",
-  "thinkingBudget",
-  "thinkingLevel",
-]);
 
 const known: ReadonlySet<string> = new Set([
   "maxOutputTokens",

@@ -50,8 +50,6 @@ interface PendingCall {
   name: string;
 }
 
-const knownOfContent: ReadonlySet<string> = new Set(["role", "parts"]);
-
 class ContentReader {
   readonly #context: PartContext;
   /** Calls whose results have not come yet, in order. */
@@ -67,9 +65,6 @@ class ContentReader {
     const role = content.string("role") ?? "user";
     if (!["user", "model", "function", ""].includes(role)) {
       throw wrong(content.at("role"), "'user' or 'model'");
-    }
-    for (const { path, value } of content.others(knownOfContent)) {
-      this.#context.foreign.push({ path, value, weight: "hint" });
     }
     const parts = content.objects("parts").flatMap((part, index): Part[] => {
       const member = dataMember(part);

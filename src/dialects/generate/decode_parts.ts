@@ -151,10 +151,4 @@ function noteForeign(part: Fields, context: PartContext): void {
       weight: "meaning",
     });
   }
-  const known = new Set<string>([...dataMembers, ...beside]);
-  for (const { path, value } of part.others(known)) {
-    context.foreign.push({ path, value, weight: "hint" });
-  }
 }
-
-const beside = ["thought", "thoughtSignature", "mediaResolution", "videoMetadata"] as const;

@@ -1,11 +1,13 @@
 import type { CanonicalRequest, ForeignField } from "../canonical_request.ts";
 import type { JsonRecord } from "../json.ts";
+import { otherFields } from "../other_fields.ts";
 import { readConfig } from "./decode_config.ts";
 import { readContents, readSystem } from "./decode_contents.ts";
 import { detailOf } from "./decode_parts.ts";
 import { readToolChoice, readTools } from "./decode_tools.ts";
+import { knownFields } from "./known_fields.ts";
 import { bareModel } from "./models.ts";
-import { Fields } from "./reader.ts";
+import { camelCase, Fields } from "./reader.ts";
 
 /**
  * Reads a generate request (generate-content.md §2) into the canonical form: its JSON body with the
@@ -21,10 +23,10 @@ export function decodeGenerateRequest(body: unknown): CanonicalRequest {
     detail: detailOf(config.string("mediaResolution")),
   });
   const tools = readTools(request, foreign);
-  const toolChoice = readToolChoice(request, foreign);
+  const toolChoice = readToolChoice(request);
   const { settings, paths } = readConfig(config, foreign);
   const serviceTier = request.string("serviceTier");
-  foreign.push(...foreignFields(request));
+  foreign.push(...foreignFields(request), ...otherFields(request.record, knownFields, camelCase));
   return {
     model: bareModel(String(request.record.model)),
     stream: request.record.stream === true,

@@ -8,22 +8,19 @@ export function readTools(request: Fields, foreign: ForeignField[]): Tool[] {
     for (const { path, value } of tool.others(functionsOnly)) {
       foreign.push({ path, value, weight: "meaning" });
     }
-    return tool.objects("functionDeclarations").map((one) => readFunction(one, foreign));
+    return tool.objects("functionDeclarations").map(readFunction);
   });
 }
 
 const functionsOnly: ReadonlySet<string> = new Set(["functionDeclarations"]);
 
-function readFunction(declaration: Fields, foreign: ForeignField[]): Tool {
+function readFunction(declaration: Fields): Tool {
   const name = declaration.string("name");
   if (name === undefined || name === "") throw missing(declaration.at("name"));
   const description = declaration.string("description");
   const subset = declaration.object("parameters")?.record;
   const jsonSchema = declaration.object("parametersJsonSchema")?.record;
   const parameters = jsonSchema ?? (subset && jsonSchemaOf(subset));
-  for (const { path, value } of declaration.others(knownOfFunction)) {
-    foreign.push({ path, value, weight: "hint" });
-  }
   return {
     type: "function",
     name,
@@ -33,31 +30,14 @@ function readFunction(declaration: Fields, foreign: ForeignField[]): Tool {
   };
 }
 
-const knownOfFunction: ReadonlySet<string> = new Set([
-  "name",
-  "description",
-  "parameters",
-  "parametersJsonSchema",
-]);
-
 /** `toolConfig.functionCallingConfig` (translation.md §5.2). */
 export function readToolChoice(
   request: Fields,
-  foreign: ForeignField[],
 ): { choice: ToolChoice | undefined; path: string } {
   const config = request.object("toolConfig");
   const calling = config?.object("functionCallingConfig");
-  for (const { path, value } of config?.others(knownOfConfig) ?? []) {
-    foreign.push({ path, value, weight: "hint" });
-  }
-  for (const { path, value } of calling?.others(knownOfCalling) ?? []) {
-    foreign.push({ path, value, weight: "hint" });
-  }
   return { choice: calling && choiceOf(calling), path: calling?.path ?? "" };
 }
-
-const knownOfConfig: ReadonlySet<string> = new Set(["functionCallingConfig"]);
-const knownOfCalling: ReadonlySet<string> = new Set(["mode", "allowedFunctionNames"]);
 
 function choiceOf(calling: Fields): ToolChoice | undefined {
   const mode = calling.string("mode") ?? "MODE_UNSPECIFIED";

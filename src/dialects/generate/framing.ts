@@ -1,6 +1,7 @@
 import type { SseEvent } from "../../base/sse.ts";
 import type { Fault } from "../../domain/fault.ts";
 import type { StreamReframer } from "../dialect.ts";
+import { sseComment } from "../sse_comment.ts";
 import { streamErrorBody } from "./error_body.ts";
 
 /** How the elements of a stream are put into text (generate-content.md §5). */
@@ -11,6 +12,8 @@ export interface Framing {
   close(): string;
   /** After an error, in place of `close`. */
   closeFailed(): string;
+  /** What may stand between elements and says nothing. */
+  readonly nothing: string;
 }
 
 /** `alt=sse`: one event an element, and no end marker. */
@@ -20,10 +23,12 @@ export const sseFraming: Framing = {
   // The official client (3.1.0) overlooks an error whose code is a string, but throws at an end
   // without a blank line: a comment there keeps a failed stream from being taken for a whole one.
   closeFailed: () => ": the stream failed",
+  nothing: sseComment,
 };
 
 /** No `alt`: one JSON array. An answer without elements is an empty array. */
 export class ArrayFraming implements Framing {
+  readonly nothing = "\r\n";
   #opened = false;
 
   element(json: string): string {

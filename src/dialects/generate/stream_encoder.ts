@@ -113,6 +113,10 @@ export class GenerateStreamEncoder implements StreamEncoder {
     return failedStream(this.#framing, fault);
   }
 
+  keepAlive(): string {
+    return this.#framing.nothing;
+  }
+
   #delta(event: BlockDeltaEvent): string {
     const open = this.#blocks.get(event.block);
     if (!open) return "";

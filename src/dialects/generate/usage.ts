@@ -15,10 +15,12 @@ export function readUsage(raw: unknown, searches?: number): Usage | undefined {
   const input = (kind: string) =>
     sum(modality(raw.promptTokensDetails, kind), modality(raw.toolUsePromptTokensDetails, kind));
   const tier = words(raw.serviceTier);
+  const cacheRead = count(raw.cachedContentTokenCount);
   return {
-    input: (prompt ?? 0) + (count(raw.toolUsePromptTokenCount) ?? 0),
+    // A prompt that isn't told was at least what was cached of it.
+    input: Math.max((prompt ?? 0) + (count(raw.toolUsePromptTokenCount) ?? 0), cacheRead ?? 0),
     output: (candidates ?? 0) + (thoughts ?? 0),
-    ...present("cacheRead", count(raw.cachedContentTokenCount)),
+    ...present("cacheRead", cacheRead),
     ...present("audioInput", input("AUDIO")),
     ...present("cachedAudioInput", modality(raw.cacheTokensDetails, "AUDIO")),
     ...present("imageInput", input("IMAGE")),

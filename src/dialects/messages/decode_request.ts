@@ -7,15 +7,17 @@ import type {
   ToolChoice,
 } from "../canonical_request.ts";
 import { isRecord, type JsonRecord, words } from "../json.ts";
+import { otherFields } from "../other_fields.ts";
 import { readTools } from "./decode_tools.ts";
 import { readSystem, readTurns } from "./decode_turns.ts";
-import { foreignFields, otherFields } from "./foreign.ts";
+import { foreignFields } from "./foreign.ts";
+import { knownFields } from "./known_fields.ts";
 import { defined, numberAt, objectAt, wordsAt, wrong } from "./shape.ts";
 
 /** Reads a messages request (messages.md §2) into the canonical form. Null is "not set". */
 export function decodeMessagesRequest(body: unknown): CanonicalRequest {
   const request = body as JsonRecord;
-  const foreign = foreignFields(request);
+  const foreign = [...foreignFields(request), ...otherFields(request, knownFields)];
   const system = readSystem(request.system, foreign);
   const turns = readTurns(request.messages, foreign);
   const tools = readTools(request.tools, foreign);
@@ -39,7 +41,7 @@ type Settings = Omit<
 
 function readSettings(request: JsonRecord, foreign: ForeignField[]): Settings {
   return defined({
-    ...readToolChoice(request, foreign),
+    ...readToolChoice(request),
     maxOutputTokens: readMaxTokens(request, foreign),
     temperature: numberAt(request, "temperature"),
     topP: numberAt(request, "top_p"),
@@ -47,7 +49,7 @@ function readSettings(request: JsonRecord, foreign: ForeignField[]): Settings {
     stop: readStop(request.stop_sequences),
     format: readFormat(request),
     reasoning: readReasoning(request, foreign),
-    user: readUser(request, foreign),
+    user: readUser(request),
     serviceTier: readServiceTier(request),
   });
 }
@@ -87,12 +89,9 @@ function readStop(value: unknown): string[] | undefined {
 
 function readToolChoice(
   request: JsonRecord,
-  foreign: ForeignField[],
 ): { toolChoice?: ToolChoice; parallelToolCalls?: boolean } {
   const choice = objectAt(request, "tool_choice", "tool_choice");
   if (!choice) return {};
-  const read = ["type", "name", "disable_parallel_tool_use"];
-  foreign.push(...otherFields(choice, read, "tool_choice"));
   const parallel = choice.disable_parallel_tool_use === true ? { parallelToolCalls: false } : {};
   switch (choice.type) {
     case "auto":
@@ -127,7 +126,6 @@ const efforts = ["low", "medium", "high", "xhigh", "max"] as const;
 /** `thinking` and `output_config.effort` (translation.md §8.1, reverse). */
 function readReasoning(request: JsonRecord, foreign: ForeignField[]): Reasoning | undefined {
   const config = objectAt(request, "output_config", "output_config") ?? {};
-  foreign.push(...otherFields(config, ["format", "effort"], "output_config"));
   const said = wordsAt(config, "effort", "output_config.effort");
   const effort = efforts.find((one) => one === said);
   if (said !== undefined && effort === undefined) {
@@ -135,7 +133,6 @@ function readReasoning(request: JsonRecord, foreign: ForeignField[]): Reasoning 
   }
   const thinking = objectAt(request, "thinking", "thinking");
   if (!thinking) return effort === undefined ? undefined : { effort };
-  foreign.push(...otherFields(thinking, ["type", "budget_tokens", "display"], "thinking"));
   const show = thinking.display !== "omitted";
   switch (thinking.type) {
     case "enabled": {
@@ -155,9 +152,8 @@ function readReasoning(request: JsonRecord, foreign: ForeignField[]): Reasoning 
   }
 }
 
-function readUser(request: JsonRecord, foreign: ForeignField[]): string | undefined {
+function readUser(request: JsonRecord): string | undefined {
   const metadata = objectAt(request, "metadata", "metadata") ?? {};
-  foreign.push(...otherFields(metadata, ["user_id"], "metadata"));
   return wordsAt(metadata, "user_id", "metadata.user_id");
 }
 

@@ -151,11 +151,11 @@ Deno.test("what has no neutral form is foreign: hints, and what changes the mean
     ["cache_control", "hint"],
     ["messages[0].content[1].context", "hint"],
     ["messages[0].content[1].citations", "hint"],
+    ["tools[1].defer_loading", "hint"],
     ["messages[0].content[2]", "meaning"],
     ["messages[1].content[0]", "hint"],
     ["messages[1].content[1]", "hint"],
     ["tools[0]", "meaning"],
-    ["tools[1].defer_loading", "hint"],
     ["max_tokens", "meaning"],
   ]);
 });

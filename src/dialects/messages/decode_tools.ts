@@ -1,6 +1,5 @@
 import type { ForeignField, Tool } from "../canonical_request.ts";
 import { isRecord, type JsonRecord } from "../json.ts";
-import { otherFields } from "./foreign.ts";
 import { cacheAt, defined, objectAt, stringAt, wordsAt, wrong } from "./shape.ts";
 
 /** The caller's tools (messages.md §4). Those that the vendor runs itself go to `foreign`. */
@@ -14,12 +13,9 @@ export function readTools(value: unknown, foreign: ForeignField[]): Tool[] {
       foreign.push({ path, value: tool, weight: "meaning" });
       return [];
     }
-    foreign.push(...otherFields(tool, known, path));
     return [readTool(tool, path)];
   });
 }
-
-const known = ["type", "name", "description", "input_schema", "strict", "cache_control"];
 
 function readTool(tool: JsonRecord, path: string): Tool {
   return {

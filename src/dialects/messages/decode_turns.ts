@@ -9,7 +9,6 @@ import type {
 } from "../canonical_request.ts";
 import { isRecord, type JsonRecord } from "../json.ts";
 import { readDocument, readImage, readSearchResult } from "./decode_media.ts";
-import { otherFields } from "./foreign.ts";
 import { cacheAt, missing, stringAt, wrong } from "./shape.ts";
 
 /** The top-level `system`: one text per block. */
@@ -26,7 +25,6 @@ export function readTurns(value: unknown, foreign: ForeignField[]): Turn[] {
     if (!isRecord(message)) throw wrong(path, "expected an object");
     const { role, content } = message;
     if (content === undefined || content === null) throw missing(`${path}.content`);
-    foreign.push(...otherFields(message, ["role", "content"], path));
     switch (role) {
       case "user":
       case "assistant":
@@ -62,9 +60,8 @@ function readBlock(block: JsonRecord, path: string, foreign: ForeignField[]): Pa
     case "image":
     case "document":
     case "search_result":
-      return readPlain(block, path, foreign);
+      return readPlain(block, path);
     case "tool_use":
-      foreign.push(...otherFields(block, ["type", "id", "name", "input", "caller"], path));
       return [{
         type: "tool-call",
         id: stringAt(block, "id", `${path}.id`),
@@ -104,19 +101,15 @@ function readBlock(block: JsonRecord, path: string, foreign: ForeignField[]): Pa
 function readPlain(
   block: JsonRecord,
   path: string,
-  foreign: ForeignField[],
 ): (TextPart | MediaPart)[] {
   switch (block.type) {
     case "text": {
       const text = stringAt(block, "text", `${path}.text`);
-      foreign.push(...otherFields(block, ["type", "text", "cache_control"], path));
       return [{ type: "text", text, ...cacheAt(block), path }];
     }
     case "image":
-      foreign.push(...otherFields(block, ["type", "source", "cache_control"], path));
       return [readImage(block, path)];
     case "document":
-      foreign.push(...otherFields(block, ["type", "source", "title", "cache_control"], path));
       return readDocument(block, path);
     default:
       return [readSearchResult(block, path)];
@@ -155,7 +148,7 @@ function readResultContent(
     const at = `${path}[${index}]`;
     if (!isRecord(block)) throw wrong(at, "expected an object");
     if (["text", "image", "document", "search_result"].includes(String(block.type))) {
-      return readPlain(block, at, foreign);
+      return readPlain(block, at);
     }
     return readOther(block, at, foreign);
   });

@@ -44,6 +44,8 @@ export function planFormat(
   }
   if (!facts.forcedTools) {
     losses.push({ path: request.paths.format ?? "format", weight: "meaning" });
+  } else if (forcesCall(request)) {
+    return { stripFence: false };
   }
   return {
     tool: {
@@ -52,6 +54,14 @@ export function planFormat(
     },
     stripFence: false,
   };
+}
+
+/**
+ * The answer has to be a call of one of the caller's tools. It has no text to be formatted, and a
+ * tool of ours would be a way around the demand.
+ */
+function forcesCall({ toolChoice, tools }: CanonicalRequest): boolean {
+  return toolChoice?.mode === "required" && tools.length > 0;
 }
 
 /** A tool's input is an object: any other root goes into a member of one. */

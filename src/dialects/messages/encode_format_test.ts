@@ -136,18 +136,71 @@ Deno.test("a root that is no object is wrapped for the tool and unwrapped again"
   assert.equal(undo.jsonUnwrap, "result");
 });
 
-Deno.test("beside the caller's tools any tool is forced, a tool that the caller forced stays", () => {
+Deno.test("beside the caller's tools any tool is forced", () => {
   const tools = [{ type: "function", name: "json_response", path: "t" } as const];
   const openMap = { type: "object", additionalProperties: true };
   const free = encode(openMap, undefined, { tools });
   assert.deepEqual(free.body.tool_choice, { type: "any", disable_parallel_tool_use: true });
   assert.equal(free.undo.jsonTool, "json_response_");
-  const toolChoice = { mode: "required", names: ["json_response"] } as const;
-  const forced = encode(openMap, undefined, {
-    tools,
-    toolChoice: { ...toolChoice, names: [...toolChoice.names] },
+  const barred = encode(openMap, undefined, { tools, toolChoice: { mode: "none" } });
+  assert.deepEqual(barred.body.tool_choice, {
+    type: "tool",
+    name: "json_response_",
+    disable_parallel_tool_use: true,
   });
-  assert.deepEqual(forced.body.tool_choice, { type: "tool", name: "json_response" });
+});
+
+Deno.test("where the caller forces a tool of its own, no tool of ours offers a way around it", () => {
+  const tools = ["f", "g"].map((name) => ({ type: "function", name, path: name }) as const);
+  const openMap = { type: "object", additionalProperties: true };
+  const forced: [NonNullable<CanonicalRequest["toolChoice"]>, Json][] = [
+    [{ mode: "required" }, { type: "any" }],
+    [{ mode: "required", names: ["f"] }, { type: "tool", name: "f" }],
+    [{ mode: "required", names: ["f", "g"] }, { type: "any" }],
+  ];
+  for (const [toolChoice, expected] of forced) {
+    const { body, undo, losses } = encode(openMap, undefined, { tools, toolChoice });
+    assert.deepEqual(body.tool_choice, expected);
+    assert.deepEqual((body.tools as Json[]).map(({ name }) => name), ["f", "g"]);
+    assert.deepEqual([undo.jsonTool, losses], [undefined, []]);
+  }
+  const serial = encode(openMap, undefined, {
+    tools,
+    toolChoice: { mode: "required" },
+    parallelToolCalls: false,
+  });
+  assert.deepEqual(serial.body.tool_choice, { type: "any", disable_parallel_tool_use: true });
+});
+
+Deno.test("a call of the caller's tool stays one where JSON is emulated, however it is named", () => {
+  const tools = ["json_response", "json_response_"].map((name) =>
+    ({ type: "function", name, path: name }) as const
+  );
+  const { undo } = encode({ type: "object", additionalProperties: true }, undefined, { tools });
+  assert.equal(undo.jsonTool, "json_response__");
+  const content = [
+    { type: "text", text: "Let me see." },
+    ...["json_response", "json_response_"].map((name) => (
+      { type: "tool_use", id: name, name, input: { a: 1 } }
+    )),
+  ];
+  const undoing = new Undoing(undo, () => "minted");
+  const events = messages.decodeAnswer({
+    id: "m",
+    content,
+    stop_reason: "tool_use",
+    usage: { input_tokens: 1, output_tokens: 1 },
+  }, {});
+  const [choice] = foldEvents(events.flatMap((event) => undoing.apply(event))).choices;
+  assert.deepEqual(
+    choice?.parts.map((part) => [part.kind, "name" in part ? part.name : part.text]),
+    [
+      ["text", "Let me see."],
+      ["tool-call", "json_response"],
+      ["tool-call", "json_response_"],
+    ],
+  );
+  assert.equal(choice?.finish?.reason, "tool_calls");
 });
 
 Deno.test("plain JSON mode is a sentence, with the fence to be stripped", () => {

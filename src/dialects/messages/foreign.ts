@@ -2,8 +2,6 @@ import type { ForeignField, LossWeight } from "../canonical_request.ts";
 import type { JsonRecord } from "../json.ts";
 import { saysNothing } from "../other_fields.ts";
 
-export { otherFields } from "../other_fields.ts";
-
 /** Top-level fields that have a place in the canonical form, or are taken apart elsewhere. */
 const known: ReadonlySet<string> = new Set([
   "model",

@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { canonicalRequest } from "../../../tests/support/canonical_request.ts";
-import { checkMessagesStream } from "../../../tests/support/messages_grammar.ts";
+import { messagesEvents } from "../../../tests/support/grammar/events.ts";
 import { MessagesSamples } from "../../../tests/support/messages_samples.ts";
 import { type SseEvent, SseSplitter } from "../../base/sse.ts";
 import type { CanonicalAnswer, CanonicalEvent } from "../canonical.ts";
@@ -195,7 +195,7 @@ function checkCuts(payloads: readonly Json[], frames: readonly string[]): void {
 function checkAgain(answer: CanonicalAnswer, events: readonly CanonicalEvent[]): void {
   const encoder = messages.streamEncoder(context);
   const text = events.map((event) => encoder.encode(event)).join("") + encoder.end();
-  assert.equal(checkMessagesStream(text).at(-1)?.type, "message_stop");
+  assert.equal(messagesEvents(text).at(-1)?.type, "message_stop");
   const again = decode(new SseSplitter(cap).push(new TextEncoder().encode(text)));
   assert.deepEqual(plain(foldEvents(again.events)), plain(answer));
 }

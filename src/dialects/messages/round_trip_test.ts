@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { canonicalRequest } from "../../../tests/support/canonical_request.ts";
-import { checkMessagesStream } from "../../../tests/support/messages_grammar.ts";
+import { messagesEvents } from "../../../tests/support/grammar/events.ts";
 import { MessagesSamples } from "../../../tests/support/messages_samples.ts";
 import { acceptedByMessagesVendor } from "../../../tests/support/messages_vendor.ts";
 import { SseSplitter } from "../../base/sse.ts";
@@ -51,7 +51,7 @@ Deno.test("300 made-up answers survive the stream, grammatical and however it is
     const samples = new MessagesSamples(seed);
     const events = samples.answer();
     const text = encodeStream(events);
-    checkMessagesStream(text);
+    messagesEvents(text);
     const bytes = new TextEncoder().encode(text);
     const decoded = decodeStream([bytes]);
     assert.deepEqual(plain(foldEvents(decoded)), plain(foldEvents(events)), `seed ${seed}`);

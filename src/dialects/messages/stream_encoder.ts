@@ -10,6 +10,7 @@ import type {
   StartEvent,
 } from "../canonical.ts";
 import { EstimatedUsage } from "../estimated_usage.ts";
+import { sseComment } from "../sse_comment.ts";
 import type { AnswerContext, StreamEncoder } from "../translator.ts";
 import { BlockQueue } from "./block_queue.ts";
 import { stopDetails } from "./encode_answer.ts";
@@ -80,6 +81,11 @@ export class MessagesStreamEncoder implements StreamEncoder {
 
   fail(fault: Fault): string {
     return errorEvent(fault);
+  }
+
+  keepAlive(): string {
+    // Before its start an answer has no events.
+    return this.#started ? sseEvent({ type: "ping" }) : sseComment;
   }
 
   #start(event: StartEvent | undefined): string {

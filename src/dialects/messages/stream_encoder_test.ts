@@ -1,6 +1,6 @@
 import Anthropic from "@anthropic-ai/sdk";
 import assert from "@std/assert";
-import { checkMessagesStream } from "../../../tests/support/messages_grammar.ts";
+import { messagesEvents } from "../../../tests/support/grammar/events.ts";
 import { Fault } from "../../domain/fault.ts";
 import type { BlockKind, CanonicalEvent } from "../canonical.ts";
 import type { AnswerContext } from "../translator.ts";
@@ -54,7 +54,7 @@ function stream(events: readonly CanonicalEvent[], changes: Partial<AnswerContex
 }
 
 function summary(text: string): unknown[] {
-  return checkMessagesStream(text).map((event) => {
+  return messagesEvents(text).map((event) => {
     if (event.type === "content_block_start") return (event.content_block as Json).type;
     if (event.type === "content_block_delta") {
       const delta = event.delta as Json;
@@ -233,7 +233,7 @@ Deno.test("usage after the finish reaches message_delta, cache numbers apart fro
     finish("stop"),
     { type: "usage", usage: { input: 1000, cacheRead: 800, output: 55, reasoning: 5 } },
   ]);
-  const events = checkMessagesStream(text);
+  const events = messagesEvents(text);
   const first = events[0]?.message as Json;
   assert.equal((first.usage as Json).input_tokens, 7);
   assert.deepEqual(events.at(-2)?.usage, {
@@ -254,7 +254,7 @@ Deno.test("a refusal becomes stop_reason refusal with its words in stop_details"
     end(0),
     finish("stop"),
   ]);
-  const events = checkMessagesStream(text);
+  const events = messagesEvents(text);
   assert.deepEqual(events.at(-2)?.delta, {
     stop_reason: "refusal",
     stop_sequence: null,
@@ -290,7 +290,7 @@ Deno.test("a failure is the dialect's error event and nothing after it", () => {
   const encoder = messages.streamEncoder(context);
   const sent = encoder.encode(start) + encoder.encode(begin(0, { kind: "text" })) +
     encoder.encode(say(0, "half")) + encoder.fail(new Fault("upstream_stream_truncated"));
-  assert.deepEqual(checkMessagesStream(sent).at(-1), {
+  assert.deepEqual(messagesEvents(sent).at(-1), {
     type: "error",
     error: {
       type: "api_error",
@@ -299,7 +299,7 @@ Deno.test("a failure is the dialect's error event and nothing after it", () => {
     },
     request_id: null,
   });
-  const overloaded = checkMessagesStream(messages.errorFrame(new Fault("upstream_overloaded")));
+  const overloaded = messagesEvents(messages.errorFrame(new Fault("upstream_overloaded")));
   assert.equal((overloaded[0]?.error as Json).type, "overloaded_error");
 });
 

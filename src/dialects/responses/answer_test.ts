@@ -3,7 +3,7 @@ import type { CanonicalAnswer } from "../canonical.ts";
 import { foldEvents } from "../fold.ts";
 import { decodeAnswer, encodeAnswer, encodeWhole } from "./answer.ts";
 import { contextOf } from "../../../tests/support/responses_fixtures.ts";
-import { checkResponse } from "../../../tests/support/responses_grammar.ts";
+import { checkResponseObject } from "../../../tests/support/grammar/responses_object.ts";
 
 const message = (text: string, id = "msg_1") => ({
   id,
@@ -125,7 +125,7 @@ Deno.test("a whole answer echoes the settings and fills in the defaults that hol
     answer({ parts: [{ kind: "text", text: "hello" }] }),
     context,
   ) as Record<string, unknown>;
-  checkResponse(whole);
+  checkResponseObject(whole);
   assert.deepEqual(whole, {
     id: "resp_1",
     object: "response",
@@ -212,12 +212,12 @@ Deno.test("a picture is an image_generation_call both ways", () => {
 });
 
 Deno.test("a folded answer is written under the vendor's own id, the same each time", () => {
-  const folded = answer({ parts: [{ kind: "text", text: "x" }] });
+  const folded = { ...answer({ parts: [{ kind: "text", text: "x" }] }), id: "resp_up1" };
   const first = encodeAnswer(folded) as Record<string, unknown>;
   assert.deepEqual(first, encodeAnswer(folded));
-  assert.equal(first.id, "up-1");
+  assert.equal(first.id, "resp_up1");
   assert.equal(first.created_at, 5);
-  checkResponse(first);
+  checkResponseObject(first);
   const { usage: _, ...bare } = folded;
   const cut = {
     ...bare,

@@ -72,9 +72,6 @@ function readItem(item: JsonRecord, path: string, into: Conversation): void {
 
 function readMessage(item: JsonRecord, path: string, into: Conversation): void {
   const parts = readContent(item.content, `${path}.content`);
-  if (words(item.phase) !== undefined) {
-    into.foreign.push({ path: `${path}.phase`, value: item.phase, weight: "hint" });
-  }
   switch (item.role) {
     case "system":
     case "developer":

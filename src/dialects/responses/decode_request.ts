@@ -5,11 +5,12 @@ import type {
   SettingName,
 } from "../canonical_request.ts";
 import { isRecord, type JsonRecord, words } from "../json.ts";
+import { otherFields } from "../other_fields.ts";
 import { readItems } from "./decode_items.ts";
 import { readTools } from "./decode_tools.ts";
 import { defined, field, missing, wrong } from "./fields.ts";
 import { foreignFields } from "./foreign.ts";
-import { nestedForeign } from "./nested_foreign.ts";
+import { knownFields } from "./known_fields.ts";
 
 /**
  * Reads a responses request (responses.md §1) into the canonical form. `previous_response_id` and
@@ -30,7 +31,7 @@ export function decodeRequest(body: unknown): CanonicalRequest {
       ...foreign,
       ...foreignTools,
       ...foreignFields(request),
-      ...nestedForeign(request),
+      ...otherFields(request, knownFields),
     ],
     ...settings,
     paths: pathsOf(request, settings),

@@ -192,12 +192,12 @@ Deno.test("vendor-side items and tools are listed, by what leaving them out does
     ["input[1]", "hint"],
     ["input[2]", "meaning"],
     ["tools[0]", "meaning"],
-    ["tools[1].defer_loading", "hint"],
     ["truncation", "hint"],
     ["background", "meaning"],
     ["max_tool_calls", "hint"],
     ["include[0]", "hint"],
     ["reasoning.mode", "hint"],
+    ["tools[1].defer_loading", "hint"],
   ]);
   assert.deepEqual(request.tools.map((tool) => tool.name), ["f"]);
 });

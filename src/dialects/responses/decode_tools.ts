@@ -5,7 +5,7 @@ import { defined, field, missing, wrong } from "./fields.ts";
 export interface Tools {
   tools: Tool[];
   toolChoice?: CanonicalRequest["toolChoice"];
-  /** Vendor-side tools, and what functions say to the vendor alone. */
+  /** Vendor-side tools. */
   foreign: ForeignField[];
 }
 
@@ -19,7 +19,7 @@ export function readTools(request: JsonRecord): Tools {
     if (!isRecord(tool)) throw wrong(path, "expected an object");
     const type = field.text(tool, "type", `${path}.type`);
     if (type === undefined) throw missing(`${path}.type`);
-    if (type === "function") return [readFunction(tool, path, foreign)];
+    if (type === "function") return [readFunction(tool, path)];
     if (type === "custom") return [readCustom(tool, path)];
     // Work on the vendor's side: another vendor can't do it.
     foreign.push({ path, value: tool, weight: "meaning" });
@@ -29,13 +29,7 @@ export function readTools(request: JsonRecord): Tools {
   return { tools, ...defined({ toolChoice }), foreign };
 }
 
-function readFunction(tool: JsonRecord, path: string, foreign: ForeignField[]): Tool {
-  for (const name of ["output_schema", "defer_loading", "allowed_callers"]) {
-    const value = tool[name];
-    if (value !== undefined && value !== null && value !== false) {
-      foreign.push({ path: `${path}.${name}`, value, weight: "hint" });
-    }
-  }
+function readFunction(tool: JsonRecord, path: string): Tool {
   const { parameters } = tool;
   if (parameters !== undefined && parameters !== null && !isRecord(parameters)) {
     throw wrong(`${path}.parameters`, "expected a JSON Schema object");

@@ -83,10 +83,10 @@ function foreignIncludes(request: JsonRecord): ForeignField[] {
 
 function foreignReasoning(reasoning: unknown): ForeignField[] {
   if (!isRecord(reasoning)) return [];
-  const noOps: Readonly<Record<string, unknown>> = { mode: "standard", context: "auto" };
-  return Object.entries(reasoning).flatMap(([name, value]): ForeignField[] => {
-    const read = name === "effort" || name === "summary" || name === "generate_summary";
-    if (read || value === null || value === undefined || value === noOps[name]) return [];
+  const noOps = { mode: "standard", context: "auto" };
+  return Object.entries(noOps).flatMap(([name, noOp]): ForeignField[] => {
+    const value = reasoning[name];
+    if (value === null || value === undefined || value === noOp) return [];
     return [{ path: `reasoning.${name}`, value, weight: "hint" }];
   });
 }

@@ -11,7 +11,7 @@ import {
   encodeStream,
 } from "../../../tests/support/responses_fixtures.ts";
 import { ResponsesStreamDecoder } from "./stream_decoder.ts";
-import { checkResponsesStream } from "../../../tests/support/responses_grammar.ts";
+import { responsesEvents } from "../../../tests/support/grammar/events.ts";
 
 /** Recorded real answers lie beside a developer's checkout; elsewhere these tests are left out. */
 const folder = new URL("../../../../shared/recorded/responses/", import.meta.url);
@@ -121,7 +121,7 @@ for (const file of files.filter((one) => one.endsWith(".chunks.txt"))) {
       assert.deepEqual(saidBy(answer), unsealed);
       checkUsage(answer, last.response);
       checkStructure(events);
-      const wire = checkResponsesStream(encodeStream(events));
+      const wire = responsesEvents(encodeStream(events));
       const { usage: _, ...again } = saidBy(decodeStream(wire).answer);
       const { usage: __, ...expected } = saidBy(answer);
       assert.deepEqual(again, expected);

@@ -1,6 +1,6 @@
 import type { CanonicalEvent, StartEvent } from "../canonical.ts";
 import type { DialectQuirks } from "../dialect.ts";
-import { type JsonRecord, words } from "../json.ts";
+import { type JsonRecord, unixTime, words } from "../json.ts";
 import { readEnding } from "./finish.ts";
 import type { OutputReader } from "./output_reader.ts";
 import { readUsage } from "./usage.ts";
@@ -11,7 +11,7 @@ export function startEvent(response: JsonRecord): StartEvent {
     type: "start",
     id: words(response.id),
     model: words(response.model),
-    created: typeof response.created_at === "number" ? response.created_at : undefined,
+    created: unixTime(response.created_at),
   };
 }
 

@@ -11,7 +11,7 @@ import {
   decodeStream,
   encodeStream,
 } from "../../../tests/support/responses_fixtures.ts";
-import { checkResponsesStream } from "../../../tests/support/responses_grammar.ts";
+import { responsesEvents } from "../../../tests/support/grammar/events.ts";
 
 const runs = 300;
 
@@ -318,7 +318,7 @@ function essence(answer: CanonicalAnswer) {
 Deno.test("decoding an encoded stream gives the answer again, and the stream keeps the grammar", () => {
   for (let seed = 1; seed <= runs; seed++) {
     const events = answerOf(new Random(seed));
-    const wire = checkResponsesStream(encodeStream(events));
+    const wire = responsesEvents(encodeStream(events));
     const { answer, complete } = decodeStream(wire);
     assert.ok(complete, `seed ${seed}`);
     assert.deepEqual(essence(answer), essence(foldEvents(events)), `seed ${seed}`);
@@ -333,14 +333,14 @@ Deno.test("a whole answer says the same as its stream", () => {
     ) as unknown;
     const answer = foldEvents(decodeAnswer(whole, {}));
     assert.deepEqual(essence(answer), essence(foldEvents(events)), `seed ${seed}`);
-    const { answer: streamed } = decodeStream(checkResponsesStream(encodeStream(events)));
+    const { answer: streamed } = decodeStream(responsesEvents(encodeStream(events)));
     assert.deepEqual(essence(streamed), essence(answer), `seed ${seed}`);
   }
 });
 
 Deno.test("a stream cut at any event never ends as complete", () => {
   for (let seed = 1; seed <= 40; seed++) {
-    const wire = checkResponsesStream(encodeStream(answerOf(new Random(seed))));
+    const wire = responsesEvents(encodeStream(answerOf(new Random(seed))));
     for (let length = 0; length < wire.length; length++) {
       assert.ok(!decodeStream(wire.slice(0, length)).complete, `seed ${seed}, ${length} events`);
     }

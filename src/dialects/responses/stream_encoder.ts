@@ -3,6 +3,7 @@ import type { FinishReason } from "../../domain/interaction.ts";
 import type { Usage } from "../../domain/usage.ts";
 import type { CanonicalEvent } from "../canonical.ts";
 import { EstimatedUsage } from "../estimated_usage.ts";
+import { sseComment } from "../sse_comment.ts";
 import type { AnswerContext, StreamEncoder } from "../translator.ts";
 import { errorFrame, writeFailure } from "./failure.ts";
 import { writeEnding } from "./finish.ts";
@@ -72,6 +73,10 @@ export class ResponsesStreamEncoder implements StreamEncoder {
     this.#writer.abandon();
     this.#tellLife("failed", { type: "failed", error: writeFailure(fault) });
     return this.#flush();
+  }
+
+  keepAlive(): string {
+    return sseComment;
   }
 
   /** What is open when the answer ends was cut short exactly if the answer was. */

@@ -3,7 +3,7 @@ import { Fault } from "../../domain/fault.ts";
 import type { CanonicalEvent } from "../canonical.ts";
 import { contextOf, encodeStream } from "../../../tests/support/responses_fixtures.ts";
 import { ResponsesStreamEncoder } from "./stream_encoder.ts";
-import { checkResponsesStream } from "../../../tests/support/responses_grammar.ts";
+import { responsesEvents } from "../../../tests/support/grammar/events.ts";
 
 const start: CanonicalEvent = { type: "start", id: "up", model: "real-model", created: 1 };
 const usage: CanonicalEvent = { type: "usage", usage: { input: 5, output: 6, reasoning: 2 } };
@@ -27,7 +27,7 @@ function delta(number: number, text: string): CanonicalEvent {
 const tool = (id: string, name = "f") => ({ kind: "tool-call", id, name, custom: false });
 
 Deno.test("text and two parallel calls make one stream of the grammar (pitfall 103)", () => {
-  const events = checkResponsesStream(encodeStream([
+  const events = responsesEvents(encodeStream([
     start,
     ...block(0, { kind: "reasoning" }, "let me", " think"),
     ...block(1, { kind: "text" }, "Hel", "lo"),
@@ -65,7 +65,7 @@ Deno.test("calls whose pieces overlap leave one after the other, whole", () => {
   const [startA, , endA] = block(0, tool("call_a"), "");
   const [startB, , endB] = block(1, tool("call_b"), "");
   const [startC, , endC] = block(2, tool("call_c"), "");
-  const events = checkResponsesStream(encodeStream([
+  const events = responsesEvents(encodeStream([
     start,
     startA!,
     delta(0, "[1"),
@@ -98,7 +98,7 @@ Deno.test("every piece of text leaves at once", () => {
 });
 
 Deno.test("text and refusal in a row are parts of one message; a call parts messages", () => {
-  const events = checkResponsesStream(encodeStream([
+  const events = responsesEvents(encodeStream([
     start,
     ...block(0, { kind: "text" }, "a"),
     ...block(1, { kind: "refusal" }, "no"),
@@ -116,7 +116,7 @@ Deno.test("text and refusal in a row are parts of one message; a call parts mess
 
 Deno.test("an answer cut by its limit closes its last item as incomplete", () => {
   for (const content of [{ kind: "text" }, tool("c")]) {
-    const events = checkResponsesStream(encodeStream([
+    const events = responsesEvents(encodeStream([
       start,
       ...block(0, content, '{"a":'),
       finish("length"),
@@ -131,7 +131,7 @@ Deno.test("an answer cut by its limit closes its last item as incomplete", () =>
 });
 
 Deno.test("a blocked answer without content is one empty message and incomplete", () => {
-  const events = checkResponsesStream(encodeStream([start, finish("content_filter"), usage]));
+  const events = responsesEvents(encodeStream([start, finish("content_filter"), usage]));
   const response = events.at(-1)!.response as Record<string, unknown>;
   assert.deepEqual(response.incomplete_details, { reason: "content_filter" });
   const [message] = response.output as Record<string, unknown>[];
@@ -143,14 +143,14 @@ Deno.test("a blocked answer without content is one empty message and incomplete"
 Deno.test("a call without arguments is an empty object", () => {
   const text = encodeStream([start, ...block(0, tool("c")), finish("tool_calls")]);
   assert.equal(
-    (checkResponsesStream(text).at(-1)!.response as { output: Record<string, unknown>[] })
+    (responsesEvents(text).at(-1)!.response as { output: Record<string, unknown>[] })
       .output[0]!.arguments,
     "{}",
   );
 });
 
 Deno.test("a custom call is an item of its own kind", () => {
-  const events = checkResponsesStream(encodeStream([
+  const events = responsesEvents(encodeStream([
     start,
     ...block(0, { kind: "tool-call", id: "c", name: "sh", custom: true }, "ls"),
     finish("tool_calls"),
@@ -165,7 +165,7 @@ Deno.test("a failure mid-stream is response.failed under the same id, open items
   const [begin] = block(0, { kind: "text" });
   const text = encoder.encode(start) + encoder.encode(begin!) + encoder.encode(delta(0, "half")) +
     encoder.fail(new Fault("upstream_stream_truncated"));
-  const events = checkResponsesStream(text);
+  const events = responsesEvents(text);
   const response = events.at(-1)!.response as Record<string, unknown>;
   assert.equal(response.status, "failed");
   assert.deepEqual(response.error, {
@@ -182,14 +182,14 @@ Deno.test("a failure mid-stream is response.failed under the same id, open items
 
 Deno.test("a failure before the start is one error event", () => {
   const encoder = new ResponsesStreamEncoder(contextOf());
-  const [event] = checkResponsesStream(encoder.fail(new Fault("upstream_overloaded")));
+  const [event] = responsesEvents(encoder.fail(new Fault("upstream_overloaded")));
   assert.equal(event!.type, "error");
   assert.equal(event!.code, "upstream_overloaded");
 });
 
 Deno.test("sealed reasoning of another dialect travels in an envelope, its own as it is", () => {
   const sealed = (dialect: "responses" | "messages") =>
-    checkResponsesStream(encodeStream([
+    responsesEvents(encodeStream([
       start,
       { type: "block-start", choice: 0, block: 0, content: { kind: "reasoning" } },
       {
@@ -215,7 +215,7 @@ Deno.test("sealed reasoning of another dialect travels in an envelope, its own a
 Deno.test("sources named during and after a text stand in the message", () => {
   const citation = { url: "https://a.example", title: undefined, start: undefined, end: undefined };
   const [begin, , end] = block(0, { kind: "text" }, "");
-  const events = checkResponsesStream(encodeStream([
+  const events = responsesEvents(encodeStream([
     start,
     begin!,
     delta(0, "x"),
@@ -233,7 +233,7 @@ Deno.test("sources named during and after a text stand in the message", () => {
 });
 
 Deno.test("further answers and sound, which the dialect can't say, leave no trace", () => {
-  const events = checkResponsesStream(encodeStream([
+  const events = responsesEvents(encodeStream([
     start,
     ...block(0, { kind: "media", media: "audio", mimeType: "audio/wav", id: undefined }, "AAAA"),
     { type: "block-start", choice: 1, block: 1, content: { kind: "text" } },

@@ -1,7 +1,7 @@
 import assert from "@std/assert";
 import type { CanonicalEvent } from "../canonical.ts";
 import { encodeStream } from "../../../tests/support/responses_fixtures.ts";
-import { checkResponsesStream, type WireEvent } from "../../../tests/support/responses_grammar.ts";
+import { responsesEvents, type WireEvent } from "../../../tests/support/grammar/events.ts";
 
 const events: CanonicalEvent[] = [
   { type: "start", id: "x", model: "m", created: 1 },
@@ -27,11 +27,11 @@ function textOf(wire: readonly WireEvent[], renumber: boolean): string {
   }).join("");
 }
 
-const good = checkResponsesStream(encodeStream(events));
+const good = responsesEvents(encodeStream(events));
 
 Deno.test("the grammar's checker takes a good stream and none with a gap in its numbers", () => {
-  checkResponsesStream(textOf(good, false));
-  assert.throws(() => checkResponsesStream(textOf(good.toSpliced(3, 1), false)));
+  responsesEvents(textOf(good, false));
+  assert.throws(() => responsesEvents(textOf(good.toSpliced(3, 1), false)));
 });
 
 Deno.test("the grammar's checker refuses a missing, a doubled and a misplaced event", () => {
@@ -43,7 +43,7 @@ Deno.test("the grammar's checker refuses a missing, a doubled and a misplaced ev
       ...(next ? [good.toSpliced(index, 2, next, event)] : []),
     ];
     for (const [kind, wire] of broken.entries()) {
-      assert.throws(() => checkResponsesStream(textOf(wire, true)), `${kind} at ${event.type}`);
+      assert.throws(() => responsesEvents(textOf(wire, true)), `${kind} at ${event.type}`);
     }
   }
 });

@@ -1,4 +1,4 @@
-import type { Clock } from "../base/clock.ts";
+import type { Clock } from "./clock.ts";
 
 /** Runs `run` once after `ms`; the answer takes it back. Tests give their own. */
 export type Later = (ms: number, run: () => void) => () => void;
@@ -18,7 +18,7 @@ export class Watch {
   #cancel: (() => void) | undefined;
 
   constructor(
-    readonly clock: Clock,
+    readonly clock: Pick<Clock, "monotonicMs">,
     readonly later: Later,
     readonly onExpire: () => void,
   ) {}

@@ -1,0 +1,32 @@
+import assert from "@std/assert";
+import { choiceIndex, count, unixTime } from "./json.ts";
+
+Deno.test("a count is whole and no larger than numbers that can be counted with", () => {
+  const counts: [unknown, number | undefined][] = [
+    [3, 3],
+    [3.9, 3],
+    [-2, 0],
+    [Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER],
+    [1e21, undefined],
+    [Infinity, undefined],
+    [NaN, undefined],
+    ["3", undefined],
+    [null, undefined],
+  ];
+  for (const [value, expected] of counts) assert.equal(count(value), expected, String(value));
+});
+
+Deno.test("a time is one that a calendar has", () => {
+  for (const [value, expected] of [[0, 0], [1_700_000_000.5, 1_700_000_000], [1e13, undefined]]) {
+    assert.equal(unixTime(value), expected);
+  }
+  const last = unixTime(253_402_300_799)!;
+  assert.equal(new Date(last * 1000).toISOString(), "9999-12-31T23:59:59.000Z");
+});
+
+Deno.test("an answer without a usable index has that of its place", () => {
+  for (const value of [undefined, null, "1", -1, 1.5, 128, 1e21]) {
+    assert.equal(choiceIndex(value, 7), 7, String(value));
+  }
+  for (const value of [0, 1, 127]) assert.equal(choiceIndex(value, 7), value);
+});
