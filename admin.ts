@@ -7,6 +7,7 @@ import { adminPartsOf } from "./src/admin/parts.ts";
 import { systemClock } from "./src/base/clock.ts";
 import { type Config, readConfig } from "./src/config.ts";
 import { messageOf } from "./src/domain/fault.ts";
+import { scrubHere } from "./src/admin/scrub_here.ts";
 import { createAccounts } from "./src/store/accounts.ts";
 import type { Database } from "./src/store/database.ts";
 import { createApiKeys } from "./src/store/api_keys.ts";
@@ -50,9 +51,11 @@ async function run(
   words: readonly string[],
   input: string,
 ): Promise<CommandResult> {
-  if (config.databaseUrl) return await runHere(config, words, input);
-  const answered = await callControl(config.dataDir, words, input);
+  // A server tidies its journal too, whichever database it uses.
+  const isServers = !config.databaseUrl || words[0] === "scrub";
+  const answered = isServers ? await callControl(config.dataDir, words, input) : undefined;
   if (answered) return answered;
+  if (config.databaseUrl) return await runHere(config, words, input);
   const claim = await claimDataDir(config.dataDir);
   try {
     return await runHere(config, words, input);
@@ -80,6 +83,7 @@ async function runHere(
           database,
           () => findMasterKey({ configured: config.masterKey, dataDir: config.dataDir, database }),
         ),
+        scrub: () => scrubHere(config, database),
         registry: registryOf(config),
         ledger: createLedger(database),
         openPrices: () => openPrices(config, database),

@@ -1,5 +1,6 @@
 import { familyChat, unifiedChat } from "./chat.ts";
 import type { Contract } from "./contract.ts";
+import { deleteData, getDeletion, requestErasure } from "./deletion.ts";
 import { familyGenerate, unifiedGenerate } from "./generate.ts";
 import { createExport } from "./exports.ts";
 import { familyHealth, unifiedHealth } from "./health.ts";
@@ -34,6 +35,9 @@ export const contracts = {
   status,
   createExport,
   getMedia,
+  deleteData,
+  requestErasure,
+  getDeletion,
   livez,
   readyz,
   metrics,

@@ -14,6 +14,7 @@ import { rateLimit } from "./http/middleware/rate_limit.ts";
 import { openScene } from "./http/middleware/scene.ts";
 import { secure } from "./http/middleware/secure.ts";
 import { toResponse } from "./http/respond.ts";
+import { deletionRoutes } from "./http/routes/deletion.ts";
 import { exportRoutes } from "./http/routes/exports.ts";
 import { healthRoutes } from "./http/routes/health.ts";
 import { keptResponseRoutes } from "./http/routes/kept_responses.ts";
@@ -54,6 +55,7 @@ export function createApp(services: Services): Hono<Env> {
   statusRoutes(app, { ...parts, clock, version: services.version });
   modelRoutes(app, { ...parts, ...services });
   healthRoutes(app, { ...parts, ...services });
+  deletionRoutes(app, { ...parts, ...services });
   exportRoutes(app, { ...parts, ...services });
   mediaRoutes(app, { ...parts, ...services });
   proxyRoutes(app, { ...parts, ...services });

@@ -6,6 +6,7 @@ import { messageOf } from "./domain/fault.ts";
 import type { InteractionStore } from "./domain/interaction.ts";
 import type { Ledger } from "./domain/ledger.ts";
 import { createSpendCaps, type SpendCaps } from "./domain/spend_cap.ts";
+import type { SelectableCall } from "./domain/tombstone.ts";
 import { createEscrow, type Escrow } from "./gateway/escrow.ts";
 import { createIdempotency, type Duplicate, type Idempotency } from "./gateway/idempotency.ts";
 import { createRecorder, type Recorder } from "./gateway/recorder.ts";
@@ -47,11 +48,15 @@ export interface MoneyNeeds {
   log: Log;
   newId: () => string;
   pause: (ms: number) => Promise<void>;
+  /** Whether a call was erased while it was under way. */
+  isErased: (call: SelectableCall) => boolean;
+  /** Told which calls were not written for that. */
+  dropped: (transactionIds: readonly string[]) => Promise<void>;
 }
 
 export function createMoneyParts(needs: MoneyNeeds): MoneyParts {
   const { config, database, analytics, journal, processId, clock, log, newId, pause } = needs;
-  const interactions = createRecords(database, analytics);
+  const interactions = createRecords(database, analytics, needs.dropped);
   const ledger = createLedger(database);
   const recorder = createRecorder({
     store: storePayloads(interactions, payloadRulesOf(config, needs.dialects)),
@@ -70,6 +75,7 @@ export function createMoneyParts(needs: MoneyNeeds): MoneyParts {
     newId,
     later,
     log,
+    isErased: needs.isErased,
     onDuplicate: (duplicate) => void giveBack({ database, analytics, recorder, log }, duplicate),
   });
   const sweep = async () => {

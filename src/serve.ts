@@ -70,6 +70,8 @@ export async function startServer(
     const services = createServices(config, opened, version, logLines);
     // They close what was opened for them.
     undo.splice(analytics === database ? -1 : -2, Infinity, () => services.close());
+    // First, so that nothing erased comes back out of the journal.
+    await services.restoreTombstones();
     await services.recover();
     await services.storedKeys.refresh();
     // A version stands for its prices before the first record names it.

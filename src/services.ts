@@ -11,14 +11,12 @@ import type { ApiKeyStore } from "./domain/api_key.ts";
 import { type CountRequest, countTokens } from "./gateway/count_tokens.ts";
 import type { Reply } from "./gateway/reply.ts";
 import { createPublicFetch } from "./vendors/public_fetch.ts";
-import { createKeptMemory, type KeptMemory } from "./gateway/kept_memory.ts";
 import type { FullDialect } from "./gateway/translation.ts";
 import type { DialectName } from "../contracts/vendors.ts";
 import { beatMs } from "./domain/rate_limit.ts";
 import { createRateLimiter, type RateLimiter } from "./domain/rate_limiter.ts";
 import { createKeyRing, type KeyRing } from "./domain/key_ring.ts";
 import { createMetrics, type Metrics } from "./gateway/metrics.ts";
-import type { Recorder } from "./gateway/recorder.ts";
 import { createRelay, type Relay } from "./gateway/relay.ts";
 import { createVendorKeyRing, type VendorKeyRing } from "./gateway/vendor_key_ring.ts";
 import type { VendorKeyStore } from "./domain/vendor_key.ts";
@@ -29,7 +27,6 @@ import { createRecordServices, type RecordServices } from "./record_services.ts"
 import { createAccounts } from "./store/accounts.ts";
 import { createApiKeys } from "./store/api_keys.ts";
 import { createRateBuckets } from "./store/rate_buckets.ts";
-import { createKept } from "./store/kept.ts";
 import type { Database } from "./store/database.ts";
 import type { Journal } from "./store/journal.ts";
 import { createPricingParts, type PricingParts } from "./pricing_parts.ts";
@@ -41,11 +38,11 @@ import { createRegistry, type Registry } from "./vendors/registry.ts";
 import { createUpstream, type Upstream } from "./vendors/upstream.ts";
 import { parseVendorsFile } from "./vendors/vendors_file.ts";
 import { messageOf } from "./domain/fault.ts";
-import { createMoneyParts, type MoneyParts } from "./money_parts.ts";
+import { createRecording, type Recording } from "./recording.ts";
 
 /** Everything that is built once and passed on; a function takes the fields it uses. */
 export interface Services
-  extends Omit<PricingParts, "stopArchiving">, Omit<MoneyParts, "stopJobs">, RecordServices {
+  extends Omit<PricingParts, "stopArchiving">, Omit<Recording, "stopJobs">, RecordServices {
   config: Config;
   version: string;
   clock: Clock;
@@ -65,7 +62,6 @@ export interface Services
   catalogue: Catalogue;
   rateLimiter: RateLimiter;
   relay: Relay;
-  kept: KeptMemory;
   countTokens: (request: CountRequest) => Promise<Reply>;
   dialects: Readonly<Record<DialectName, FullDialect>>;
   /** Resolves when calls can be taken. */
@@ -109,17 +105,17 @@ export function createServices(
   const storedKeys = createVendorKeyRing({ store: vendorKeys, registry: vendors.registry, log });
   const dialects = { chat, responses, messages, generate };
   const { stopRetention, ...records } = createRecordServices({ config, ...opened, clock, log });
-  const { stopJobs, ...money } = createMoneyParts(
+  const { stopJobs, ...recording } = createRecording(
     { config, ...opened, dialects, clock, log, newId, pause },
   );
   const rateLimiter = rateLimiterOf(config, database, clock, newId);
-  const kept = createKeptMemory({ store: createKept(database), clock });
   const publicFetch = createPublicFetch({ clock, allowHosts: config.fetchAllowHosts });
   const { keepAliveMs } = config;
+  const { kept } = recording;
   const laneParts = { clock, kept, dialects, publicFetch, storedKeys, keepAliveMs, ...vendors };
   const relay = createRelay({
     ...laneParts,
-    ...money,
+    ...recording,
     newTransactionId: newId,
     journal,
     payloadMaxBytes: config.payloadMaxBytes,
@@ -133,12 +129,12 @@ export function createServices(
     version,
     clock,
     log,
-    metrics: metricsOf(money.recorder),
+    metrics: metricsOf(recording),
     newId,
     database,
     accounts: createAccounts(database),
     apiKeys,
-    ...money,
+    ...recording,
     ...records,
     keyRing,
     vendorKeys,
@@ -146,17 +142,16 @@ export function createServices(
     ...vendors,
     ...pricing,
     rateLimiter,
-    kept,
     relay,
     countTokens: (request) => countTokens(laneParts, request),
     dialects,
     ready: async () => {
-      money.recorder.admit();
+      recording.recorder.admit();
       await database.ping();
     },
     close: () =>
       closeAll(
-        { log, lines, ...opened, ...money, rateLimiter, upstream: vendors.upstream },
+        { log, lines, ...opened, ...recording, rateLimiter, upstream: vendors.upstream },
         [stopRates, stopWatching, stopArchiving, stopJobs, stopRetention],
       ),
   };
@@ -176,13 +171,14 @@ function rateLimiterOf(
 async function closeAll(
   parts:
     & Pick<Services, "log" | "database" | "recorder" | "idempotency" | "escrow">
-    & Pick<Services, "rateLimiter" | "upstream">
+    & Pick<Services, "rateLimiter" | "upstream" | "closeDeletions">
     & Pick<Opened, "journal" | "analytics">
     & { lines: LogLines },
   jobs: readonly (() => void)[],
 ): Promise<void> {
   const { log, recorder } = parts;
   for (const stop of jobs) stop();
+  await parts.closeDeletions();
   await parts.idempotency.drain();
   await recorder.drain().catch((thrown) =>
     log.warn("the store is away at shutdown: the journal keeps what waits for the next start", {
@@ -240,8 +236,11 @@ function vendorParts(config: Config, clock: Clock) {
   return { registry, prices, upstream, catalogue: createCatalogue({ clock, upstream, prices }) };
 }
 
-function metricsOf(recorder: Recorder): Metrics {
+function metricsOf(
+  { recorder, deletionGauges }: Pick<Recording, "recorder" | "deletionGauges">,
+): Metrics {
   return createMetrics({
+    ...deletionGauges,
     gateway_records_waiting: {
       help: "Records of ended calls that the store has not taken yet",
       read: () => recorder.waiting,

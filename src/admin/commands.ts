@@ -18,13 +18,14 @@ import {
 import { creditCommands, type CreditParts } from "./credit_commands.ts";
 import { priceCommands } from "./price_commands.ts";
 import type { PriceParts } from "./price_parts.ts";
+import { scrubCommands, type ScrubParts } from "./scrub_command.ts";
 import { tierCommands } from "./tier_command.ts";
 import { vendorKeyCommands, type VendorKeyParts } from "./vendor_key_commands.ts";
 import type { Clock } from "../base/clock.ts";
 import { parseUsd } from "../base/money.ts";
 
 /** What the operator's commands work on; a running server gives its own parts. */
-export interface AdminParts extends VendorKeyParts, CreditParts, PriceParts {
+export interface AdminParts extends VendorKeyParts, CreditParts, PriceParts, ScrubParts {
   accounts: AccountStore;
   apiKeys: ApiKeyStore;
   /** Scopes that a key may have. */
@@ -68,6 +69,7 @@ const commands: Readonly<Record<string, Command<AdminParts>>> = {
   ...creditCommands,
   ...vendorKeyCommands,
   ...priceCommands,
+  ...scrubCommands,
   "account list": { usage: "account list", options: {}, positionals: [], run: listAccounts },
 };
 

@@ -64,6 +64,7 @@ function setup(accountNames: readonly string[] = ["operator", "team"]) {
       rotate: unused,
     },
     vendorKeysChanged: unused,
+    scrub: () => Promise.resolve({ rewritten: ["replays"], notRewritten: ["backups"] }),
     keysChanged: (ids) => void changed.push([...ids]),
     ledger: unusedLedger,
     showCredit: unused,
@@ -284,4 +285,13 @@ Deno.test("the usage names every command", () => {
   ) {
     assert.ok(usage().includes(`\n  ${words}`), words);
   }
+});
+
+Deno.test("scrub says what it rewrote and where erased text may be left", async () => {
+  const { run } = setup();
+  const result = await run("scrub", "--json");
+  assert.equal(result.exitCode, 0);
+  assert.deepEqual(result.json, { rewritten: ["replays"], not_rewritten: ["backups"] });
+  assert.match(result.lines.join("\n"), /Rewritten: replays\.\nNot rewritten.*backups/);
+  assert.equal((await run("scrub", "all")).exitCode, 2);
 });

@@ -3,6 +3,7 @@ import type { AccountStore } from "../domain/account.ts";
 import type { ApiKeyStore } from "../domain/api_key.ts";
 import type { KeyRing } from "../domain/key_ring.ts";
 import type { Ledger } from "../domain/ledger.ts";
+import type { ScrubReport } from "../domain/scrub.ts";
 import type { VendorKeyStore } from "../domain/vendor_key.ts";
 import type { Escrow } from "../gateway/escrow.ts";
 import type { Recorder } from "../gateway/recorder.ts";
@@ -28,6 +29,7 @@ export function adminPartsOf(
     openPrices: PriceParts["openPrices"];
     priceVersions: PriceVersionStore;
     archivePrices?: () => Promise<void>;
+    scrub: () => Promise<ScrubReport>;
   },
 ): AdminParts {
   return {
@@ -35,6 +37,7 @@ export function adminPartsOf(
     apiKeys: services.apiKeys,
     scopes: [...serviceScopes, ...services.registry.all.map((vendor) => vendor.label)],
     clock: services.clock,
+    scrub: services.scrub,
     registry: services.registry,
     vendorKeys: services.vendorKeys,
     vendorKeysChanged: async () => await services.storedKeys?.refresh(),

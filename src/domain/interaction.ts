@@ -69,6 +69,11 @@ export interface Interaction {
   pricedUsageText?: string;
   /** For a cost that the vendor told: what its price list says; for the measures, not stored. */
   listCostUsd?: string;
+  /**
+   * Calls whose words this one says again on our own account, as an evaluation does: it is not
+   * written once they are erased. Told when it is written, never read with it.
+   */
+  repeats?: readonly string[];
   /** The lease that the charge comes out of; for the ledger, which posts it with the row. */
   leaseId?: string;
 }

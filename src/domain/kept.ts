@@ -7,6 +7,13 @@ export interface KeptResponse {
   answerText: string;
   /** Ids of the answer's items. */
   itemIds: readonly string[];
+  /** The calls whose text stands in the input items: with any of them this goes too. */
+  sources: readonly string[];
+}
+
+/** A response as the store has it, with the call that made it. */
+export interface StoredResponse extends KeptResponse {
+  transactionId: string;
 }
 
 /** What a vendor needs back with one tool call: JSON text that the gateway wrote. */
@@ -23,9 +30,9 @@ export interface Kept {
 
 /** Where kept answers are found again; they are written with their interaction. */
 export interface KeptStore {
-  findResponse(accountId: number, responseId: string): Promise<KeptResponse | undefined>;
+  findResponse(accountId: number, responseId: string): Promise<StoredResponse | undefined>;
   /** The responses that hold any of these items. */
-  findByItems(accountId: number, itemIds: readonly string[]): Promise<KeptResponse[]>;
+  findByItems(accountId: number, itemIds: readonly string[]): Promise<StoredResponse[]>;
   /** False when there is none. */
   removeResponse(accountId: number, responseId: string): Promise<boolean>;
   findReasoning(accountId: number, callIds: readonly string[]): Promise<KeptReasoning[]>;

@@ -102,7 +102,7 @@ export class Call {
       const interaction = this.#interaction(ending);
       chargedNanos = interaction.chargedNanos;
       const noted = journal.end(interaction);
-      if (interaction.kept) kept.remember(interaction.accountId, interaction.kept);
+      kept.remember(interaction);
       recorder.record(interaction);
       this.#tell(interaction);
       // What is reserved is free for others only once the charge can't be lost any more.

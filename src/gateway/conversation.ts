@@ -1,6 +1,6 @@
 import type { Conversation, Dialect } from "../dialects/dialect.ts";
 import { Fault } from "../domain/fault.ts";
-import type { KeptResponse, KeptStore } from "../domain/kept.ts";
+import type { KeptResponse, KeptStore, StoredResponse } from "../domain/kept.ts";
 import type { Caller } from "./caller.ts";
 
 /** Makes what is kept of an answer, given its JSON text as the caller received it. */
@@ -14,9 +14,9 @@ export type Keeper = (answerText: string) => KeptResponse | undefined;
 export async function continueConversation(
   request: { caller: Caller; dialect: Dialect; body: unknown; bodyText: string },
   store: KeptStore,
-): Promise<RequestBody> {
+): Promise<ContinuedRequest> {
   const { conversation } = request.dialect;
-  if (!conversation) return { body: request.body, bodyText: request.bodyText };
+  if (!conversation) return { body: request.body, bodyText: request.bodyText, sources: [] };
   const account = request.caller.principal.account.id;
   const continued = await withPrevious(conversation, request, account, store);
   return await withItems(conversation, continued, account, store);
@@ -28,14 +28,19 @@ interface RequestBody {
   bodyText: string;
 }
 
+interface ContinuedRequest extends RequestBody {
+  /** The calls whose text was put in. */
+  sources: readonly string[];
+}
+
 async function withPrevious(
   conversation: Conversation,
   { body, bodyText }: RequestBody,
   account: number,
   store: KeptStore,
-): Promise<RequestBody> {
+): Promise<ContinuedRequest> {
   const previousId = conversation.previousId(body);
-  if (previousId === undefined) return { body, bodyText };
+  if (previousId === undefined) return { body, bodyText, sources: [] };
   const kept = await store.findResponse(account, previousId);
   if (!kept) {
     const field = conversation.previousField;
@@ -44,21 +49,28 @@ async function withPrevious(
       message: `${field}: no stored response has the id '${previousId.slice(0, 100)}'.`,
     });
   }
-  return conversation.continueFrom({
+  const continued = conversation.continueFrom({
     body,
     bodyText,
     inputItems: JSON.parse(kept.inputItemsText) as unknown[],
     answer: JSON.parse(kept.answerText),
   });
+  return { ...continued, sources: textsOf([kept]) };
+}
+
+/** The calls whose text these responses hold. */
+function textsOf(responses: readonly StoredResponse[]): string[] {
+  const all = responses.flatMap(({ transactionId, sources }) => [transactionId, ...sources]);
+  return [...new Set(all)];
 }
 
 /** Items that the request only names; a vendor's own would be open to others, so ours are used. */
 async function withItems(
   conversation: Conversation,
-  request: RequestBody,
+  request: ContinuedRequest,
   account: number,
   store: KeptStore,
-): Promise<RequestBody> {
+): Promise<ContinuedRequest> {
   const wanted = conversation.referencedIds(request.body);
   if (wanted.length === 0) return request;
   const found = await store.findByItems(account, wanted);
@@ -70,11 +82,20 @@ async function withItems(
       message: `input: no stored item has the id '${missing.slice(0, 100)}'.`,
     });
   }
-  return conversation.resolve(request, found.map((kept) => JSON.parse(kept.answerText)));
+  const resolved = conversation.resolve(request, found.map((kept) => JSON.parse(kept.answerText)));
+  // Of these only the answers are taken.
+  const taken = found.map(({ transactionId }) => transactionId);
+  return { ...resolved, sources: [...new Set([...request.sources, ...taken])] };
 }
 
-/** Keeps the answer to a request, unless its caller said not to; `body` is the whole conversation. */
-export function keeperOf(dialect: Dialect, body: unknown): Keeper | undefined {
+/**
+ * Keeps the answer to a request, unless its caller said not to; `body` is the whole conversation,
+ * with the text of the calls `sources` in it.
+ */
+export function keeperOf(
+  dialect: Dialect,
+  { body, sources }: { body: unknown; sources: readonly string[] },
+): Keeper | undefined {
   const { conversation } = dialect;
   if (!conversation?.wantsKept(body)) return undefined;
   return (answerText) => {
@@ -83,6 +104,6 @@ export function keeperOf(dialect: Dialect, body: unknown): Keeper | undefined {
     if (responseId === undefined) return undefined;
     const inputItemsText = JSON.stringify(conversation.inputItems(body));
     const itemIds = conversation.itemIds(answer);
-    return { responseId, inputItemsText, answerText, itemIds };
+    return { responseId, inputItemsText, answerText, itemIds, sources };
   };
 }

@@ -10,6 +10,7 @@ import {
   type ReplayStore,
   type StoredAnswer,
 } from "../domain/idempotency.ts";
+import type { Interaction } from "../domain/interaction.ts";
 import { Attempt, orLeft } from "./attempt.ts";
 import type { CallTrace } from "./caller.ts";
 import { AnswerBytes, bytesOf, replayOf } from "./replay.ts";
@@ -59,6 +60,8 @@ export interface IdempotencyParts {
   /** `setTimeout`; the function returned takes it back. */
   later: (ms: number, run: () => void) => () => void;
   log: Pick<Log, "warn" | "error">;
+  /** Whether a call was erased while it was under way: its answer is not kept. */
+  isErased?: (call: Interaction) => boolean;
   /** Told of a call whose charge is to be given back. */
   onDuplicate?: (duplicate: Duplicate) => void;
 }
@@ -230,7 +233,7 @@ class Gate implements Idempotency {
     trace: CallTrace,
     streamed: boolean,
   ): Promise<void> {
-    if (!bytes || !isCompleted(trace)) return this.#free(attempt);
+    if (!bytes || !isCompleted(trace) || this.#isErased(trace)) return this.#free(attempt);
     const transactionId = trace.transactionId ?? null;
     const answer = { status, headers, body: bytes, streamed, transactionId };
     const kept = this.#memory.put(attempt.claim, answer);
@@ -241,6 +244,10 @@ class Gate implements Idempotency {
     const limit = new AbortController();
     await Promise.race([saved, this.#sleep(holdMs, limit.signal)]);
     limit.abort();
+  }
+
+  #isErased({ settled }: CallTrace): boolean {
+    return settled !== undefined && this.#parts.isErased?.(settled) === true;
   }
 
   async #save(kept: KeptAnswer): Promise<void> {

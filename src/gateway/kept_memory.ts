@@ -1,67 +1,102 @@
 import type { Clock } from "../base/clock.ts";
-import type { Kept, KeptReasoning, KeptResponse, KeptStore } from "../domain/kept.ts";
+import type { Interaction } from "../domain/interaction.ts";
+import type { KeptReasoning, KeptStore, StoredResponse } from "../domain/kept.ts";
+import type { SelectableCall } from "../domain/tombstone.ts";
 
 /**
  * Kept answers as the gateway sees them: what was just kept is in memory, since its row may not be
  * written yet when the next turn comes; everything else is in the store.
  */
 export interface KeptMemory extends KeptStore {
-  remember(accountId: number, kept: Kept): void;
+  /** Takes what a call keeps, unless it was erased meanwhile. */
+  remember(interaction: Interaction): void;
+  /** Forgets what these calls said, in later responses too. */
+  forget(transactionIds: readonly string[]): void;
 }
 
 /** Long enough for a slow write; short, since another process may forget a response meanwhile. */
 const rememberMs = 5_000;
 /** UTF-16 units that are remembered at most. */
 const maxChars = 64 * 1024 * 1024;
+const maxGone = 10_000;
 
-export function createKeptMemory(parts: { store: KeptStore; clock: Clock }): KeptMemory {
-  return new KeptFront(parts.store, parts.clock);
+interface KeptMemoryParts {
+  store: KeptStore;
+  clock: Pick<Clock, "monotonicMs">;
+  isErased: (call: SelectableCall) => boolean;
+}
+
+export function createKeptMemory(parts: KeptMemoryParts): KeptMemory {
+  return new KeptFront(parts);
 }
 
 interface Remembered {
-  value: KeptResponse | KeptReasoning;
+  value: StoredResponse | KeptReasoning;
+  /** The calls whose text it holds. */
+  sources: readonly string[];
   atMs: number;
   chars: number;
 }
 
 class KeptFront implements KeptMemory {
   readonly #store: KeptStore;
-  readonly #clock: Clock;
+  readonly #clock: KeptMemoryParts["clock"];
+  readonly #isErased: KeptMemoryParts["isErased"];
   /** Oldest first. */
   readonly #entries = new Map<string, Remembered>();
+  /** Calls forgotten of late, for answers under way that continue them. */
+  readonly #gone = new Set<string>();
   #chars = 0;
 
-  constructor(store: KeptStore, clock: Clock) {
+  constructor({ store, clock, isErased }: KeptMemoryParts) {
     this.#store = store;
     this.#clock = clock;
+    this.#isErased = isErased;
   }
 
-  remember(accountId: number, kept: Kept): void {
-    if (kept.response) {
+  remember(interaction: Interaction): void {
+    const { accountId, transactionId, kept } = interaction;
+    if (!kept || this.#isErased(interaction)) return;
+    if (kept.response && !kept.response.sources.some((id) => this.#gone.has(id))) {
       const { response } = kept;
       const chars = response.inputItemsText.length + response.answerText.length;
-      this.#put(responseKey(accountId, response.responseId), response, chars);
+      const sources = [transactionId, ...response.sources];
+      const value = { ...response, transactionId };
+      this.#put(responseKey(accountId, response.responseId), { value, sources, chars });
     }
     for (const one of kept.reasoning) {
-      this.#put(reasoningKey(accountId, one.callId), one, one.reasoningText.length);
+      const chars = one.reasoningText.length;
+      const sources = [transactionId];
+      this.#put(reasoningKey(accountId, one.callId), { value: one, sources, chars });
     }
     this.#forgetOld();
   }
 
-  async findResponse(accountId: number, responseId: string): Promise<KeptResponse | undefined> {
+  forget(transactionIds: readonly string[]): void {
+    for (const id of transactionIds) this.#gone.add(id);
+    for (const [key, { sources }] of this.#entries) {
+      if (sources.some((id) => this.#gone.has(id))) this.#drop(key);
+    }
+    for (const id of this.#gone) {
+      if (this.#gone.size <= maxGone) break;
+      this.#gone.delete(id);
+    }
+  }
+
+  async findResponse(accountId: number, responseId: string): Promise<StoredResponse | undefined> {
     const remembered = this.#get(responseKey(accountId, responseId));
-    return remembered as KeptResponse | undefined ??
+    return remembered as StoredResponse | undefined ??
       await this.#store.findResponse(accountId, responseId);
   }
 
-  async findByItems(accountId: number, itemIds: readonly string[]): Promise<KeptResponse[]> {
+  async findByItems(accountId: number, itemIds: readonly string[]): Promise<StoredResponse[]> {
     this.#forgetOld();
     const prefix = responseKey(accountId, "");
-    const found: KeptResponse[] = [];
+    const found: StoredResponse[] = [];
     const missing = new Set(itemIds);
     for (const [key, { value }] of this.#entries) {
       if (!key.startsWith(prefix)) continue;
-      const response = value as KeptResponse;
+      const response = value as StoredResponse;
       if (!response.itemIds.some((id) => missing.has(id))) continue;
       found.push(response);
       for (const id of response.itemIds) missing.delete(id);
@@ -89,10 +124,10 @@ class KeptFront implements KeptMemory {
     return found;
   }
 
-  #put(key: string, value: Remembered["value"], chars: number): void {
+  #put(key: string, one: Omit<Remembered, "atMs">): void {
     this.#drop(key);
-    this.#entries.set(key, { value, atMs: this.#clock.monotonicMs(), chars });
-    this.#chars += chars;
+    this.#entries.set(key, { ...one, atMs: this.#clock.monotonicMs() });
+    this.#chars += one.chars;
   }
 
   #get(key: string): Remembered["value"] | undefined {

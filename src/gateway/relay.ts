@@ -66,7 +66,7 @@ export function createRelay(parts: RelayParts): Relay {
       const jsonArray = request.jsonArray === true;
       const known = { ...request, transactionId, facts, target, jsonArray };
       const lane = await layLane(parts, { ...known, ...continued });
-      const kept = keeperOf(dialect, continued.body);
+      const kept = keeperOf(dialect, continued);
       const funds = price
         ? await fundsOf(parts, { transactionId, caller, facts, lane, price })
         : noFunds;

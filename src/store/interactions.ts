@@ -8,36 +8,57 @@ import { insertMedia } from "./media.ts";
 import { OpenMonths } from "./open_months.ts";
 import { portions } from "./portions.ts";
 import { storable } from "./storable.ts";
+import { withoutErased } from "./tombstones.ts";
+
+/** Told which calls were erased while they were under way, and so are not written. */
+export type Dropped = (transactionIds: readonly string[]) => Promise<void>;
 
 /**
  * The interaction store on PostgreSQL, served or embedded. What calls keep for later turns stands
  * in `main`, beside the accounts, wherever the rows are.
  */
-export function createInteractions(database: Database, main = database): InteractionStore {
+export function createInteractions(
+  database: Database,
+  main = database,
+  dropped?: Dropped,
+): InteractionStore {
   const months = new OpenMonths(database);
   return {
     async insert(rows) {
       if (rows.length === 0) return;
-      if (main !== database) await main.transaction((tx) => insertKept(tx, rows));
-      await months.writing(rows, () =>
-        database.transaction(async (tx) => {
-          await insertInteractions(tx, rows);
-          if (main === database) await insertKept(tx, rows);
-        }));
+      const parts: RecordPart[] = main === database ? ["rows", "kept"] : ["rows"];
+      if (main !== database) await main.transaction((tx) => writeRecords(tx, rows, ["kept"]));
+      const erased = await months.writing(
+        rows,
+        () => database.transaction((tx) => writeRecords(tx, rows, parts)),
+      );
+      if (erased.length > 0) await dropped?.(erased);
     },
     read: (query) => readInteractions(database, query),
     list: (query) => listInteractions(database, query),
   };
 }
 
+type RecordPart = "rows" | "kept";
+
 /**
- * Writes rows with payloads and media as part of a transaction; rows that are there stay. Their
+ * Writes rows with payloads and media, what calls keep, or both, as part of a transaction; rows that
+ * are there stay, and those that a deletion means are left out. Returns the ids of these. The rows'
  * months must be open (`OpenMonths`).
  */
-export async function insertInteractions(
+export async function writeRecords(
   tx: Queryable,
-  rows: readonly Interaction[],
-): Promise<void> {
+  given: readonly Interaction[],
+  parts: readonly RecordPart[],
+): Promise<string[]> {
+  const { rows, erased } = await withoutErased(tx, given);
+  if (rows.length === 0) return erased;
+  if (parts.includes("rows")) await insertRows(tx, rows);
+  if (parts.includes("kept")) await insertKept(tx, rows);
+  return erased;
+}
+
+async function insertRows(tx: Queryable, rows: readonly Interaction[]): Promise<void> {
   await tx.query(insertUsage, [JSON.stringify(rows.map(writeRow))]);
   for (const some of portions(rows, payloadLength, sentCharacters)) {
     await tx.query(insertPayloads, [JSON.stringify(some.map(writePayload))]);

@@ -2,7 +2,7 @@ import { Fault, messageOf } from "../domain/fault.ts";
 import type { Interaction } from "../domain/interaction.ts";
 import { interactionFromJson, interactionToJson } from "./interaction_json.ts";
 import { encodeRecord, type JournalRecord, readRecords } from "./journal_records.ts";
-import { Segment } from "./journal_segment.ts";
+import { rewrittenSuffix, Segment } from "./journal_segment.ts";
 
 /**
  * The write-ahead journal of one process: what calls began and how they ended, on the disk before
@@ -22,6 +22,11 @@ export interface Journal {
   end(interaction: Interaction): Promise<void>;
   /** These calls' records are in the store: files that hold nothing else go. */
   stored(transactionIds: readonly string[]): void;
+  /**
+   * Rewrites the files without the records of calls that are in the store, so that what is erased
+   * there is not left here. Calls under way keep theirs.
+   */
+  tidy(): Promise<void>;
   /**
    * Hands what earlier processes left to `write`, oldest first, in batches; their files go once
    * all is written. Calls that began and did not end come as they began. Safe to repeat.
@@ -59,6 +64,8 @@ export async function openJournal(directory: string, options: JournalOptions): P
   const left: string[] = [];
   for await (const { name } of Deno.readDir(directory)) {
     if (segmentName.test(name)) left.push(name);
+    // A rewriting that was cut: the file that it was made of is there.
+    if (name.endsWith(rewrittenSuffix)) await Deno.remove(`${directory}/${name}`);
   }
   // Their numbers have leading zeros.
   return new FileJournal(directory, left.sort(), options);
@@ -81,6 +88,7 @@ class FileJournal implements Journal {
   #waiters: Waiter[] = [];
   #syncing: Promise<void> | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
+  #tidying: Promise<void> = Promise.resolve();
   #closed = false;
 
   constructor(directory: string, left: readonly string[], options: JournalOptions) {
@@ -121,6 +129,12 @@ class FileJournal implements Journal {
     this.#prune();
   }
 
+  tidy(): Promise<void> {
+    const tidied = this.#tidying.catch(() => {}).then(() => this.#tidy());
+    this.#tidying = tidied;
+    return tidied;
+  }
+
   async replay(
     write: (interactions: readonly Interaction[]) => Promise<void>,
   ): Promise<Replayed> {
@@ -157,6 +171,7 @@ class FileJournal implements Journal {
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
+    await this.#tidying.catch(() => {});
     await this.#syncing;
     await this.#sync().catch(() => {});
     // In order, as ever: the end of a call must not go before its beginning.
@@ -183,11 +198,27 @@ class FileJournal implements Journal {
     const last = this.#segments.at(-1);
     const limit = this.#options.segmentBytes ?? defaultSegmentBytes;
     const isFull = last !== undefined && last.bytes >= limit;
-    if (last && !isFull && !last.isTorn) return last;
+    if (last && !isFull && !last.isSealed) return last;
     const name = `${String(this.#next++).padStart(12, "0")}.journal`;
     const segment = new Segment(`${this.#directory}/${name}`);
     this.#segments.push(segment);
     return segment;
+  }
+
+  /** Oldest first: an end must never be there without its beginning having gone before. */
+  async #tidy(): Promise<void> {
+    const written = this.#segments.filter(({ bytes }) => bytes > 0);
+    for (const segment of written) segment.seal();
+    for (const segment of written) {
+      if (this.#closed) return;
+      // It may have gone by itself meanwhile.
+      if (!this.#segments.includes(segment)) continue;
+      await segment.rewrite();
+      if (!segment.isDone) continue;
+      // Should an older file still hold the beginning: the call is in the store, and stays as it is.
+      this.#segments = this.#segments.filter((one) => one !== segment);
+      segment.remove();
+    }
   }
 
   #startSync(): void {

@@ -1,9 +1,15 @@
+import { encodeRecord, readRecords } from "./journal_records.ts";
+
+/** What the name of a file ends with that is to take a segment's place. */
+export const rewrittenSuffix = ".rewritten";
+
 /** One file of the journal that this process writes; records are appended whole or not at all. */
 export class Segment {
   readonly path: string;
-  readonly #file: Deno.FsFile;
+  #file: Deno.FsFile;
   #bytes = 0;
-  #torn = false;
+  #sealed = false;
+  #isRewriting = false;
   #syncs = 0;
   /** Whether the folder's entry for the file is on the disk too. */
   #isNamed = false;
@@ -20,9 +26,13 @@ export class Segment {
     return this.#bytes;
   }
 
-  /** After a write that failed in the middle nothing behind it could be read. */
-  get isTorn(): boolean {
-    return this.#torn;
+  /** Nothing is added any more. */
+  get isSealed(): boolean {
+    return this.#sealed;
+  }
+
+  seal(): void {
+    this.#sealed = true;
   }
 
   append(record: Uint8Array): void {
@@ -31,7 +41,8 @@ export class Segment {
         written += this.#file.writeSync(record.subarray(written));
       }
     } catch (thrown) {
-      this.#torn = true;
+      // After a write that failed in the middle nothing behind it could be read.
+      this.#sealed = true;
       throw thrown;
     }
     this.#bytes += record.length;
@@ -46,7 +57,7 @@ export class Segment {
       await Promise.all([this.#file.syncData(), this.#syncName()]);
     } catch (thrown) {
       // The system may have dropped what it could not write: nothing is added to such a file.
-      this.#torn = true;
+      this.#sealed = true;
       throw thrown;
     } finally {
       this.#syncs--;
@@ -62,7 +73,46 @@ export class Segment {
 
   /** Whether the file may go: all of it is in the store, and nobody waits for the disk. */
   get isDone(): boolean {
-    return this.open.size === 0 && !this.isDirty && this.#syncs === 0;
+    return this.open.size === 0 && !this.isDirty && this.#syncs === 0 && !this.#isRewriting;
+  }
+
+  /**
+   * Leaves out the records of calls that are in the store. The segment must be sealed; a crash in
+   * the middle leaves it as it was.
+   */
+  async rewrite(): Promise<void> {
+    this.#isRewriting = true;
+    try {
+      // Who waits for the disk waits for the old file.
+      await this.sync();
+      if (this.open.size > 0) await this.#replace();
+    } finally {
+      this.#isRewriting = false;
+    }
+  }
+
+  async #replace(): Promise<void> {
+    const path = `${this.path}${rewrittenSuffix}`;
+    const fresh = await Deno.open(path, { write: true, create: true, truncate: true, mode: 0o600 });
+    let bytes = 0;
+    {
+      using old = await Deno.open(this.path);
+      for await (const record of readRecords(old)) {
+        if (!this.open.has(record.id)) continue;
+        const encoded = encodeRecord(record);
+        for (let at = 0; at < encoded.length;) at += await fresh.write(encoded.subarray(at));
+        bytes += encoded.length;
+      }
+    }
+    await fresh.sync();
+    // One that began before ours may take longer.
+    while (this.#syncs > 0) await fresh.sync();
+    Deno.renameSync(path, this.path);
+    this.#file.close();
+    this.#file = fresh;
+    this.#bytes = bytes;
+    this.#isNamed = false;
+    await this.#syncName();
   }
 
   close(): void {

@@ -1,5 +1,5 @@
 import type { Interaction } from "../domain/interaction.ts";
-import type { KeptResponse, KeptStore } from "../domain/kept.ts";
+import type { KeptStore, StoredResponse } from "../domain/kept.ts";
 import type { Queryable, SqlRow } from "./database.ts";
 import { storable } from "./storable.ts";
 
@@ -8,15 +8,14 @@ export function createKept(database: Queryable): KeptStore {
   return {
     async findResponse(accountId, responseId) {
       const [row] = await database.query(
-        `select response_id, input_items, answer, item_ids from kept_responses
-         where account_id = $1 and response_id = $2`,
+        `select ${responseColumns} from kept_responses where account_id = $1 and response_id = $2`,
         [accountId, responseId],
       );
       return row && readResponse(row);
     },
     async findByItems(accountId, itemIds) {
       const rows = await database.query(
-        `select response_id, input_items, answer, item_ids from kept_responses
+        `select ${responseColumns} from kept_responses
          where account_id = $1 and item_ids && $2::text[]`,
         [accountId, itemIds],
       );
@@ -43,6 +42,8 @@ export function createKept(database: Queryable): KeptStore {
   };
 }
 
+const responseColumns = "response_id, transaction_id, input_items, answer, item_ids, sources";
+
 /** Writes what the rows' calls keep; part of the transaction that writes the rows. */
 export async function insertKept(tx: Queryable, rows: readonly Interaction[]): Promise<void> {
   const responses = rows.flatMap((row) => {
@@ -53,6 +54,7 @@ export async function insertKept(tx: Queryable, rows: readonly Interaction[]): P
       input_items: storable(response.inputItemsText),
       answer: storable(response.answerText),
       item_ids: response.itemIds.map((id) => storable(id)),
+      sources: response.sources,
     }];
   });
   const reasoning = rows.flatMap((row) =>
@@ -71,6 +73,7 @@ const insertResponses = insertInto("kept_responses", {
   input_items: "text",
   answer: "text",
   item_ids: "text[]",
+  sources: "text[]",
 });
 const insertReasoning = insertInto("kept_reasoning", { call_id: "text", reasoning: "text" });
 
@@ -82,12 +85,14 @@ function insertInto(table: string, columns: Readonly<Record<string, string>>): s
   }) on conflict do nothing`;
 }
 
-function readResponse(row: SqlRow): KeptResponse {
+function readResponse(row: SqlRow): StoredResponse {
   return {
     responseId: String(row.response_id),
+    transactionId: String(row.transaction_id),
     inputItemsText: String(row.input_items),
     answerText: String(row.answer),
     itemIds: row.item_ids as string[],
+    sources: row.sources as string[],
   };
 }
 

@@ -17,18 +17,18 @@ export class OpenMonths {
    * Runs `write`, whose rows are these; once more where a partition was dropped meanwhile (its
    * rows were too old, and so are these). `write` must be all or nothing.
    */
-  async writing(
+  async writing<T>(
     rows: readonly { createdAt: Date }[],
-    write: () => Promise<void>,
-  ): Promise<void> {
+    write: () => Promise<T>,
+  ): Promise<T> {
     await this.#open(rows);
     try {
-      await write();
+      return await write();
     } catch (thrown) {
       if (codeOf(thrown) !== noPartition) throw thrown;
       this.#known.clear();
       await this.#open(rows);
-      await write();
+      return await write();
     }
   }
 

@@ -2,8 +2,7 @@ import { Fault } from "../domain/fault.ts";
 import type { Interaction, InteractionStore } from "../domain/interaction.ts";
 import type { Settlement } from "../domain/ledger.ts";
 import type { Database, Queryable } from "./database.ts";
-import { createInteractions, insertInteractions } from "./interactions.ts";
-import { insertKept } from "./kept.ts";
+import { createInteractions, type Dropped, writeRecords } from "./interactions.ts";
 import { postAll } from "./ledger.ts";
 import { OpenMonths } from "./open_months.ts";
 import { insertKeyCharges } from "./spend.ts";
@@ -13,8 +12,12 @@ import { insertKeyCharges } from "./spend.ts";
  * transaction where both share a database, else the charges first. Each is done once however often
  * a row is written. `analytics` holds the rows, `database` the ledger and what calls keep.
  */
-export function createRecords(database: Database, analytics = database): InteractionStore {
-  const interactions = createInteractions(analytics, database);
+export function createRecords(
+  database: Database,
+  analytics = database,
+  dropped?: Dropped,
+): InteractionStore {
+  const interactions = createInteractions(analytics, database, dropped);
   const months = new OpenMonths(analytics);
   const post = (rows: readonly Interaction[]) =>
     database.transaction((tx) => postCharges(tx, rows));
@@ -27,12 +30,12 @@ export function createRecords(database: Database, analytics = database): Interac
         return await interactions.insert(rows);
       }
       try {
-        await months.writing(rows, () =>
+        const erased = await months.writing(rows, () =>
           database.transaction(async (tx) => {
             await postCharges(tx, rows);
-            await insertInteractions(tx, rows);
-            await insertKept(tx, rows);
+            return await writeRecords(tx, rows, ["rows", "kept"]);
           }));
+        if (erased.length > 0) await dropped?.(erased);
       } catch (thrown) {
         // A row that can't be stored must not take its charge with it.
         if (rows.length === 1 && !isAway(thrown)) await post(rows);

@@ -2,6 +2,7 @@ import assert from "@std/assert";
 import { Fault } from "../../src/domain/fault.ts";
 import type { Interaction } from "../../src/domain/interaction.ts";
 import { type Journal, openJournal } from "../../src/store/journal.ts";
+import { filesWith } from "../support/files_with.ts";
 import { Child, withFolder } from "./children.ts";
 import { interaction } from "./samples.ts";
 
@@ -191,3 +192,53 @@ Deno.test("after kill -9 in the middle of writing every end that was confirmed i
     for (const key of [...confirmed, ...started]) assert.ok(found.has(key), `${key} is missing`);
     assert.ok(confirmed.size > 600);
   }));
+
+Deno.test(
+  "tidied files hold calls under way and nothing of those that are in the store",
+  withJournal(async (journal, folder) => {
+    const said = (id: string) => ({ requestText: `words of ${id}`, responseText: `more of ${id}` });
+    // The last two reach over several files.
+    journal.begin(begun("open"));
+    for (const id of ["a", "b", "waiting"]) {
+      journal.begin({ ...begun(id), ...said(id) });
+      await journal.end(ended(id, said(id)));
+    }
+    journal.stored(["a", "b"]);
+    assert.notDeepEqual(await filesWith(folder, ["words of a"]), [], "it is there before");
+    const ending = journal.end(ended("late", said("late")));
+    await Promise.all([journal.tidy(), journal.tidy(), ending]);
+    assert.deepEqual(await filesWith(folder, ["words of a", "more of b"]), []);
+    await journal.end(ended("open"));
+    assert.deepEqual(await reopenedCopy(folder), [
+      ended("waiting", said("waiting")),
+      ended("late", said("late")),
+      ended("open"),
+    ]);
+    journal.stored(["waiting", "late", "open"]);
+    await journal.tidy();
+    assert.deepEqual(files(folder), []);
+    assert.equal(journal.bytes, 0);
+  }, { sync: "always", segmentBytes: 1500 }),
+);
+
+Deno.test(
+  "a file whose rewriting was cut is taken as it was, and the half goes",
+  withJournal(async (journal, folder) => {
+    journal.begin(begun("open"));
+    await Deno.writeTextFile(`${folder}/000000000001.journal.rewritten`, "half of it");
+    assert.deepEqual(await reopenedCopy(folder), [begun("open")]);
+    const other = await openJournal(folder, always);
+    await other.close();
+    assert.deepEqual(files(folder), ["000000000001.journal"]);
+  }),
+);
+
+/** What a start after a crash finds, with the files left as they are. */
+async function reopenedCopy(folder: string): Promise<Interaction[]> {
+  const copy = `${folder}-copy`;
+  await Deno.mkdir(copy);
+  for (const name of files(folder)) await Deno.copyFile(`${folder}/${name}`, `${copy}/${name}`);
+  const rows = await reopened(copy);
+  await Deno.remove(copy, { recursive: true });
+  return rows;
+}

@@ -17,7 +17,9 @@ eachDatabase(
       inputItemsText: '[{"a":"\\u0000"}]',
       answerText: '{"id":"resp_1"}',
       itemIds: ["msg_1", "fc_1"],
+      sources: ["txn-0"],
     };
+    const stored = { ...response, transactionId: "txn-1" };
     const reasoning = [{ callId: "c1", reasoningText: '{"before":[]}' }];
     const row = {
       ...interactionRow("txn-1", { accountId: own.id }),
@@ -28,8 +30,8 @@ eachDatabase(
     // A repeat of the batch changes nothing.
     await interactions.insert([row]);
     const kept = createKept(database);
-    assert.deepEqual(await kept.findResponse(own.id, "resp_1"), response);
-    assert.deepEqual(await kept.findByItems(own.id, ["fc_1", "nope"]), [response]);
+    assert.deepEqual(await kept.findResponse(own.id, "resp_1"), stored);
+    assert.deepEqual(await kept.findByItems(own.id, ["fc_1", "nope"]), [stored]);
     assert.deepEqual(await kept.findReasoning(own.id, ["c1", "c2"]), reasoning);
     assert.equal(await kept.findResponse(other.id, "resp_1"), undefined);
     assert.deepEqual(await kept.findByItems(other.id, ["fc_1"]), []);

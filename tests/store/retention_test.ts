@@ -31,7 +31,13 @@ async function fill(database: Database): Promise<number> {
         requestText: `"${id}"`,
         media: [{ sha256: sha256Hex(content(n)), mimeType: "image/png", content: content(n) }],
         kept: {
-          response: { responseId: id, inputItemsText: "[]", answerText: "{}", itemIds: [] },
+          response: {
+            responseId: id,
+            inputItemsText: "[]",
+            answerText: "{}",
+            itemIds: [],
+            sources: [],
+          },
           reasoning: [{ callId: id, reasoningText: "{}" }],
         },
       })

@@ -84,6 +84,17 @@ const keeper = `
     kill -$signal $server; wait $server; trap - EXIT; exit
   done 2>/dev/null`;
 
+/** All of a database as text, as `pg_dump` writes it. */
+export async function dumpDatabase(url: string): Promise<string> {
+  const { success, stdout, stderr } = await new Deno.Command(`${programFolder()}/pg_dump`, {
+    args: ["--inserts", "--dbname", url],
+    stdout: "piped",
+    stderr: "piped",
+  }).output();
+  if (!success) throw new Error(`pg_dump failed: ${new TextDecoder().decode(stderr)}`);
+  return new TextDecoder().decode(stdout);
+}
+
 /** A server of this test process, in a folder of its own. */
 class PrivateServer implements TestPostgres {
   readonly #programs: string;

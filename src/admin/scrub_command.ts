@@ -1,0 +1,23 @@
+import type { ScrubReport } from "../domain/scrub.ts";
+import { type Command, type CommandResult, done } from "./command.ts";
+
+/** What the command works on. */
+export interface ScrubParts {
+  /** Rewrites every file that may hold erased text. */
+  scrub: () => Promise<ScrubReport>;
+}
+
+/** `scrub`: rewrites tables and write-ahead log, so that erased text is in no file. */
+export const scrubCommands: Readonly<Record<string, Command<ScrubParts>>> = {
+  scrub: { usage: "scrub", options: {}, positionals: [], run: scrub },
+};
+
+async function scrub(parts: ScrubParts): Promise<CommandResult> {
+  const { rewritten, notRewritten } = await parts.scrub();
+  return done({ rewritten, not_rewritten: notRewritten }, [
+    `Rewritten: ${rewritten.join(", ")}.`,
+    notRewritten.length === 0
+      ? "Erased text is in no file of this installation."
+      : `Not rewritten, erased text may be there: ${notRewritten.join("; ")}.`,
+  ]);
+}

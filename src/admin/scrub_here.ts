@@ -1,0 +1,39 @@
+import type { ScrubReport } from "../domain/scrub.ts";
+import type { Secret } from "../base/secret.ts";
+import type { Database } from "../store/database.ts";
+import { openAnalytics } from "../store/open.ts";
+import { createScrub } from "../store/scrub.ts";
+
+/** The scrub of databases whose server isn't running here. */
+export async function scrubHere(
+  config: {
+    dataDir: string;
+    databaseUrl: Secret | undefined;
+    analyticsDatabaseUrl: Secret | undefined;
+  },
+  database: Database,
+): Promise<ScrubReport> {
+  const analytics = await openAnalytics(config, database);
+  try {
+    return withJournal(
+      await createScrub([database, analytics]).scrub("all"),
+      await journalFiles(config.dataDir),
+    );
+  } finally {
+    if (analytics !== database) await analytics.close();
+  }
+}
+
+function withJournal(report: ScrubReport, left: number): ScrubReport {
+  if (left === 0) return report;
+  const reason = "journal files that the next start takes in; scrub again while it runs";
+  return { ...report, notRewritten: [...report.notRewritten, `${left} ${reason}`] };
+}
+
+async function journalFiles(dataDir: string): Promise<number> {
+  try {
+    return (await Array.fromAsync(Deno.readDir(`${dataDir}/journal`))).length;
+  } catch {
+    return 0;
+  }
+}

@@ -1,0 +1,154 @@
+import type { Hono } from "hono";
+import type { z } from "zod";
+import type { deletionRequest, erasureRequest } from "../../../contracts/deletion.ts";
+import { contracts } from "../../../contracts/mod.ts";
+import { dataTables, type Deletion, type Selectors, totalOf } from "../../domain/deletion.ts";
+import { Fault } from "../../domain/fault.ts";
+import type { Deletions, WantedDeletion } from "../../gateway/deletions.ts";
+import type { Idempotency } from "../../gateway/idempotency.ts";
+import type { Reply } from "../../gateway/reply.ts";
+import { bind, type BindParts } from "../bind.ts";
+import { once } from "../repeats.ts";
+import type { Env } from "../scene.ts";
+
+/** Mounts both forms of deletion, and where their progress and receipts are read. */
+export function deletionRoutes(
+  app: Hono<Env>,
+  parts: BindParts & { deletions: Deletions; idempotency: Idempotency },
+): void {
+  const { deletions, idempotency } = parts;
+  bind(app, contracts.deleteData, parts, async ({ caller, body, bodyText }) => {
+    const selectors = selectorsOf(body);
+    if (!body.dry_run) requireConfirm(body.confirm);
+    const accountId = caller.principal.account.id;
+    const wanted = { accountId, tables: body.tables, selectors, reason: null };
+    const run = async () =>
+      json(body.dry_run ? await dryRun(deletions, wanted) : await erase(deletions, wanted));
+    return { reply: await once(idempotency, { caller, bodyText, method: "DELETE" }, run) };
+  });
+  bind(app, contracts.requestErasure, parts, async ({ caller, body, bodyText }) => {
+    const wanted = {
+      accountId: caller.principal.account.id,
+      tables: dataTables,
+      selectors: erasureSelectors(body),
+      reason: body.reason,
+    };
+    const run = async () => json(await queue(deletions, wanted));
+    return { reply: await once(idempotency, { caller, bodyText }, run) };
+  });
+  bind(app, contracts.getDeletion, parts, async ({ caller, params }) => {
+    const found = await deletions.find(caller.principal.account.id, params.request_id);
+    if (!found) {
+      throw new Fault("deletion_not_found", {
+        param: "request_id",
+        message: `request_id: no deletion has the id '${params.request_id.slice(0, 100)}'.`,
+      });
+    }
+    return deletionJson(found);
+  });
+}
+
+type DeletionAnswer = z.input<typeof contracts.deleteData.answer>;
+
+async function dryRun(deletions: Deletions, wanted: WantedDeletion): Promise<DeletionAnswer> {
+  const count = totalOf(await deletions.count(wanted));
+  const message = `Dry run: ${rowsOf(count)} would be deleted. Nothing was.`;
+  return { status: "success", deleted_count: count, message };
+}
+
+async function erase(deletions: Deletions, wanted: WantedDeletion): Promise<DeletionAnswer> {
+  const { deletionId, counts } = await deletions.erase(wanted);
+  const count = totalOf(counts);
+  const message = `${rowsOf(count)} deleted.`;
+  return { status: "success", deleted_count: count, message, deletion_id: deletionId };
+}
+
+async function queue(
+  deletions: Deletions,
+  wanted: WantedDeletion,
+): Promise<z.input<typeof contracts.requestErasure.answer>> {
+  const requestId = await deletions.queue(wanted);
+  const path = `/api/v1/data/requests/${requestId}`;
+  const message = `The deletion is queued; its progress and receipt are at ${path}.`;
+  return { status: "ok", message, request_id: requestId };
+}
+
+function json(value: unknown): Reply {
+  return {
+    status: 200,
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(value),
+  };
+}
+
+function selectorsOf(body: z.output<typeof deletionRequest>): Selectors {
+  const start = body.start_date === undefined ? undefined : new Date(body.start_date);
+  const end = body.end_date === undefined ? undefined : new Date(body.end_date);
+  if (start && end && end <= start) {
+    throw new Fault("invalid_value", {
+      param: "end_date",
+      message: "end_date: expected a time after start_date.",
+    });
+  }
+  return atLeastOne({
+    ...(start ? { start } : {}),
+    ...(end ? { end } : {}),
+    ...listed("transactionIds", body.transaction_ids),
+    ...listed("sessionIds", body.session_ids),
+  }, ["start_date", "end_date", "transaction_ids", "session_ids"]);
+}
+
+function erasureSelectors(body: z.output<typeof erasureRequest>): Selectors {
+  return atLeastOne({
+    ...(body.user_id === undefined ? {} : { userIds: [body.user_id] }),
+    ...listed("transactionIds", body.transaction_ids),
+  }, ["user_id", "transaction_ids"]);
+}
+
+/** An empty list is none: it must not mean everything. */
+function listed<Name extends string>(
+  name: Name,
+  ids: readonly string[] | undefined,
+): { [_ in Name]?: readonly string[] } {
+  if (ids === undefined || ids.length === 0) return {};
+  return { [name]: ids } as { [_ in Name]?: readonly string[] };
+}
+
+function atLeastOne(selectors: Selectors, fields: readonly [string, ...string[]]): Selectors {
+  if (Object.keys(selectors).length > 0) return selectors;
+  throw new Fault("missing_required_field", {
+    param: fields[0],
+    message: `${fields[0]}: give at least one of ${fields.join(", ")}.`,
+  });
+}
+
+function requireConfirm(confirm: boolean | undefined): void {
+  if (confirm === true) return;
+  throw new Fault(confirm === undefined ? "missing_required_field" : "invalid_value", {
+    param: "confirm",
+    message: "confirm: must be true for a deletion to run; dry_run needs none.",
+  });
+}
+
+function rowsOf(count: number): string {
+  return count === 1 ? "1 row" : `${count} rows`;
+}
+
+function deletionJson(deletion: Deletion) {
+  const { counts, reason, completedAt } = deletion;
+  return {
+    request_id: deletion.deletionId,
+    state: deletion.state,
+    deleted_count: totalOf(counts),
+    expected_count: deletion.expectedCount,
+    counts,
+    attempts: deletion.attempts,
+    requested_at: deletion.requestedAt.toISOString(),
+    receipt: completedAt === null ? null : {
+      counts,
+      selectors_hash: deletion.selectorsHash,
+      reason,
+      completed_at: completedAt.toISOString(),
+    },
+  };
+}

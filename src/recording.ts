@@ -1,0 +1,29 @@
+import { createDeletionParts, type DeletionParts } from "./deletion_parts.ts";
+import type { SelectableCall } from "./domain/tombstone.ts";
+import { createKeptMemory, type KeptMemory } from "./gateway/kept_memory.ts";
+import { createMoneyParts, type MoneyNeeds, type MoneyParts } from "./money_parts.ts";
+import { createKept } from "./store/kept.ts";
+
+/** What calls are paid, recorded and repeated with, what is kept of them, and what erases it. */
+export interface Recording extends MoneyParts, DeletionParts {
+  kept: KeptMemory;
+}
+
+/** Who writes records asks what was erased, and who erases tells those who remember. */
+export function createRecording(needs: Omit<MoneyNeeds, "isErased" | "dropped">): Recording {
+  const { config, database, analytics, clock } = needs;
+  const isErased = (call: SelectableCall) => deletion.erasures.covers(call);
+  const dropped = (ids: readonly string[]) => deletion.erasures.dropped(ids);
+  const money = createMoneyParts({ ...needs, isErased, dropped });
+  const kept = createKeptMemory({ store: createKept(database), clock, isErased });
+  const deletion = createDeletionParts({
+    ...needs,
+    ...money,
+    kept,
+    dataDir: config.dataDir,
+    databases: { main: database, records: analytics },
+    // No export leaves a file yet.
+    exports: undefined,
+  });
+  return { ...money, ...deletion, kept };
+}

@@ -1,0 +1,421 @@
+import assert from "@std/assert";
+import {
+  dataTables,
+  type DeletionCounts,
+  type DeletionRequest,
+  type Selectors,
+} from "../../src/domain/deletion.ts";
+import type { Interaction } from "../../src/domain/interaction.ts";
+import type { Database } from "../../src/store/database.ts";
+import { createDeletions } from "../../src/store/deletions.ts";
+import { createInteractions } from "../../src/store/interactions.ts";
+import { createKept } from "../../src/store/kept.ts";
+import { createLedger } from "../../src/store/ledger.ts";
+import { createRecords } from "../../src/store/records.ts";
+import { migrate } from "../../src/store/migrate.ts";
+import { openPostgres } from "../../src/store/postgres.ts";
+import { eachDatabase, onPostgres, productMigrations } from "../support/databases.ts";
+import { startPostgres } from "../support/postgres.ts";
+import { interaction, newAccount } from "./samples.ts";
+
+const asked = new Date("2026-11-21T12:00:00.000Z");
+
+function request(accountId: number, selectors: Selectors, more: Partial<DeletionRequest> = {}) {
+  const deletionId = crypto.randomUUID();
+  return {
+    deletionId,
+    accountId,
+    tables: dataTables,
+    selectors,
+    reason: null,
+    requestedAt: asked,
+    ...more,
+  };
+}
+
+function storeOf(database: Database) {
+  return createDeletions({ main: database, records: database }, {
+    newSalt: () => crypto.randomUUID(),
+  });
+}
+
+/** Does what was asked for to the end. */
+async function erase(database: Database, wanted: DeletionRequest): Promise<DeletionCounts> {
+  const store = storeOf(database);
+  const tombstone = await store.add(wanted, "a");
+  const deletion = { tombstone, selectors: wanted.selectors };
+  while (!(await store.eraseBatch(deletion, "a")).isLast);
+  await store.finish(wanted.deletionId);
+  return (await store.find(wanted.accountId, wanted.deletionId))!.counts;
+}
+
+/** A call that left something everywhere. */
+function fullCall(accountId: number, id: string, more: Partial<Interaction> = {}): Interaction {
+  const text = JSON.stringify({ said: `words of ${id}` });
+  return interaction(accountId, id, {
+    requestText: text,
+    responseText: text,
+    kept: {
+      response: {
+        responseId: `resp ${id}`,
+        inputItemsText: text,
+        answerText: text,
+        itemIds: [`item ${id}`],
+        sources: [],
+      },
+      reasoning: [{ callId: `tool ${id}`, reasoningText: text }],
+    },
+    ...more,
+  });
+}
+
+async function evaluate(database: Database, accountId: number, id: string, answerId: string) {
+  await database.query(
+    `insert into eval_results (eval_run_id, created_at, account_id, transaction_id,
+       answer_transaction_id, session_id, user_id, grader_index, grader, detail)
+     select 'run', i.created_at + interval '1 hour', i.account_id, i.transaction_id, $3,
+       i.session_id, i.user_id, 0, '{}', 'words of the judge'
+     from interactions i where i.account_id = $1 and i.transaction_id = $2`,
+    [accountId, id, answerId],
+  );
+}
+
+/** What is left: ids of calls in each table. */
+async function left(database: Database): Promise<Record<string, string[]>> {
+  const ids = async (table: string) =>
+    (await database.query(`select transaction_id from ${table} order by 1`, []))
+      .map((row) => String(row.transaction_id));
+  return {
+    interactions: await ids("interactions"),
+    payloads: await ids("interaction_payloads"),
+    responses: await ids("kept_responses"),
+    reasoning: await ids("kept_reasoning"),
+    replays: await ids("replays"),
+    results: await ids("eval_results"),
+  };
+}
+
+eachDatabase("an interaction goes with all that hangs on it, and nothing else does", async (
+  database,
+) => {
+  const [ours, theirs] = [await newAccount(database), await newAccount(database, "theirs")];
+  await createInteractions(database).insert([
+    fullCall(ours, "a1", { userId: "ann" }),
+    fullCall(ours, "b1", { userId: "bob" }),
+    fullCall(theirs, "x1", { userId: "ann" }),
+    // Made by an evaluation out of a1; it says nothing of the user.
+    fullCall(ours, "answer of a1"),
+  ]);
+  await evaluate(database, ours, "a1", "answer of a1");
+  await evaluate(database, ours, "b1", "answer of b1");
+  for (const id of ["a1", "b1"]) {
+    await database.query(
+      `insert into replays (key, account_id, fingerprint, claim_id, holder, until, status,
+         transaction_id) values ($1, $2, 'f', $1, 'h', now() + interval '1 hour', 200, $1)`,
+      [id, ours],
+    );
+  }
+  const wanted = request(ours, { userIds: ["ann"] });
+  const expected = { interactions: 2, eval_runs: 0, eval_results: 1 };
+  assert.deepEqual(await storeOf(database).count(wanted), expected);
+  assert.deepEqual(await erase(database, wanted), expected);
+  assert.deepEqual(await left(database), {
+    interactions: ["b1", "x1"],
+    payloads: ["b1", "x1"],
+    responses: ["b1", "x1"],
+    reasoning: ["b1", "x1"],
+    replays: ["b1"],
+    results: ["b1"],
+  });
+  assert.deepEqual(await storeOf(database).count(wanted), {
+    interactions: 0,
+    eval_runs: 0,
+    eval_results: 0,
+  });
+});
+
+eachDatabase("media goes with the last call that names it", async (database) => {
+  const account = await newAccount(database);
+  const media = (name: string) => ({
+    sha256: name,
+    mimeType: "image/png",
+    content: new TextEncoder().encode(name),
+  });
+  await createInteractions(database).insert([
+    fullCall(account, "t1", { media: [media("shared"), media("own")] }),
+    fullCall(account, "t2", { media: [media("shared")] }),
+  ]);
+  const known = async () =>
+    (await database.query("select sha256 from media order by 1", [])).map((row) => row.sha256);
+  await erase(database, request(account, { transactionIds: ["t1"] }));
+  assert.deepEqual(await known(), ["shared"]);
+  const [state] = await database.query("select relations from scrubs", []);
+  assert.ok((state!.relations as string[]).includes("media"));
+  await erase(database, request(account, { transactionIds: ["t2"] }));
+  assert.deepEqual(await known(), []);
+});
+
+eachDatabase("a response that continues an erased one goes too, its own call stays", async (db) => {
+  const account = await newAccount(db);
+  const first = fullCall(account, "t1");
+  const continued = (id: string, sources: string[]) => {
+    const call = fullCall(account, id);
+    return {
+      ...call,
+      kept: { ...call.kept!, response: { ...call.kept!.response!, sources } },
+    };
+  };
+  const rows = createInteractions(db);
+  await rows.insert([first, continued("t2", ["t1"]), continued("t3", ["t2", "t1"])]);
+  await rows.insert([continued("other", ["t9"])]);
+  await erase(db, request(account, { transactionIds: ["t1"] }));
+  // It was under way, and had the text of the first.
+  await rows.insert([continued("t4", ["t1", "t2"])]);
+  const { interactions, responses, reasoning } = await left(db);
+  assert.deepEqual(interactions, ["other", "t2", "t3", "t4"]);
+  assert.deepEqual(responses, ["other"]);
+  assert.deepEqual(reasoning, ["other", "t2", "t3", "t4"]);
+  assert.equal(await createKept(db).findResponse(account, "resp t4"), undefined);
+});
+
+eachDatabase("more rows than a step takes are erased, and counted once each", async (database) => {
+  const account = await newAccount(database);
+  const rows = Array.from({ length: 1203 }, (_, at) =>
+    interaction(account, `t${at}`, {
+      createdAt: new Date(Date.UTC(2026, 9, 1) + at * 1000),
+      requestText: "{}",
+    }));
+  await createInteractions(database).insert(rows);
+  const wanted = request(account, {
+    start: new Date("2026-10-01T00:00:01.000Z"),
+    end: new Date("2026-10-01T00:20:01.000Z"),
+  });
+  const expected = { interactions: 1200, eval_runs: 0, eval_results: 0 };
+  assert.deepEqual(await storeOf(database).count(wanted), expected);
+  assert.deepEqual(await erase(database, wanted), expected);
+  assert.deepEqual((await left(database)).interactions, ["t0", "t1201", "t1202"]);
+  const span = await storeOf(database).erasedSpan(wanted.deletionId);
+  assert.deepEqual(span, {
+    tables: ["interactions"],
+    from: new Date("2026-10-01T00:00:01.000Z"),
+    to: new Date("2026-10-01T00:20:00.000Z"),
+  });
+});
+
+eachDatabase("the tables that are named, and a table without the column has no match", async (
+  db,
+) => {
+  const account = await newAccount(db);
+  const fill = async () => {
+    await db.query("delete from erased_calls; delete from tombstones; delete from eval_results");
+    await db.query(
+      `insert into eval_runs (eval_run_id, created_at, account_id, api_key_id, model, filters,
+         graders, state, counts) values ('run', $2, $1, 'k', 'm', '{}', '[]', 'done', '{}')
+       on conflict do nothing`,
+      [account, new Date("2026-11-21T10:30:00.000Z")],
+    );
+    await createInteractions(db).insert([fullCall(account, "t1", { sessionId: "s" })]);
+    await evaluate(db, account, "t1", "gone");
+  };
+  const cases: [DeletionRequest["tables"], Selectors, number[]][] = [
+    [["eval_results"], { sessionIds: ["s"] }, [0, 0, 1]],
+    [["eval_runs"], { sessionIds: ["s"] }, [0, 0, 0]],
+    [["interactions"], { sessionIds: ["s"] }, [1, 0, 1]],
+    [dataTables, { sessionIds: ["s"] }, [1, 0, 1]],
+    [dataTables, { transactionIds: ["t1", "t1", "t7"] }, [1, 0, 1]],
+    [["eval_runs", "eval_results"], { start: new Date("2026-11-21T10:30:00Z") }, [0, 1, 1]],
+    [dataTables, { end: new Date("2026-11-21T10:30:00Z") }, [1, 0, 1]],
+    [dataTables, { end: asked }, [1, 1, 1]],
+    [dataTables, { end: asked, sessionIds: ["s"] }, [1, 0, 1]],
+    [dataTables, { end: asked, sessionIds: ["s"], transactionIds: ["t2"] }, [0, 0, 0]],
+  ];
+  for (const [tables, selectors, [interactions, eval_runs, eval_results]] of cases) {
+    await fill();
+    const wanted = request(account, selectors, { tables });
+    const expected = { interactions, eval_runs, eval_results };
+    const what = JSON.stringify([tables, selectors]);
+    assert.deepEqual(await storeOf(db).count(wanted), expected, `counted: ${what}`);
+    assert.deepEqual(await erase(db, wanted), expected, `erased: ${what}`);
+  }
+});
+
+eachDatabase("a call that repeats an erased one's words is not written after it", async (db) => {
+  const account = await newAccount(db);
+  const rows = createInteractions(db);
+  await rows.insert([fullCall(account, "t1"), fullCall(account, "t2")]);
+  await erase(db, request(account, { transactionIds: ["t1"] }));
+  await rows.insert([
+    fullCall(account, "answer 1", { repeats: ["t1"] }),
+    fullCall(account, "answer 2", { repeats: ["t2"] }),
+  ]);
+  assert.deepEqual((await left(db)).interactions, ["answer 2", "t2"]);
+  // Nor what repeats that one.
+  await rows.insert([fullCall(account, "answer 3", { repeats: ["answer 1"] })]);
+  assert.deepEqual((await left(db)).interactions, ["answer 2", "t2"]);
+});
+
+onPostgres("records in a database of their own go with what hangs on them in the other", async (
+  main,
+) => {
+  const created = await (await startPostgres()).createDatabase();
+  const records = await openPostgres(created.url);
+  await migrate(records, await productMigrations());
+  const account = await newAccount(main);
+  assert.equal(await newAccount(records), account, "rows refer to it");
+  const call = fullCall(account, "t1", { userId: "ann" });
+  const rows = [call, fullCall(account, "t2"), fullCall(account, "answer of t1")];
+  for (const database of [main, records]) await createInteractions(database).insert(rows);
+  await evaluate(main, account, "t1", "answer of t1");
+  // What of each table stands in the other database.
+  await main.query("delete from interactions; delete from interaction_payloads");
+  await records.query("delete from kept_responses; delete from kept_reasoning");
+  const store = createDeletions({ main, records }, { newSalt: () => "salt" });
+  const wanted = request(account, { userIds: ["ann"] });
+  const expected = { interactions: 2, eval_runs: 0, eval_results: 1 };
+  assert.deepEqual(await store.count(wanted), expected);
+  const deletion = { tombstone: await store.add(wanted, "a"), selectors: wanted.selectors };
+  while (!(await store.eraseBatch(deletion, "a")).isLast);
+  assert.deepEqual((await store.find(account, wanted.deletionId))?.counts, expected);
+  assert.deepEqual((await left(records)).payloads, ["t2"]);
+  assert.deepEqual((await left(records)).interactions, ["t2"]);
+  assert.deepEqual((await left(main)).responses, ["t2"]);
+  assert.deepEqual((await left(main)).results, []);
+  for (const database of [main, records]) {
+    await createInteractions(database).insert([{ ...call, transactionId: "late" }]);
+    assert.ok(!(await left(database)).interactions?.includes("late"));
+  }
+  await records.close();
+  await created.drop();
+});
+
+eachDatabase("a call that ends after its erasure is not written, and is charged", async (db) => {
+  const account = await newAccount(db);
+  await createLedger(db).grant(account, 1000n);
+  const dropped: string[] = [];
+  const records = createRecords(db, db, (ids) => {
+    dropped.push(...ids);
+    return Promise.resolve();
+  });
+  await erase(db, request(account, { userIds: ["ann"] }));
+  const late = new Date(asked.getTime() + 1);
+  await records.insert([
+    fullCall(account, "under way", { userId: "ann", createdAt: asked, chargedNanos: 7n }),
+    fullCall(account, "of another", { userId: "bob", createdAt: asked, chargedNanos: 11n }),
+    fullCall(account, "later", { userId: "ann", createdAt: late, chargedNanos: 13n }),
+  ]);
+  assert.deepEqual((await left(db)).interactions, ["later", "of another"]);
+  assert.deepEqual((await left(db)).responses, ["later", "of another"]);
+  assert.deepEqual(dropped, ["under way"]);
+  assert.equal((await createLedger(db).show(account)).balanceNanos, 1000n - 31n);
+});
+
+eachDatabase("what was asked for is not to be read any more once it is done", async (database) => {
+  const account = await newAccount(database);
+  const wanted = request(account, { userIds: ["ann@example.org"], sessionIds: ["session-of-ann"] });
+  await storeOf(database).add(wanted, "a");
+  const all = async () => {
+    const tables = ["deletions", "tombstones", "scrubs", "erased_calls"];
+    const texts = await Promise.all(
+      tables.map((table) =>
+        database.query(`select coalesce(string_agg(t::text, ' '), '') as text from ${table} t`, [])
+      ),
+    );
+    return texts.map(([row]) => String(row!.text)).join("\n");
+  };
+  assert.match(await all(), /ann@example\.org/, "a deletion that waits must know");
+  await storeOf(database).finish(wanted.deletionId);
+  assert.doesNotMatch(await all(), /ann/);
+});
+
+eachDatabase("one process is at a deletion at a time, and another takes a dead one's", async (
+  db,
+) => {
+  const account = await newAccount(db);
+  const store = storeOf(db);
+  const [first, second] = [request(account, { userIds: ["a"] }), request(account, { end: asked })];
+  await store.add(first);
+  await store.add({ ...second, requestedAt: new Date(asked.getTime() + 1) });
+  assert.equal((await store.waiting()).count, 2);
+  const claimed = await store.claim("one");
+  assert.equal(claimed?.tombstone.deletionId, first.deletionId);
+  assert.deepEqual(claimed?.selectors, first.selectors);
+  const other = await store.claim("two");
+  assert.equal(other?.tombstone.deletionId, second.deletionId);
+  assert.deepEqual(other?.selectors, second.selectors, "times too");
+  assert.equal(await store.claim("three"), undefined);
+  await store.postpone(first.deletionId);
+  assert.equal(await store.claim("three"), undefined, "it waits after a failure");
+  await store.release("two");
+  assert.equal((await store.claim("three"))?.tombstone.deletionId, second.deletionId);
+  await db.query("update deletions set held_until = clock_timestamp() - interval '1 second'");
+  assert.equal((await store.claim("four"))?.tombstone.deletionId, first.deletionId);
+  await store.finish(first.deletionId);
+  await store.finish(second.deletionId);
+  assert.deepEqual(await store.waiting(), { count: 0, oldest: null });
+  assert.equal(await store.claim("five"), undefined);
+});
+
+eachDatabase("a restored store is told again, and erases by the tombstone alone", async (db) => {
+  const account = await newAccount(db);
+  const rows = createInteractions(db);
+  const backup = [
+    fullCall(account, "a1", { userId: "ann", sessionId: "s1" }),
+    fullCall(account, "a2", { userId: "ann", sessionId: "s2" }),
+    fullCall(account, "b1", { userId: "bob", sessionId: "s1" }),
+  ];
+  await rows.insert(backup);
+  const store = storeOf(db);
+  const tombstone = await store.add(request(account, { userIds: ["ann"], sessionIds: ["s1"] }));
+  await db.query("delete from deletions; delete from tombstones; delete from erased_calls");
+  assert.equal(await store.restore(tombstone), true);
+  assert.equal(await store.restore(tombstone), false, "once");
+  const claimed = (await store.claim("a"))!;
+  assert.equal(claimed.selectors, null);
+  while (!(await store.eraseBatch(claimed, "a")).isLast);
+  await store.finish(tombstone.deletionId);
+  assert.deepEqual((await left(db)).interactions, ["a2", "b1"]);
+  const receipt = await store.find(account, tombstone.deletionId);
+  assert.equal(receipt?.counts.interactions, 1);
+  assert.equal(receipt?.selectorsHash, tombstone.selectorsHash);
+});
+
+onPostgres(
+  "rows that are written while they are erased are gone afterwards, from any process",
+  async (database, open) => {
+    const account = await newAccount(database);
+    const writers = await Promise.all(Array.from({ length: 4 }, () => open()));
+    for (let round = 0; round < 5; round++) {
+      const userId = `user ${round}`;
+      let hasAnswered = false;
+      let written = 0;
+      const write = async (writer: Database, name: number) => {
+        const rows = createInteractions(writer);
+        // Each goes on for a while after the deletion was answered.
+        for (let more = 0, after = 0; after < 5; more++) {
+          if (hasAnswered) after++;
+          const id = `${round}-${name}-${more}`;
+          await rows.insert([fullCall(account, id, { userId }), fullCall(account, `${id}b`)]);
+          written++;
+        }
+      };
+      const writing = writers.map(write);
+      while (written < 20) await database.query("select 1", []);
+      await erase(database, request(account, { userIds: [userId] }));
+      const [row] = await database.query(
+        "select count(*) as count from interactions where user_id = $1",
+        [userId],
+      );
+      assert.equal(Number(row!.count), 0, "right after the answer");
+      hasAnswered = true;
+      await Promise.all(writing);
+      const [still] = await database.query(
+        `select count(*) filter (where user_id = $1) as theirs, count(*) as all,
+           (select count(*) from kept_responses) as kept from interactions`,
+        [userId],
+      );
+      assert.equal(Number(still!.theirs), 0, "after the last writer");
+      assert.equal(still!.kept, still!.all, "nothing is kept of them");
+      assert.ok(written > 20);
+    }
+  },
+);

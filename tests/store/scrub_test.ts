@@ -1,0 +1,105 @@
+import assert from "@std/assert";
+import { dataTables } from "../../src/domain/deletion.ts";
+import type { Database } from "../../src/store/database.ts";
+import { createDeletions } from "../../src/store/deletions.ts";
+import { openEmbedded } from "../../src/store/embedded.ts";
+import { createInteractions } from "../../src/store/interactions.ts";
+import { migrate } from "../../src/store/migrate.ts";
+import { createScrub } from "../../src/store/scrub.ts";
+import { onPostgres, productMigrations } from "../support/databases.ts";
+import { filesWith } from "../support/files_with.ts";
+import { temporaryDirectory } from "../support/service_files.ts";
+import { interaction, newAccount } from "./samples.ts";
+
+const canary = `canary-${crypto.randomUUID()}`;
+const people = `person-${crypto.randomUUID()}`;
+
+/** Calls with the canary everywhere, in short, long and repetitive texts, between others. */
+async function fill(database: Database, account: number): Promise<void> {
+  const texts = [canary, canary.repeat(3), `${canary} ${"word ".repeat(3000)}`];
+  const rows = Array.from({ length: 60 }, (_, at) => {
+    const said = at % 3 === 0;
+    const text = said ? texts[at % 9 / 3]! : `other ${at} ${"word ".repeat(at * 50)}`;
+    return interaction(account, `t${at}`, {
+      requestText: JSON.stringify(text),
+      responseText: JSON.stringify(text),
+      userId: said ? people : `user ${at}`,
+      kept: {
+        response: {
+          responseId: `r${at}`,
+          inputItemsText: JSON.stringify([text]),
+          answerText: JSON.stringify(text),
+          itemIds: [],
+          sources: [],
+        },
+        reasoning: [{ callId: `c${at}`, reasoningText: JSON.stringify(text) }],
+      },
+    });
+  });
+  for (const row of rows) await createInteractions(database).insert([row]);
+}
+
+async function erase(database: Database, account: number): Promise<void> {
+  const store = createDeletions({ main: database, records: database }, { newSalt: () => "salt" });
+  const wanted = {
+    deletionId: "d1",
+    accountId: account,
+    tables: dataTables,
+    selectors: { userIds: [people] },
+    reason: null,
+    requestedAt: new Date("2026-11-21T12:00:00Z"),
+  };
+  const tombstone = await store.add(wanted, "a");
+  while (!(await store.eraseBatch({ tombstone, selectors: wanted.selectors }, "a")).isLast);
+  await store.finish("d1");
+}
+
+Deno.test("after a scrub erased text is in no file of the embedded database", async () => {
+  const directory = temporaryDirectory("scrub");
+  let database = await openEmbedded(`${directory}/database`);
+  await migrate(database, await productMigrations());
+  const account = await newAccount(database);
+  await fill(database, account);
+  await database.query("analyze");
+  assert.notDeepEqual(
+    await filesWith(directory, [canary]),
+    [],
+    "the search finds it while it is there",
+  );
+  await erase(database, account);
+  assert.notDeepEqual(await filesWith(directory, [canary]), [], "erasing alone leaves it in files");
+  const scrub = createScrub([database]);
+  assert.equal((await scrub.due())?.isBusy, false);
+  const report = await scrub.scrub("erased");
+  assert.deepEqual(report.notRewritten, []);
+  assert.deepEqual(await filesWith(directory, [canary, people]), []);
+  assert.equal(await scrub.due(), undefined);
+  // What was not erased is all there, also after the next start.
+  await database.close();
+  database = await openEmbedded(`${directory}/database`);
+  const [row] = await database.query(
+    `select count(*) as calls, (select count(*) from kept_responses) as kept,
+       (select count(*) from interaction_payloads where request like '%other%') as payloads
+     from interactions`,
+    [],
+  );
+  assert.deepEqual(row, { calls: 40n, kept: 40n, payloads: 40n });
+  await createScrub([database]).scrub("all");
+  await database.close();
+  assert.deepEqual(await filesWith(directory, [canary, people]), []);
+});
+
+onPostgres("on a server the tables are rewritten, and what is not is said", async (database) => {
+  const account = await newAccount(database);
+  await fill(database, account);
+  await erase(database, account);
+  await database.query("analyze");
+  const report = await createScrub([database]).scrub("all");
+  assert.ok(report.rewritten.includes("kept_responses"));
+  assert.ok(report.notRewritten.some((one) => one.includes("write-ahead log")));
+  const samples = await database.query(
+    "select 1 from pg_stats where array_to_string(histogram_bounds, ' ') like $1",
+    [`%${canary}%`],
+  );
+  assert.deepEqual(samples, []);
+});
