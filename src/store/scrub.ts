@@ -5,6 +5,8 @@ import type { Database } from "./database.ts";
 /** Tables that say nothing of what people wrote; they may be large. */
 const withoutText: ReadonlySet<string> = new Set(["ledger_entries", "key_charges"]);
 
+const partitioned = ["interactions", "interaction_payloads"];
+
 /** What PostgreSQL keeps where this service doesn't reach. */
 const operators = [
   "the server's write-ahead log",
@@ -94,6 +96,8 @@ async function rewrite(
   for (const name of tables) {
     await attempt(name, `vacuum (full${sampled.has(name) ? ", analyze" : ""}) ${name}`);
   }
+  // Those of a whole table are apart from those of its partitions.
+  for (const name of partitioned) if (sampled.has(name)) await attempt(name, `analyze ${name}`);
   if (sampled.size > 0) await attempt("pg_statistic", "vacuum (full) pg_catalog.pg_statistic");
   if (database.kind === "postgres") {
     for (const one of operators) {

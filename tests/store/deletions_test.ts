@@ -1,99 +1,14 @@
 import assert from "@std/assert";
-import {
-  dataTables,
-  type DeletionCounts,
-  type DeletionRequest,
-  type Selectors,
-} from "../../src/domain/deletion.ts";
-import type { Interaction } from "../../src/domain/interaction.ts";
-import type { Database } from "../../src/store/database.ts";
+import { dataTables, type DeletionRequest, type Selectors } from "../../src/domain/deletion.ts";
 import { createDeletions } from "../../src/store/deletions.ts";
 import { createInteractions } from "../../src/store/interactions.ts";
 import { createKept } from "../../src/store/kept.ts";
-import { createLedger } from "../../src/store/ledger.ts";
-import { createRecords } from "../../src/store/records.ts";
 import { migrate } from "../../src/store/migrate.ts";
 import { openPostgres } from "../../src/store/postgres.ts";
 import { eachDatabase, onPostgres, productMigrations } from "../support/databases.ts";
 import { startPostgres } from "../support/postgres.ts";
+import { asked, erase, evaluate, fullCall, left, request, storeOf } from "./erasing.ts";
 import { interaction, newAccount } from "./samples.ts";
-
-const asked = new Date("2026-11-21T12:00:00.000Z");
-
-function request(accountId: number, selectors: Selectors, more: Partial<DeletionRequest> = {}) {
-  const deletionId = crypto.randomUUID();
-  return {
-    deletionId,
-    accountId,
-    tables: dataTables,
-    selectors,
-    reason: null,
-    requestedAt: asked,
-    ...more,
-  };
-}
-
-function storeOf(database: Database) {
-  return createDeletions({ main: database, records: database }, {
-    newSalt: () => crypto.randomUUID(),
-  });
-}
-
-/** Does what was asked for to the end. */
-async function erase(database: Database, wanted: DeletionRequest): Promise<DeletionCounts> {
-  const store = storeOf(database);
-  const tombstone = await store.add(wanted, "a");
-  const deletion = { tombstone, selectors: wanted.selectors };
-  while (!(await store.eraseBatch(deletion, "a")).isLast);
-  await store.finish(wanted.deletionId);
-  return (await store.find(wanted.accountId, wanted.deletionId))!.counts;
-}
-
-/** A call that left something everywhere. */
-function fullCall(accountId: number, id: string, more: Partial<Interaction> = {}): Interaction {
-  const text = JSON.stringify({ said: `words of ${id}` });
-  return interaction(accountId, id, {
-    requestText: text,
-    responseText: text,
-    kept: {
-      response: {
-        responseId: `resp ${id}`,
-        inputItemsText: text,
-        answerText: text,
-        itemIds: [`item ${id}`],
-        sources: [],
-      },
-      reasoning: [{ callId: `tool ${id}`, reasoningText: text }],
-    },
-    ...more,
-  });
-}
-
-async function evaluate(database: Database, accountId: number, id: string, answerId: string) {
-  await database.query(
-    `insert into eval_results (eval_run_id, created_at, account_id, transaction_id,
-       answer_transaction_id, session_id, user_id, grader_index, grader, detail)
-     select 'run', i.created_at + interval '1 hour', i.account_id, i.transaction_id, $3,
-       i.session_id, i.user_id, 0, '{}', 'words of the judge'
-     from interactions i where i.account_id = $1 and i.transaction_id = $2`,
-    [accountId, id, answerId],
-  );
-}
-
-/** What is left: ids of calls in each table. */
-async function left(database: Database): Promise<Record<string, string[]>> {
-  const ids = async (table: string) =>
-    (await database.query(`select transaction_id from ${table} order by 1`, []))
-      .map((row) => String(row.transaction_id));
-  return {
-    interactions: await ids("interactions"),
-    payloads: await ids("interaction_payloads"),
-    responses: await ids("kept_responses"),
-    reasoning: await ids("kept_reasoning"),
-    replays: await ids("replays"),
-    results: await ids("eval_results"),
-  };
-}
 
 eachDatabase("an interaction goes with all that hangs on it, and nothing else does", async (
   database,
@@ -239,76 +154,6 @@ eachDatabase("the tables that are named, and a table without the column has no m
   }
 });
 
-eachDatabase("a call that repeats an erased one's words is not written after it", async (db) => {
-  const account = await newAccount(db);
-  const rows = createInteractions(db);
-  await rows.insert([fullCall(account, "t1"), fullCall(account, "t2")]);
-  await erase(db, request(account, { transactionIds: ["t1"] }));
-  await rows.insert([
-    fullCall(account, "answer 1", { repeats: ["t1"] }),
-    fullCall(account, "answer 2", { repeats: ["t2"] }),
-  ]);
-  assert.deepEqual((await left(db)).interactions, ["answer 2", "t2"]);
-  // Nor what repeats that one.
-  await rows.insert([fullCall(account, "answer 3", { repeats: ["answer 1"] })]);
-  assert.deepEqual((await left(db)).interactions, ["answer 2", "t2"]);
-});
-
-onPostgres("records in a database of their own go with what hangs on them in the other", async (
-  main,
-) => {
-  const created = await (await startPostgres()).createDatabase();
-  const records = await openPostgres(created.url);
-  await migrate(records, await productMigrations());
-  const account = await newAccount(main);
-  assert.equal(await newAccount(records), account, "rows refer to it");
-  const call = fullCall(account, "t1", { userId: "ann" });
-  const rows = [call, fullCall(account, "t2"), fullCall(account, "answer of t1")];
-  for (const database of [main, records]) await createInteractions(database).insert(rows);
-  await evaluate(main, account, "t1", "answer of t1");
-  // What of each table stands in the other database.
-  await main.query("delete from interactions; delete from interaction_payloads");
-  await records.query("delete from kept_responses; delete from kept_reasoning");
-  const store = createDeletions({ main, records }, { newSalt: () => "salt" });
-  const wanted = request(account, { userIds: ["ann"] });
-  const expected = { interactions: 2, eval_runs: 0, eval_results: 1 };
-  assert.deepEqual(await store.count(wanted), expected);
-  const deletion = { tombstone: await store.add(wanted, "a"), selectors: wanted.selectors };
-  while (!(await store.eraseBatch(deletion, "a")).isLast);
-  assert.deepEqual((await store.find(account, wanted.deletionId))?.counts, expected);
-  assert.deepEqual((await left(records)).payloads, ["t2"]);
-  assert.deepEqual((await left(records)).interactions, ["t2"]);
-  assert.deepEqual((await left(main)).responses, ["t2"]);
-  assert.deepEqual((await left(main)).results, []);
-  for (const database of [main, records]) {
-    await createInteractions(database).insert([{ ...call, transactionId: "late" }]);
-    assert.ok(!(await left(database)).interactions?.includes("late"));
-  }
-  await records.close();
-  await created.drop();
-});
-
-eachDatabase("a call that ends after its erasure is not written, and is charged", async (db) => {
-  const account = await newAccount(db);
-  await createLedger(db).grant(account, 1000n);
-  const dropped: string[] = [];
-  const records = createRecords(db, db, (ids) => {
-    dropped.push(...ids);
-    return Promise.resolve();
-  });
-  await erase(db, request(account, { userIds: ["ann"] }));
-  const late = new Date(asked.getTime() + 1);
-  await records.insert([
-    fullCall(account, "under way", { userId: "ann", createdAt: asked, chargedNanos: 7n }),
-    fullCall(account, "of another", { userId: "bob", createdAt: asked, chargedNanos: 11n }),
-    fullCall(account, "later", { userId: "ann", createdAt: late, chargedNanos: 13n }),
-  ]);
-  assert.deepEqual((await left(db)).interactions, ["later", "of another"]);
-  assert.deepEqual((await left(db)).responses, ["later", "of another"]);
-  assert.deepEqual(dropped, ["under way"]);
-  assert.equal((await createLedger(db).show(account)).balanceNanos, 1000n - 31n);
-});
-
 eachDatabase("what was asked for is not to be read any more once it is done", async (database) => {
   const account = await newAccount(database);
   const wanted = request(account, { userIds: ["ann@example.org"], sessionIds: ["session-of-ann"] });
@@ -355,67 +200,36 @@ eachDatabase("one process is at a deletion at a time, and another takes a dead o
   assert.equal(await store.claim("five"), undefined);
 });
 
-eachDatabase("a restored store is told again, and erases by the tombstone alone", async (db) => {
-  const account = await newAccount(db);
-  const rows = createInteractions(db);
-  const backup = [
-    fullCall(account, "a1", { userId: "ann", sessionId: "s1" }),
-    fullCall(account, "a2", { userId: "ann", sessionId: "s2" }),
-    fullCall(account, "b1", { userId: "bob", sessionId: "s1" }),
-  ];
-  await rows.insert(backup);
-  const store = storeOf(db);
-  const tombstone = await store.add(request(account, { userIds: ["ann"], sessionIds: ["s1"] }));
-  await db.query("delete from deletions; delete from tombstones; delete from erased_calls");
-  assert.equal(await store.restore(tombstone), true);
-  assert.equal(await store.restore(tombstone), false, "once");
-  const claimed = (await store.claim("a"))!;
-  assert.equal(claimed.selectors, null);
-  while (!(await store.eraseBatch(claimed, "a")).isLast);
-  await store.finish(tombstone.deletionId);
-  assert.deepEqual((await left(db)).interactions, ["a2", "b1"]);
-  const receipt = await store.find(account, tombstone.deletionId);
-  assert.equal(receipt?.counts.interactions, 1);
-  assert.equal(receipt?.selectorsHash, tombstone.selectorsHash);
+onPostgres("records in a database of their own go with what hangs on them in the other", async (
+  main,
+) => {
+  const created = await (await startPostgres()).createDatabase();
+  const records = await openPostgres(created.url);
+  await migrate(records, await productMigrations());
+  const account = await newAccount(main);
+  assert.equal(await newAccount(records), account, "rows refer to it");
+  const call = fullCall(account, "t1", { userId: "ann" });
+  const rows = [call, fullCall(account, "t2"), fullCall(account, "answer of t1")];
+  for (const database of [main, records]) await createInteractions(database).insert(rows);
+  await evaluate(main, account, "t1", "answer of t1");
+  // What of each table stands in the other database.
+  await main.query("delete from interactions; delete from interaction_payloads");
+  await records.query("delete from kept_responses; delete from kept_reasoning");
+  const store = createDeletions({ main, records }, { newSalt: () => "salt" });
+  const wanted = request(account, { userIds: ["ann"] });
+  const expected = { interactions: 2, eval_runs: 0, eval_results: 1 };
+  assert.deepEqual(await store.count(wanted), expected);
+  const deletion = { tombstone: await store.add(wanted, "a"), selectors: wanted.selectors };
+  while (!(await store.eraseBatch(deletion, "a")).isLast);
+  assert.deepEqual((await store.find(account, wanted.deletionId))?.counts, expected);
+  assert.deepEqual((await left(records)).payloads, ["t2"]);
+  assert.deepEqual((await left(records)).interactions, ["t2"]);
+  assert.deepEqual((await left(main)).responses, ["t2"]);
+  assert.deepEqual((await left(main)).results, []);
+  for (const database of [main, records]) {
+    await createInteractions(database).insert([{ ...call, transactionId: "late" }]);
+    assert.ok(!(await left(database)).interactions?.includes("late"));
+  }
+  await records.close();
+  await created.drop();
 });
-
-onPostgres(
-  "rows that are written while they are erased are gone afterwards, from any process",
-  async (database, open) => {
-    const account = await newAccount(database);
-    const writers = await Promise.all(Array.from({ length: 4 }, () => open()));
-    for (let round = 0; round < 5; round++) {
-      const userId = `user ${round}`;
-      let hasAnswered = false;
-      let written = 0;
-      const write = async (writer: Database, name: number) => {
-        const rows = createInteractions(writer);
-        // Each goes on for a while after the deletion was answered.
-        for (let more = 0, after = 0; after < 5; more++) {
-          if (hasAnswered) after++;
-          const id = `${round}-${name}-${more}`;
-          await rows.insert([fullCall(account, id, { userId }), fullCall(account, `${id}b`)]);
-          written++;
-        }
-      };
-      const writing = writers.map(write);
-      while (written < 20) await database.query("select 1", []);
-      await erase(database, request(account, { userIds: [userId] }));
-      const [row] = await database.query(
-        "select count(*) as count from interactions where user_id = $1",
-        [userId],
-      );
-      assert.equal(Number(row!.count), 0, "right after the answer");
-      hasAnswered = true;
-      await Promise.all(writing);
-      const [still] = await database.query(
-        `select count(*) filter (where user_id = $1) as theirs, count(*) as all,
-           (select count(*) from kept_responses) as kept from interactions`,
-        [userId],
-      );
-      assert.equal(Number(still!.theirs), 0, "after the last writer");
-      assert.equal(still!.kept, still!.all, "nothing is kept of them");
-      assert.ok(written > 20);
-    }
-  },
-);

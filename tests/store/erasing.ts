@@ -1,0 +1,100 @@
+import {
+  dataTables,
+  type DeletionCounts,
+  type DeletionRequest,
+  type Selectors,
+} from "../../src/domain/deletion.ts";
+import type { Interaction } from "../../src/domain/interaction.ts";
+import type { Database } from "../../src/store/database.ts";
+import { createDeletions } from "../../src/store/deletions.ts";
+import { interaction } from "./samples.ts";
+
+export const asked = new Date("2026-11-21T12:00:00.000Z");
+
+export function request(
+  accountId: number,
+  selectors: Selectors,
+  more: Partial<DeletionRequest> = {},
+) {
+  const deletionId = crypto.randomUUID();
+  return {
+    deletionId,
+    accountId,
+    tables: dataTables,
+    selectors,
+    reason: null,
+    requestedAt: asked,
+    ...more,
+  };
+}
+
+export function storeOf(database: Database) {
+  return createDeletions({ main: database, records: database }, {
+    newSalt: () => crypto.randomUUID(),
+  });
+}
+
+/** Does what was asked for to the end. */
+export async function erase(database: Database, wanted: DeletionRequest): Promise<DeletionCounts> {
+  const store = storeOf(database);
+  const tombstone = await store.add(wanted, "a");
+  const deletion = { tombstone, selectors: wanted.selectors };
+  while (!(await store.eraseBatch(deletion, "a")).isLast);
+  await store.finish(wanted.deletionId);
+  return (await store.find(wanted.accountId, wanted.deletionId))!.counts;
+}
+
+/** A call that left something everywhere. */
+export function fullCall(
+  accountId: number,
+  id: string,
+  more: Partial<Interaction> = {},
+): Interaction {
+  const text = JSON.stringify({ said: `words of ${id}` });
+  return interaction(accountId, id, {
+    requestText: text,
+    responseText: text,
+    kept: {
+      response: {
+        responseId: `resp ${id}`,
+        inputItemsText: text,
+        answerText: text,
+        itemIds: [`item ${id}`],
+        sources: [],
+      },
+      reasoning: [{ callId: `tool ${id}`, reasoningText: text }],
+    },
+    ...more,
+  });
+}
+
+export async function evaluate(
+  database: Database,
+  accountId: number,
+  id: string,
+  answerId: string,
+) {
+  await database.query(
+    `insert into eval_results (eval_run_id, created_at, account_id, transaction_id,
+       answer_transaction_id, session_id, user_id, grader_index, grader, detail)
+     select 'run', i.created_at + interval '1 hour', i.account_id, i.transaction_id, $3,
+       i.session_id, i.user_id, 0, '{}', 'words of the judge'
+     from interactions i where i.account_id = $1 and i.transaction_id = $2`,
+    [accountId, id, answerId],
+  );
+}
+
+/** What is left: ids of calls in each table. */
+export async function left(database: Database): Promise<Record<string, string[]>> {
+  const ids = async (table: string) =>
+    (await database.query(`select transaction_id from ${table} order by 1`, []))
+      .map((row) => String(row.transaction_id));
+  return {
+    interactions: await ids("interactions"),
+    payloads: await ids("interaction_payloads"),
+    responses: await ids("kept_responses"),
+    reasoning: await ids("kept_reasoning"),
+    replays: await ids("replays"),
+    results: await ids("eval_results"),
+  };
+}

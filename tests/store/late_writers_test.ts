@@ -1,0 +1,109 @@
+import assert from "@std/assert";
+import type { Database } from "../../src/store/database.ts";
+import { createInteractions } from "../../src/store/interactions.ts";
+import { createLedger } from "../../src/store/ledger.ts";
+import { createRecords } from "../../src/store/records.ts";
+import { eachDatabase, onPostgres } from "../support/databases.ts";
+import { asked, erase, fullCall, left, request, storeOf } from "./erasing.ts";
+import { newAccount } from "./samples.ts";
+
+eachDatabase("a call that repeats an erased one's words is not written after it", async (db) => {
+  const account = await newAccount(db);
+  const rows = createInteractions(db);
+  await rows.insert([fullCall(account, "t1"), fullCall(account, "t2")]);
+  await erase(db, request(account, { transactionIds: ["t1"] }));
+  await rows.insert([
+    fullCall(account, "answer 1", { repeats: ["t1"] }),
+    fullCall(account, "answer 2", { repeats: ["t2"] }),
+  ]);
+  assert.deepEqual((await left(db)).interactions, ["answer 2", "t2"]);
+  // Nor what repeats that one.
+  await rows.insert([fullCall(account, "answer 3", { repeats: ["answer 1"] })]);
+  assert.deepEqual((await left(db)).interactions, ["answer 2", "t2"]);
+});
+
+eachDatabase("a call that ends after its erasure is not written, and is charged", async (db) => {
+  const account = await newAccount(db);
+  await createLedger(db).grant(account, 1000n);
+  const dropped: string[] = [];
+  const records = createRecords(db, db, (ids) => {
+    dropped.push(...ids);
+    return Promise.resolve();
+  });
+  await erase(db, request(account, { userIds: ["ann"] }));
+  const late = new Date(asked.getTime() + 1);
+  await records.insert([
+    fullCall(account, "under way", { userId: "ann", createdAt: asked, chargedNanos: 7n }),
+    fullCall(account, "of another", { userId: "bob", createdAt: asked, chargedNanos: 11n }),
+    fullCall(account, "later", { userId: "ann", createdAt: late, chargedNanos: 13n }),
+  ]);
+  assert.deepEqual((await left(db)).interactions, ["later", "of another"]);
+  assert.deepEqual((await left(db)).responses, ["later", "of another"]);
+  assert.deepEqual(dropped, ["under way"]);
+  assert.equal((await createLedger(db).show(account)).balanceNanos, 1000n - 31n);
+});
+
+eachDatabase("a restored store is told again, and erases by the tombstone alone", async (db) => {
+  const account = await newAccount(db);
+  const rows = createInteractions(db);
+  const backup = [
+    fullCall(account, "a1", { userId: "ann", sessionId: "s1" }),
+    fullCall(account, "a2", { userId: "ann", sessionId: "s2" }),
+    fullCall(account, "b1", { userId: "bob", sessionId: "s1" }),
+  ];
+  await rows.insert(backup);
+  const store = storeOf(db);
+  const tombstone = await store.add(request(account, { userIds: ["ann"], sessionIds: ["s1"] }));
+  await db.query("delete from deletions; delete from tombstones; delete from erased_calls");
+  assert.equal(await store.restore(tombstone), true);
+  assert.equal(await store.restore(tombstone), false, "once");
+  const claimed = (await store.claim("a"))!;
+  assert.equal(claimed.selectors, null);
+  while (!(await store.eraseBatch(claimed, "a")).isLast);
+  await store.finish(tombstone.deletionId);
+  assert.deepEqual((await left(db)).interactions, ["a2", "b1"]);
+  const receipt = await store.find(account, tombstone.deletionId);
+  assert.equal(receipt?.counts.interactions, 1);
+  assert.equal(receipt?.selectorsHash, tombstone.selectorsHash);
+});
+
+onPostgres(
+  "rows that are written while they are erased are gone afterwards, from any process",
+  async (database, open) => {
+    const account = await newAccount(database);
+    const writers = await Promise.all(Array.from({ length: 4 }, () => open()));
+    for (let round = 0; round < 5; round++) {
+      const userId = `user ${round}`;
+      let hasAnswered = false;
+      let written = 0;
+      const write = async (writer: Database, name: number) => {
+        const rows = createInteractions(writer);
+        // Each goes on for a while after the deletion was answered.
+        for (let more = 0, after = 0; after < 5; more++) {
+          if (hasAnswered) after++;
+          const id = `${round}-${name}-${more}`;
+          await rows.insert([fullCall(account, id, { userId }), fullCall(account, `${id}b`)]);
+          written++;
+        }
+      };
+      const writing = writers.map(write);
+      while (written < 20) await database.query("select 1", []);
+      await erase(database, request(account, { userIds: [userId] }));
+      const [row] = await database.query(
+        "select count(*) as count from interactions where user_id = $1",
+        [userId],
+      );
+      assert.equal(Number(row!.count), 0, "right after the answer");
+      hasAnswered = true;
+      await Promise.all(writing);
+      const [still] = await database.query(
+        `select count(*) filter (where user_id = $1) as theirs, count(*) as all,
+           (select count(*) from kept_responses) as kept from interactions`,
+        [userId],
+      );
+      assert.equal(Number(still!.theirs), 0, "after the last writer");
+      assert.equal(still!.kept, still!.all, "nothing is kept of them");
+      assert.ok(written > 20);
+    }
+  },
+);
