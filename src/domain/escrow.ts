@@ -36,6 +36,8 @@ interface Lease {
 
 /** A lease ends here a little before it does in the store. */
 const marginMs = 250;
+/** A thousand million dollars: no balance has more, and the store's numbers hold it. */
+const mostNanos = 1_000_000_000n * 1_000_000_000n;
 
 /**
  * One account's credit in this process: a lease, what calls under way have reserved of it, and how
@@ -112,11 +114,11 @@ export class Purse {
     const free = this.freeNanos(nowMs);
     const least = waiting.reduce((one, other) => other < one ? other : one);
     const wanted = waiting.reduce((sum, bound) => sum + bound, 0n) - free;
-    return {
+    return askable({
       atLeastNanos: least - free,
       wantedNanos: wanted,
       aheadNanos: wanted + this.#target(),
-    };
+    });
   }
 
   /** What to take while nobody waits, so that the next calls need not; undefined: nothing. */
@@ -127,7 +129,7 @@ export class Purse {
     const others = this.#othersNanos;
     // What can be had is at most a quarter of the rest, and pointless below one call.
     if (others !== undefined && others / 4n < this.#recentBound) return undefined;
-    return { atLeastNanos: 0n, wantedNanos: 0n, aheadNanos: target - free };
+    return askable({ atLeastNanos: 0n, wantedNanos: 0n, aheadNanos: target - free });
   }
 
   /** Whether what a request brings could still be used; else its lease runs out in the store. */
@@ -230,4 +232,17 @@ export class Purse {
       this.#policy.aheadNanos,
     );
   }
+}
+
+/**
+ * A bound may be any number, by an operator's price or a caller's limit. One that the store can't
+ * take would be a failure, for the calls of others that wait with it too.
+ */
+function askable({ atLeastNanos, wantedNanos, aheadNanos }: Demand): Demand {
+  const most = (nanos: bigint) => nanos > mostNanos ? mostNanos : nanos;
+  return {
+    atLeastNanos: most(atLeastNanos),
+    wantedNanos: most(wantedNanos),
+    aheadNanos: most(aheadNanos),
+  };
 }

@@ -17,10 +17,26 @@ Deno.test("an estimate is a quarter token per Latin character and more for dense
   for (const [text, tokens] of cases) assert.equal(estimateTokens(text), tokens, text);
 });
 
-Deno.test("the bound is the UTF-8 bytes and what vendors add", () => {
-  for (const text of ["", "abc", "é漢😀", "\ud800", "a\udc00b", "\udc00\ud800", "😀😀\ud83d"]) {
-    const bytes = new TextEncoder().encode(text);
-    assert.equal(inputTokenBound(text), bytes.length + vendorOverheadTokens, JSON.stringify(text));
+Deno.test("the bound is the UTF-8 bytes, but for words of small Latin letters, and what vendors add", () => {
+  const cases: [string, number][] = [
+    ["", 0],
+    ["a", 1],
+    ["abcd", 3],
+    ["the end", 5],
+    ["The End", 6],
+    ["a b c d", 4],
+    ["a  b", 3],
+    [" 1 2", 4],
+    ["A1", 2],
+    ["HELLO", 5],
+    ['{"n":12}', 8],
+    ["é漢", 5],
+    // Halves of a pair count as they would alone, which is more than the pair's four bytes.
+    ["😀", 6],
+    ["\ud800", 3],
+  ];
+  for (const [text, tokens] of cases) {
+    assert.equal(inputTokenBound(text), tokens + vendorOverheadTokens, JSON.stringify(text));
   }
 });
 
@@ -40,6 +56,8 @@ Deno.test("an inline image counts as the dearest image at most, a document by it
   for (const start of ["JVBERi0", "data:audio/mp3;base64,SUQz", "UklGRiQAAABXQVZF"]) {
     assert.ok(bound(start) > 1_000_000 && bound(start) < 1_010_000, `${start}: ${bound(start)}`);
   }
-  // Words that only look long are words.
+  // Words that only look long are words, as is what stands around a picture.
   assert.ok(bound("words") > 4_000_000);
+  const around = "x".repeat(30_000);
+  assert.ok(bound(`${around}","data":"iVBORw0KGgo`) > 16_000 + 20_000);
 });

@@ -172,9 +172,18 @@ export function upperBoundNanos(row: PriceRow, input: BoundInput): bigint {
 /** Output tokens that a bound counts when nobody gives a limit (interface.md §7). */
 export const defaultMaxOutputTokens = 128_000;
 
-/** The caller's limit, else the row's, else the vendor's model list's, else 128,000 tokens. */
+/** No model gives more in one answer. */
+const mostOutputTokens = 1_000_000;
+
+/**
+ * The caller's limit as far as the model can give that much, else the row's, else the vendor's
+ * model list's, else 128,000 tokens. A limit of 0 or less limits nothing: vendors read it as none.
+ */
 export function outputLimit(row: PriceRow, requested?: number, listed?: number): number {
-  return requested ?? row.maxOutputTokens ?? listed ?? defaultMaxOutputTokens;
+  const context = row.contextTokens ?? mostOutputTokens;
+  const known = row.maxOutputTokens ?? listed;
+  if (requested !== undefined && requested > 0) return Math.min(requested, known ?? context);
+  return known ?? Math.min(defaultMaxOutputTokens, context);
 }
 
 /** Whether the row's prices hold at this time. */

@@ -306,6 +306,22 @@ Deno.test("the caller's output limit counts first, then the row's, the list's, 1
   assert.equal(outputLimit(row({})), 128_000);
 });
 
+Deno.test("a limit beyond what the model can give counts as that, and one of nothing as none", () => {
+  const limited = row({}, { maxOutputTokens: 64_000, contextTokens: 200_000 });
+  const small = row({}, { contextTokens: 32_000 });
+  for (const enormous of [1e9, Number.MAX_SAFE_INTEGER, 1e300]) {
+    assert.equal(outputLimit(limited, enormous), 64_000);
+    assert.equal(outputLimit(small, enormous), 32_000);
+    assert.equal(outputLimit(row({}), enormous, 7), 7);
+    assert.equal(outputLimit(row({}), enormous), 1_000_000);
+  }
+  for (const nothing of [0, -5]) {
+    assert.equal(outputLimit(limited, nothing), 64_000);
+    assert.equal(outputLimit(small, nothing), 32_000);
+    assert.equal(outputLimit(row({}), nothing), 128_000);
+  }
+});
+
 Deno.test("a row holds from its first instant to before its end", () => {
   const dated = row({}, {
     validFrom: new Date("2026-12-01T00:00:00Z"),

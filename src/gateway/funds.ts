@@ -51,15 +51,20 @@ export async function setAside(
   }
 }
 
+/** No vendor gives more answers to one request. */
+const mostChoices = 128;
+
 /** Upper bound of a call's cost in nano-dollars, from what goes to the vendor. */
 export function boundOf(price: PriceRow, facts: RequestFacts, requestText: string): bigint {
-  const { maxOutputTokens, choices, serviceTier } = facts;
+  const { maxOutputTokens, serviceTier } = facts;
+  const choices = Math.min(facts.choices, mostChoices);
   // Facts count all answers together.
   const asked = maxOutputTokens === undefined
     ? undefined
-    : Math.ceil(maxOutputTokens / Math.max(1, choices));
+    : Math.ceil(maxOutputTokens / Math.max(1, facts.choices));
   return upperBoundNanos(price, {
-    inputTokens: inputTokenBound(requestText),
+    // What doesn't fit the model's context is refused by its vendor.
+    inputTokens: Math.min(inputTokenBound(requestText), price.contextTokens ?? Infinity),
     maxOutputTokens: outputLimit(price, asked),
     choices,
     ...(serviceTier === undefined ? {} : { serviceTier }),

@@ -67,6 +67,25 @@ eachDatabase(
   },
 );
 
+eachDatabase(
+  "a bound beyond all numbers is refused, and whoever waits with it is served",
+  async (database) => {
+    const accountId = await newAccount(database);
+    await createLedger(database).grant(accountId, cent);
+    const escrow = escrowOn(database);
+    for (let round = 0; round < 2; round++) {
+      const [enormous, usual] = await Promise.allSettled([
+        escrow.reserve(accountId, 10n ** 30n),
+        escrow.reserve(accountId, cent),
+      ]);
+      assert.ok(enormous.status === "rejected" && enormous.reason instanceof Fault);
+      assert.equal(enormous.reason.code, "insufficient_credits");
+      assert.ok(usual.status === "fulfilled");
+      usual.value.void();
+    }
+  },
+);
+
 onPostgres(
   "three processes admit never more than 37, and 37 once the refused have retried",
   async (database, open) => {

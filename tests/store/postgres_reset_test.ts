@@ -1,0 +1,87 @@
+import assert from "@std/assert";
+import net from "node:net";
+import { Fault } from "../../src/domain/fault.ts";
+import { openPostgres } from "../../src/store/postgres.ts";
+import { postgresAvailability, startPostgres } from "../support/postgres.ts";
+
+const { available, reason } = postgresAvailability();
+
+/** A network between us and a server that resets connections when it is told to. */
+async function startNetwork(address: string) {
+  const server = new URL(address);
+  const links = new Set<net.Socket>();
+  const listener = net.createServer((near) => {
+    const far = net.connect(Number(server.port), server.hostname);
+    links.add(near);
+    for (const [one, other] of [[near, far], [far, near]] as const) {
+      one.on("data", (bytes) => other.write(bytes));
+      one.on("error", () => {});
+      one.on("close", () => other.destroy());
+    }
+    near.on("close", () => links.delete(near));
+  });
+  await new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve));
+  server.port = String((listener.address() as net.AddressInfo).port);
+  return {
+    url: server.href,
+    reset: () => links.forEach((link) => link.resetAndDestroy()),
+    close: () => new Promise<void>((resolve) => listener.close(() => resolve())),
+  };
+}
+
+Deno.test({
+  name:
+    `a query that is sent while its connection is being reset ends, and the next gets its own rows${
+      available ? "" : ` (skipped: ${reason})`
+    }`,
+  ignore: !available,
+  fn: async () => {
+    const created = await (await startPostgres()).createDatabase();
+    const network = await startNetwork(created.url);
+    const database = await openPostgres(network.url);
+    const outcomes = new Map<string, number>();
+    try {
+      for (let round = 0; round < 30; round++) {
+        // One after the other without a pause: one of them meets a connection that is half gone.
+        const chain = async () => {
+          for (let at = 0; at < 20; at++) {
+            const outcome = await within(10_000, one(round * 100 + at));
+            outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
+          }
+        };
+        const one = async (value: number) => {
+          try {
+            const sleeping = "select $1::int as value from pg_sleep(0.002)";
+            const rows = await database.query(sleeping, [value]);
+            assert.deepEqual(rows, [{ value }]);
+            return "rows";
+          } catch (thrown) {
+            if (thrown instanceof Fault) return thrown.code;
+            throw thrown;
+          }
+        };
+        const chains = [chain(), chain(), chain()];
+        setTimeout(network.reset, 5 + round % 10);
+        await Promise.all(chains);
+      }
+    } finally {
+      await database.close();
+      await network.close();
+      await created.drop();
+    }
+    console.log(Object.fromEntries(outcomes));
+    assert.ok(outcomes.get("rows")! > 0 && outcomes.get("store_unavailable")! > 0);
+  },
+});
+
+async function within<T>(ms: number, work: Promise<T>): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`not within ${ms} ms`)), ms);
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

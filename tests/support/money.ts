@@ -1,0 +1,172 @@
+import assert from "@std/assert";
+import type { Database } from "../../src/store/database.ts";
+import { openEmbedded } from "../../src/store/embedded.ts";
+import { createLedger } from "../../src/store/ledger.ts";
+import { openPostgres } from "../../src/store/postgres.ts";
+import { type FakeExchange, type FakeVendor, startFakeVendor } from "./fake_vendor.ts";
+import { postgresAvailability, startPostgres } from "./postgres.ts";
+import type { ServiceProcess } from "./process.ts";
+import { calls } from "./service.ts";
+import { streamEvents, wholeAnswer } from "./service_scripted.ts";
+
+/** One installation that a test starts processes of: its database and its first data directory. */
+export interface Site {
+  readonly kind: "embedded" | "postgres";
+  /** Variables of the first process. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Variables of another process on the same database, with a directory of its own. */
+  another(): Readonly<Record<string, string>>;
+  /** Works on the database beside the service; of the embedded one no process may run. */
+  look<T>(work: (database: Database) => Promise<T>): Promise<T>;
+}
+
+/** Registers a test for an installation of each kind. */
+export function eachSite(name: string, test: (site: Site) => Promise<void>): void {
+  Deno.test(`${name} (embedded)`, () => withSite("embedded", test));
+  postgresSite(name, test);
+}
+
+/** Registers a test for an installation on PostgreSQL. */
+export function postgresSite(name: string, test: (site: Site) => Promise<void>): void {
+  const { available, reason } = postgresAvailability();
+  Deno.test({
+    name: `${name} (postgres${available ? "" : `; skipped: ${reason}`})`,
+    ignore: !available,
+    fn: () => withSite("postgres", test),
+  });
+}
+
+async function withSite(kind: Site["kind"], test: (site: Site) => Promise<void>): Promise<void> {
+  const folder = await Deno.makeTempDir({ prefix: "gateway-money-" });
+  const database = kind === "postgres" ? await (await startPostgres()).createDatabase() : undefined;
+  let directories = 0;
+  const environment = (): Record<string, string> => ({
+    DATA_DIR: `${folder}/${++directories}`,
+    ...(database ? { DATABASE_URL: database.url } : {}),
+  });
+  const env = environment();
+  try {
+    await test({
+      kind,
+      env,
+      another: environment,
+      async look(work) {
+        const opened = database
+          ? await openPostgres(database.url)
+          : await openEmbedded(`${env.DATA_DIR}/database`);
+        try {
+          return await work(opened);
+        } finally {
+          await opened.close();
+        }
+      },
+    });
+  } finally {
+    await database?.drop();
+    await Deno.remove(folder, { recursive: true });
+  }
+}
+
+/** A model that `flatPrices` prices. */
+export const flatModel = "gpt-4.1";
+
+/** A `PRICES_FILE` by which a call costs this much whatever it says, so that its bound is its cost. */
+export async function flatPrices(usd: string): Promise<string> {
+  const path = await Deno.makeTempFile({ prefix: "prices-", suffix: ".json" });
+  await Deno.writeTextFile(
+    path,
+    JSON.stringify({ [`vendor-b/${flatModel}`]: { per_request: usd } }),
+  );
+  globalThis.addEventListener("unload", () => Deno.removeSync(path));
+  return path;
+}
+
+/** A vendor-b whose answers to `[hold]` stop after their first words until they are released. */
+export interface PayingVendor extends FakeVendor {
+  readonly env: Readonly<Record<string, string>>;
+  /** Calls to a model so far. */
+  readonly calls: number;
+  /** Lets held answers end, those to come too. */
+  release(): void;
+}
+
+export async function startPayingVendor(): Promise<PayingVendor> {
+  const gate = Promise.withResolvers<void>();
+  let calls = 0;
+  const vendor = await startFakeVendor(async (exchange) => {
+    if (exchange.request.method === "GET") return await exchange.answer(200, { data: [] });
+    calls++;
+    const held = exchange.request.body.includes("[hold]") ? gate.promise : undefined;
+    if (exchange.request.body.includes("[fail]")) {
+      return await exchange.answer(400, { error: { message: "No." } });
+    }
+    if (JSON.parse(exchange.request.body).stream === true) return await streamed(exchange, held);
+    await held;
+    await exchange.answer(200, wholeAnswer);
+  });
+  return Object.defineProperties(vendor as PayingVendor, {
+    env: {
+      value: {
+        VENDOR_B_BASE_URL: `${vendor.url}/v1`,
+        VENDOR_B_API_KEY: "sk-of-vendor-b-0123456789",
+      },
+    },
+    calls: { get: () => calls },
+    release: { value: gate.resolve },
+  });
+}
+
+async function streamed(exchange: FakeExchange, held: Promise<void> | undefined): Promise<void> {
+  await exchange.head(200, { "content-type": "text/event-stream" });
+  const [first, words, ...rest] = streamEvents;
+  await exchange.write(first!);
+  await exchange.write(words!);
+  await held;
+  for (const event of rest) await exchange.write(event);
+  await exchange.end();
+}
+
+export const chatPath = "/vendor-b/v1/chat/completions";
+
+/** The body of a call; `text` may hold the vendor's words. */
+export function chatBody(text = "How are you today?", more: Record<string, unknown> = {}) {
+  return { model: flatModel, messages: [{ role: "user", content: text }], ...more };
+}
+
+/** What a process of the service is asked, with this key. */
+export function asked(service: Pick<ServiceProcess, "baseUrl">, key: string) {
+  return calls({ baseUrl: service.baseUrl, key });
+}
+
+export interface Outcome {
+  status: number;
+  /** The error's code and message; of an answer that is none both are undefined. */
+  code: string | undefined;
+  type: string | undefined;
+  message: string | undefined;
+  text: string;
+}
+
+export async function outcomeOf(answer: Response): Promise<Outcome> {
+  const text = await answer.text();
+  const isJson = answer.headers.get("content-type")?.includes("json") === true;
+  const error = isJson ? JSON.parse(text).error : undefined;
+  const { code, type, message } = error ?? {};
+  return { status: answer.status, code, type, message, text };
+}
+
+/** The first account's credit in nano-dollars, after a check that all sums agree with the entries. */
+export async function soundBalance(site: Site, accountId = 1): Promise<bigint> {
+  return await site.look(async (database) => {
+    const ledger = createLedger(database);
+    assert.deepEqual(await ledger.check(), [], "sums agree with the entries");
+    const [row] = await database.query(
+      `select coalesce(sum(amount_nanos), 0)::bigint as sum from ledger_entries
+       where account_id = $1 and kind in ('grant', 'settle', 'adjust')`,
+      [accountId],
+    );
+    const { balanceNanos } = await ledger.show(accountId);
+    assert.equal(balanceNanos, row!.sum, "the balance is the sum of its entries");
+    return balanceNanos;
+  });
+}
