@@ -1,5 +1,7 @@
 import { familyChat, unifiedChat } from "./chat.ts";
+import { getCohort, postCohortOutcome } from "./cohort.ts";
 import type { Contract } from "./contract.ts";
+import { cancelEval, createEval, getEval, listEvals } from "./evals.ts";
 import { familyGenerate, unifiedGenerate } from "./generate.ts";
 import { createExport } from "./exports.ts";
 import { familyHealth, unifiedHealth } from "./health.ts";
@@ -34,6 +36,12 @@ export const contracts = {
   status,
   createExport,
   getMedia,
+  postCohortOutcome,
+  getCohort,
+  createEval,
+  listEvals,
+  getEval,
+  cancelEval,
   livez,
   readyz,
   metrics,

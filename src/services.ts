@@ -21,6 +21,9 @@ import { createMetrics, type Metrics } from "./gateway/metrics.ts";
 import type { Recorder } from "./gateway/recorder.ts";
 import { createRelay, type Relay } from "./gateway/relay.ts";
 import { createVendorKeyRing, type VendorKeyRing } from "./gateway/vendor_key_ring.ts";
+import type { CohortStore } from "./domain/cohort.ts";
+import { type Evals, wireEvals } from "./evals.ts";
+import { createCohorts } from "./store/cohorts.ts";
 import type { VendorKeyStore } from "./domain/vendor_key.ts";
 import type { MasterKeyHolder } from "./store/master_key.ts";
 import { createVendorKeys } from "./store/vendor_keys.ts";
@@ -45,7 +48,11 @@ import { createMoneyParts, type MoneyParts } from "./money_parts.ts";
 
 /** Everything that is built once and passed on; a function takes the fields it uses. */
 export interface Services
-  extends Omit<PricingParts, "stopArchiving">, Omit<MoneyParts, "stopJobs">, RecordServices {
+  extends
+    Omit<PricingParts, "stopArchiving">,
+    Omit<MoneyParts, "stopJobs">,
+    RecordServices,
+    Omit<Evals, "startEvals" | "closeEvals"> {
   config: Config;
   version: string;
   clock: Clock;
@@ -55,6 +62,7 @@ export interface Services
   database: Database;
   accounts: AccountStore;
   apiKeys: ApiKeyStore;
+  cohorts: CohortStore;
   keyRing: KeyRing;
   vendorKeys: VendorKeyStore;
   /** Stored vendor keys in memory. */
@@ -125,6 +133,8 @@ export function createServices(
     payloadMaxBytes: config.payloadMaxBytes,
     log,
   });
+  const callParts = { clock, newId, log, relay, rateLimiter, apiKeys, dialects, ...records };
+  const { startEvals, closeEvals, ...evals } = wireEvals(database, callParts);
   const stopRates = every(beatMs, () => rateLimiter.tick(), log, "rate leases");
   const { stopArchiving, ...pricing } = pricingParts(config, opened, vendors.prices, log);
   const stopWatching = watchChanges(database, { keyRing, storedKeys }, log);
@@ -138,7 +148,10 @@ export function createServices(
     database,
     accounts: createAccounts(database),
     apiKeys,
+    cohorts: createCohorts(database, opened.analytics),
+    ...evals,
     ...money,
+    recover: () => money.recover().then(startEvals),
     ...records,
     keyRing,
     vendorKeys,
@@ -156,7 +169,7 @@ export function createServices(
     },
     close: () =>
       closeAll(
-        { log, lines, ...opened, ...money, rateLimiter, upstream: vendors.upstream },
+        { log, lines, ...opened, ...money, rateLimiter, upstream: vendors.upstream, closeEvals },
         [stopRates, stopWatching, stopArchiving, stopJobs, stopRetention],
       ),
   };
@@ -178,11 +191,12 @@ async function closeAll(
     & Pick<Services, "log" | "database" | "recorder" | "idempotency" | "escrow">
     & Pick<Services, "rateLimiter" | "upstream">
     & Pick<Opened, "journal" | "analytics">
-    & { lines: LogLines },
+    & { lines: LogLines; closeEvals: () => Promise<void> },
   jobs: readonly (() => void)[],
 ): Promise<void> {
   const { log, recorder } = parts;
   for (const stop of jobs) stop();
+  await parts.closeEvals();
   await parts.idempotency.drain();
   await recorder.drain().catch((thrown) =>
     log.warn("the store is away at shutdown: the journal keeps what waits for the next start", {
