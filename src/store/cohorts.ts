@@ -110,7 +110,9 @@ async function read(
   accountId: number,
   cohortIds: readonly string[],
 ): Promise<CohortSums[]> {
-  const calls = await analytics.query(readCalls, [accountId, cohortIds]);
+  const calls = await analytics.query(readCalls, [accountId, cohortIds], {
+    planAnew: true,
+  });
   const outcomes = await database.query(readOutcomes, [accountId, cohortIds]);
   return cohortIds.map((cohortId) => {
     const row = calls.find((one) => one.cohort_id === cohortId);

@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { Buffer } from "node:buffer";
 import { getEval, listEvals } from "../../contracts/evals.ts";
 import { postgresAvailability, startPostgres } from "../support/postgres.ts";
 import { play } from "../support/scenarios.ts";
@@ -122,18 +123,42 @@ Deno.test("calls of every dialect are asked again of another vendor's model, jud
 
 const { available, reason } = postgresAvailability();
 Deno.test({
-  name: `the same on PostgreSQL${available ? "" : ` (skipped: ${reason})`}`,
+  name: `the same on PostgreSQL, with interactions in a database of their own${
+    available ? "" : ` (skipped: ${reason})`
+  }`,
   ignore: !available,
   async fn() {
-    const database = await (await startPostgres()).createDatabase();
-    const started = await startWithCalls({ DATABASE_URL: database.url });
+    const server = await startPostgres();
+    const [database, analytics] = [await server.createDatabase(), await server.createDatabase()];
+    const env = { DATABASE_URL: database.url, ANALYTICS_DATABASE_URL: analytics.url };
+    const started = await startWithCalls(env);
     try {
       await wholeRun(started);
     } finally {
       await started.stop();
       await database.drop();
+      await analytics.drop();
     }
   },
+});
+
+Deno.test("a picture that stands apart from its payload goes along when it is asked again", async () => {
+  const picture = Buffer.concat([Buffer.from("89504e470d0a1a0a", "hex"), Buffer.alloc(99_992, 7)]);
+  const data = picture.toString("base64");
+  const url = `data:image/png;base64,${data}`;
+  const content = [{ type: "text", text: "See this" }, { type: "image_url", image_url: { url } }];
+  const answer = await service().post("/chat/v1/chat/completions", {
+    ...{ model: "vendor-b/gpt-4.1", user: "painter" },
+    messages: [{ role: "user", content }],
+  });
+  assert.equal(answer.status, 200, await answer.text());
+  const { eval_run_id: id } = await create(service(), {
+    ...{ ...hello, filters: { user_id: "painter" }, graders: [{ type: "regex", pattern: "." }] },
+  });
+  const run = await finished(service(), id);
+  assert.deepEqual([run.counts.total, run.counts.passed], [1, 1], JSON.stringify(run.results));
+  const sent = service().simulators.requests("vendor-c").at(-1);
+  assert.ok(JSON.stringify(sent).includes(data.slice(0, 1000)), "vendor-c got the picture");
 });
 
 Deno.test("a repeat with the same X-Request-ID is the same run; with another body it is a 409", async () => {

@@ -164,6 +164,6 @@ eachDatabase(
      where account_id = ${account} and cohort_id = any('{c}'::text[])`,
     );
     const text = plan.map((row) => String(row["QUERY PLAN"])).join("\n");
-    assert.doesNotMatch(text, /Seq Scan/);
+    assert.match(text, /Index \S*\s?Scan using interactions_\d{4}_\d\d_account_id_cohort_id/);
   },
 );
