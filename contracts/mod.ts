@@ -1,6 +1,8 @@
 import { familyChat, unifiedChat } from "./chat.ts";
+import { getCohort, postCohortOutcome } from "./cohort.ts";
 import type { Contract } from "./contract.ts";
 import { deleteData, getDeletion, requestErasure } from "./deletion.ts";
+import { cancelEval, createEval, getEval, listEvals } from "./evals.ts";
 import { familyGenerate, unifiedGenerate } from "./generate.ts";
 import { createExport } from "./exports.ts";
 import { familyHealth, unifiedHealth } from "./health.ts";
@@ -38,6 +40,12 @@ export const contracts = {
   deleteData,
   requestErasure,
   getDeletion,
+  postCohortOutcome,
+  getCohort,
+  createEval,
+  listEvals,
+  getEval,
+  cancelEval,
   livez,
   readyz,
   metrics,

@@ -15,6 +15,8 @@ import { openScene } from "./http/middleware/scene.ts";
 import { secure } from "./http/middleware/secure.ts";
 import { toResponse } from "./http/respond.ts";
 import { deletionRoutes } from "./http/routes/deletion.ts";
+import { cohortRoutes } from "./http/routes/cohort.ts";
+import { evalRoutes } from "./http/routes/evals.ts";
 import { exportRoutes } from "./http/routes/exports.ts";
 import { healthRoutes } from "./http/routes/health.ts";
 import { keptResponseRoutes } from "./http/routes/kept_responses.ts";
@@ -58,6 +60,8 @@ export function createApp(services: Services): Hono<Env> {
   deletionRoutes(app, { ...parts, ...services });
   exportRoutes(app, { ...parts, ...services });
   mediaRoutes(app, { ...parts, ...services });
+  cohortRoutes(app, { ...parts, ...services });
+  evalRoutes(app, { ...parts, ...services });
   proxyRoutes(app, { ...parts, ...services });
   keptResponseRoutes(app, { ...parts, ...services });
 

@@ -19,6 +19,9 @@ import { createKeyRing, type KeyRing } from "./domain/key_ring.ts";
 import { createMetrics, type Metrics } from "./gateway/metrics.ts";
 import { createRelay, type Relay } from "./gateway/relay.ts";
 import { createVendorKeyRing, type VendorKeyRing } from "./gateway/vendor_key_ring.ts";
+import type { CohortStore } from "./domain/cohort.ts";
+import { type Evals, wireEvals } from "./evals.ts";
+import { createCohorts } from "./store/cohorts.ts";
 import type { VendorKeyStore } from "./domain/vendor_key.ts";
 import type { MasterKeyHolder } from "./store/master_key.ts";
 import { createVendorKeys } from "./store/vendor_keys.ts";
@@ -42,7 +45,11 @@ import { createRecording, type Recording } from "./recording.ts";
 
 /** Everything that is built once and passed on; a function takes the fields it uses. */
 export interface Services
-  extends Omit<PricingParts, "stopArchiving">, Omit<Recording, "stopJobs">, RecordServices {
+  extends
+    Omit<PricingParts, "stopArchiving">,
+    Omit<Recording, "stopJobs">,
+    RecordServices,
+    Omit<Evals, "startEvals" | "closeEvals"> {
   config: Config;
   version: string;
   clock: Clock;
@@ -52,6 +59,7 @@ export interface Services
   database: Database;
   accounts: AccountStore;
   apiKeys: ApiKeyStore;
+  cohorts: CohortStore;
   keyRing: KeyRing;
   vendorKeys: VendorKeyStore;
   /** Stored vendor keys in memory. */
@@ -121,6 +129,8 @@ export function createServices(
     payloadMaxBytes: config.payloadMaxBytes,
     log,
   });
+  const callParts = { clock, newId, log, relay, rateLimiter, apiKeys, dialects, ...records };
+  const { startEvals, closeEvals, ...evals } = wireEvals(database, callParts);
   const stopRates = every(beatMs, () => rateLimiter.tick(), log, "rate leases");
   const { stopArchiving, ...pricing } = pricingParts(config, opened, vendors.prices, log);
   const stopWatching = watchChanges(database, { keyRing, storedKeys }, log);
@@ -135,6 +145,9 @@ export function createServices(
     accounts: createAccounts(database),
     apiKeys,
     ...recording,
+    cohorts: createCohorts(database, opened.analytics),
+    ...evals,
+    recover: () => recording.recover().then(startEvals),
     ...records,
     keyRing,
     vendorKeys,
@@ -151,7 +164,15 @@ export function createServices(
     },
     close: () =>
       closeAll(
-        { log, lines, ...opened, ...recording, rateLimiter, upstream: vendors.upstream },
+        {
+          log,
+          lines,
+          ...opened,
+          ...recording,
+          rateLimiter,
+          upstream: vendors.upstream,
+          closeEvals,
+        },
         [stopRates, stopWatching, stopArchiving, stopJobs, stopRetention],
       ),
   };
@@ -173,11 +194,12 @@ async function closeAll(
     & Pick<Services, "log" | "database" | "recorder" | "idempotency" | "escrow">
     & Pick<Services, "rateLimiter" | "upstream" | "closeDeletions">
     & Pick<Opened, "journal" | "analytics">
-    & { lines: LogLines },
+    & { lines: LogLines; closeEvals: () => Promise<void> },
   jobs: readonly (() => void)[],
 ): Promise<void> {
   const { log, recorder } = parts;
   for (const stop of jobs) stop();
+  await parts.closeEvals();
   await parts.closeDeletions();
   await parts.idempotency.drain();
   await recorder.drain().catch((thrown) =>

@@ -43,6 +43,7 @@ function setup(accountNames: readonly string[] = ["operator", "team"]) {
       return Promise.resolve(key !== undefined);
     },
     findByHash: () => Promise.reject(new Error("unused")),
+    findById: () => Promise.reject(new Error("unused")),
     changedSince: () => Promise.reject(new Error("unused")),
   };
   const limits = { tier: "enterprise", requestsPerMinute: 9, burst: 9 } as const;

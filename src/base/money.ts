@@ -9,9 +9,10 @@ export interface ParseUsdOptions {
   allowNegative?: boolean;
   /**
    * What becomes of digits beyond `scale`: an error (default), or the amount is taken up or down
-   * (away from or towards 0) to the next unit. Only for vendors' numbers.
+   * (away from or towards 0) to the next unit, or to the nearest one (half away from 0). Only for
+   * vendors' numbers, and for figures that callers computed themselves.
    */
-  excess?: "reject" | "up" | "down";
+  excess?: "reject" | "up" | "down" | "nearest";
 }
 
 /**
@@ -57,12 +58,13 @@ const maxLength = 64;
 function dropDigits(
   digits: bigint,
   count: number,
-  excess: "reject" | "up" | "down",
+  excess: NonNullable<ParseUsdOptions["excess"]>,
   context: { text: string; scale: number },
 ): bigint {
   const unit = 10n ** BigInt(count);
   if (excess === "up") return (digits + unit - 1n) / unit;
   if (excess === "down") return digits / unit;
+  if (excess === "nearest") return (digits + unit / 2n) / unit;
   // Zeros at the end carry no value, so they are no excess: "1.5000000000" is 1.5.
   if (digits % unit === 0n) return digits / unit;
   throw new RangeError(

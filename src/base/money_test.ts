@@ -86,3 +86,11 @@ Deno.test("pico-dollars round half up to nano-dollars", () => {
   ];
   for (const [pico, nanos] of cases) assert.equal(roundPicoToNano(pico), nanos, String(pico));
 });
+
+Deno.test("nearest rounds half away from zero, on both sides of it", () => {
+  const nearest = (text: string) =>
+    parseUsd(text, 2, { excess: "nearest", allowNegative: true, allowExponent: true });
+  assert.deepEqual(["0.004", "0.005", "0.015", "-0.005", "-0.0049", "4.9e-3"].map(nearest), [
+    ...[0n, 1n, 2n, -1n, 0n, 0n],
+  ]);
+});

@@ -43,12 +43,23 @@ export interface Dialect {
    * holds it.
    */
   wholeOf?(event: SseEvent): unknown;
+  readonly asking: Asking;
   /** For a dialect with an endpoint that counts a request's tokens. */
   readonly counting?: Counting;
   /** For a dialect whose callers may continue a kept answer. */
   readonly conversation?: Conversation;
   /** For a dialect whose streams tell usage only where a flag asks for it. */
   readonly usageFlag?: UsageFlag;
+}
+
+/** What of a request says how it was asked: to be exchanged when it is asked again for itself. */
+export interface Asking {
+  /** Model and streaming stand in the path; `readRequest` finds them in the body all the same. */
+  readonly modelInPath: boolean;
+  /** Members to leave out: streaming, and keeping the answer. */
+  readonly drop: readonly string[];
+  /** Members to put in, as JSON text. */
+  readonly set: readonly (readonly [key: string, valueText: string])[];
 }
 
 /** The endpoint of a dialect that counts tokens: towards the vendor, and for the caller. */

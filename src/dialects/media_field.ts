@@ -7,6 +7,8 @@ export interface MediaField {
   readonly key: string;
   /** Member whose value (or whose array's element) the object is; any when absent. */
   readonly parent?: string;
+  /** It is a `data:` address by rule, though bare base64 is seen there too. */
+  readonly address?: true;
   /** Member beside it that holds the mime type. */
   readonly mimeType?: string;
   /** Member beside it that holds a format such as `wav`; `audio/` is put in front. */

@@ -50,6 +50,8 @@ export interface ApiKeyStore {
   insert(key: NewApiKey): Promise<ApiKey>;
   /** The key with this hash, revoked or not, with its account. */
   findByHash(hash: string): Promise<Principal | undefined>;
+  /** The same by the key's id, for work that goes on after the request that asked for it. */
+  findById(id: string): Promise<Principal | undefined>;
   list(accountId?: number): Promise<ApiKey[]>;
   /** Marks a key revoked. False when there is no such key or it was revoked before. */
   revoke(id: string): Promise<boolean>;

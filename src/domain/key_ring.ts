@@ -105,6 +105,7 @@ class CachedKeyRing implements KeyRing {
   }
 }
 
-function usable({ key }: Principal, now: Date): boolean {
+/** Neither revoked nor expired. */
+export function usable({ key }: Principal, now: Date): boolean {
   return key.revokedAt === null && (key.expiresAt === null || key.expiresAt > now);
 }

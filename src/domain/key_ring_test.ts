@@ -51,6 +51,7 @@ function setup() {
   const ports: ApiKeyStore = {
     findByHash: (hash) => store.findByHash(hash),
     changedSince: (since) => store.changedSince(since),
+    findById: unused,
     insert: unused,
     list: unused,
     revoke: unused,

@@ -104,7 +104,8 @@ function begin(parts: CallParts, facts: CallFacts): Call {
   }
 }
 
-function permitModel(key: ApiKey, target: ResolvedModel, registry: Registry): void {
+/** Throws `permission_denied` for a model outside of the key's list. */
+export function permitModel(key: ApiKey, target: ResolvedModel, registry: Registry): void {
   if (key.models.length === 0) return;
   const allowed = key.models.some((name) => {
     try {
@@ -121,7 +122,11 @@ function permitModel(key: ApiKey, target: ResolvedModel, registry: Registry): vo
 }
 
 /** In managed mode a model without a price is refused: nobody would know what to charge. */
-async function requirePrice(parts: RelayParts, target: ResolvedModel, at: Date): Promise<PriceRow> {
+export async function requirePrice(
+  parts: Pick<RelayParts, "prices" | "catalogue" | "log">,
+  target: ResolvedModel,
+  at: Date,
+): Promise<PriceRow> {
   const find = () => parts.prices.find(target.vendor.label, target.model, at);
   const known = find();
   if (known && !known.fallback) return known;

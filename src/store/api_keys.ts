@@ -3,6 +3,7 @@ import type {
   ApiKeyStore,
   NewApiKey,
   OnDisconnect,
+  Principal,
   TranslationMode,
 } from "../domain/api_key.ts";
 import { readAccount } from "./accounts.ts";
@@ -14,17 +15,8 @@ const columns =
 export function createApiKeys(database: Queryable): ApiKeyStore {
   return {
     insert: (key) => insertKey(database, key),
-    async findByHash(hash) {
-      const [row] = await database.query(
-        `select ${columns.split(", ").map((column) => `k.${column}`).join(", ")},
-           a.name as account_name, a.tier as account_tier,
-           a.requests_per_minute as account_requests_per_minute,
-           a.burst as account_burst, a.created_at as account_created_at
-         from api_keys k join accounts a on a.id = k.account_id where k.hash = $1`,
-        [hash],
-      );
-      return row && { key: readKey(row), account: readAccount(row, "account_") };
-    },
+    findByHash: (hash) => findPrincipal(database, "hash", hash),
+    findById: (id) => findPrincipal(database, "id", id),
     async list(accountId) {
       const rows = await database.query(
         `select ${columns} from api_keys
@@ -63,6 +55,22 @@ export function createApiKeys(database: Queryable): ApiKeyStore {
       };
     },
   };
+}
+
+async function findPrincipal(
+  database: Queryable,
+  column: "hash" | "id",
+  value: string,
+): Promise<Principal | undefined> {
+  const [row] = await database.query(
+    `select ${columns.split(", ").map((one) => `k.${one}`).join(", ")},
+       a.name as account_name, a.tier as account_tier,
+       a.requests_per_minute as account_requests_per_minute,
+       a.burst as account_burst, a.created_at as account_created_at
+     from api_keys k join accounts a on a.id = k.account_id where k.${column} = $1`,
+    [value],
+  );
+  return row && { key: readKey(row), account: readAccount(row, "account_") };
 }
 
 /** Inserts a key; also used inside the transaction that makes the first account. */

@@ -14,6 +14,8 @@ const scopes: readonly {
 }[] = [
   { scope: "status", open: ["GET /api/v1/status"] },
   { scope: "exports", open: ["POST /api/v1/exports"] },
+  { scope: "cohort", open: ["POST /api/v1/cohort/outcome", "GET /api/v1/cohort/c"] },
+  { scope: "evals", open: ["POST /api/v1/evals", "GET /api/v1/evals"] },
   {
     scope: "chat",
     open: ["GET /chat/v1/models", "GET /chat/v1/health", "POST /chat/v1/chat/completions"],

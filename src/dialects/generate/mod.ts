@@ -34,6 +34,7 @@ export const generate: Dialect & Translator = {
   encodeAnswer: encodeGenerateAnswer,
   errorFrame: (fault) => failedStream(sseFraming, fault),
   reframe: () => new ArrayReframer(),
+  asking: { modelInPath: true, drop: [], set: [] },
   counting: {
     path: countTokensPath,
     requestBody: countTokensBody,

@@ -22,6 +22,7 @@ export const messages: Dialect & Translator = {
   decodeAnswer: decodeMessagesAnswer,
   encodeAnswer: encodeMessagesAnswer,
   errorFrame: errorEvent,
+  asking: { modelInPath: false, drop: ["stream"], set: [] },
   counting,
   decodeRequest: decodeMessagesRequest,
   encodeRequest: encodeMessagesRequest,

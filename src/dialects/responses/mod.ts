@@ -24,6 +24,11 @@ export const responses: Dialect & Translator = {
   encodeAnswer,
   errorFrame: (fault) => errorFrame(fault),
   wholeOf,
+  asking: {
+    modelInPath: false,
+    drop: ["stream", "stream_options", "store", "background"],
+    set: [["store", "false"]],
+  },
   conversation,
   decodeRequest,
   encodeRequest,

@@ -1,0 +1,82 @@
+import { normal975, studentT975 } from "./student_t.ts";
+
+/** Exact sums over the known values of one column. */
+export interface Sums {
+  /** How many values are known. */
+  count: bigint;
+  sum: bigint;
+  sumOfSquares: bigint;
+}
+
+export interface Interval {
+  low95: number;
+  high95: number;
+}
+
+/** A mean with what is known of its spread; `error` is its standard error, absent below two values. */
+export interface Mean {
+  mean: number;
+  error: number | undefined;
+  /** Degrees of freedom. */
+  freedom: number;
+}
+
+/** Undefined without values. */
+export function meanOf({ count, sum, sumOfSquares }: Sums): Mean | undefined {
+  if (count === 0n) return undefined;
+  const mean = Number(sum) / Number(count);
+  if (count === 1n) return { mean, error: undefined, freedom: 0 };
+  // Exact up to here: of large values that differ by little nothing cancels.
+  const spread = count * sumOfSquares - sum * sum;
+  const variance = Number(spread) / Number(count * (count - 1n));
+  return { mean, error: Math.sqrt(variance / Number(count)), freedom: Number(count - 1n) };
+}
+
+/** By Student's t. */
+export function meanInterval(mean: Mean | undefined): Interval | undefined {
+  if (mean?.error === undefined) return undefined;
+  const reach = studentT975(mean.freedom) * mean.error;
+  return { low95: mean.mean - reach, high95: mean.mean + reach };
+}
+
+/** Of the difference `a` − `b`, by Welch's t. */
+export function welchInterval(a: Mean | undefined, b: Mean | undefined): Interval | undefined {
+  if (a?.error === undefined || b?.error === undefined) return undefined;
+  const difference = a.mean - b.mean;
+  const [first, second] = [a.error ** 2, b.error ** 2];
+  // Without any spread the difference is what it is.
+  if (first + second === 0) return { low95: difference, high95: difference };
+  const freedom = (first + second) ** 2 /
+    (first ** 2 / a.freedom + second ** 2 / b.freedom);
+  const reach = studentT975(freedom) * Math.sqrt(first + second);
+  return { low95: difference - reach, high95: difference + reach };
+}
+
+/** Of what a Poisson count stands for, by Byar's approximation; the count need not be whole. */
+export function countInterval(count: number): Interval {
+  const bound = (at: number, sign: number) =>
+    at * (1 - 1 / (9 * at) + sign * normal975 / (3 * Math.sqrt(at))) ** 3;
+  return { low95: count > 0 ? Math.max(0, bound(count, -1)) : 0, high95: bound(count + 1, 1) };
+}
+
+/** Of a positive ratio whose logarithm has this variance. */
+export function ratioInterval(ratio: number, logVariance: number): Interval {
+  const factor = Math.exp(normal975 * Math.sqrt(logVariance));
+  return { low95: ratio / factor, high95: ratio * factor };
+}
+
+/**
+ * Of the difference of two figures, out of their own intervals, which may be lopsided (MOVER: Zou
+ * and Donner 2008, "Construction of confidence limits about effect measures").
+ */
+export function differenceInterval(
+  a: { at: number; interval: Interval | undefined },
+  b: { at: number; interval: Interval | undefined },
+): Interval | undefined {
+  if (!a.interval || !b.interval) return undefined;
+  const difference = a.at - b.at;
+  return {
+    low95: difference - Math.hypot(a.at - a.interval.low95, b.interval.high95 - b.at),
+    high95: difference + Math.hypot(a.interval.high95 - a.at, b.at - b.interval.low95),
+  };
+}

@@ -1,0 +1,62 @@
+import type { Grader } from "../contracts/eval_request.ts";
+import type { EvalStore } from "./domain/eval.ts";
+import { createEvalRunner } from "./jobs/eval_runner.ts";
+import type { EvalRunParts } from "./jobs/eval_run.ts";
+import { every } from "./jobs/every.ts";
+import { createGradeThread } from "./jobs/grade_thread.ts";
+import type { Database } from "./store/database.ts";
+import { createEvals } from "./store/evals.ts";
+import { createEvalWork } from "./store/eval_work.ts";
+import type { Log } from "./base/log.ts";
+
+/** Evaluations, wired: where runs live, and who works on them. */
+export interface Evals {
+  evals: EvalStore;
+  /** Why a grader can't be used, undefined when it can. */
+  graderProblem: (grader: Grader) => Promise<string | undefined>;
+  /** A run was asked for. */
+  wakeEvals: () => void;
+  /** Takes runs up; once what an earlier run of the process left is taken in. */
+  startEvals: () => void;
+  /** Gives the runs under way back. */
+  closeEvals: () => Promise<void>;
+}
+
+/** How often runs are looked for that other processes took in or left behind. */
+const lookMs = 1000;
+
+/** `analytics` holds the interactions. */
+export function wireEvals(
+  database: Database,
+  parts: Omit<EvalRunParts, "work" | "graders"> & {
+    newId: () => string;
+    log: Log;
+    analytics: Database;
+  },
+): Evals {
+  const { analytics } = parts;
+  const graders = createGradeThread();
+  const work = createEvalWork(database, { holder: parts.newId(), analytics });
+  const runner = createEvalRunner({ ...parts, work, graders });
+  let stop = () => {};
+  return {
+    evals: createEvals(database, analytics),
+    async graderProblem(grader) {
+      if (grader.type !== "json_schema" && grader.type !== "regex") return undefined;
+      const graded = await graders.grade(grader, null);
+      if (graded.kind === "judged") return undefined;
+      return graded.kind === "timeout"
+        ? "it takes too long to read"
+        : `can't be used: ${graded.reason}`;
+    },
+    wakeEvals: () => runner.wake(),
+    startEvals() {
+      runner.wake();
+      stop = every(lookMs, () => runner.tick(), parts.log, "evaluations");
+    },
+    closeEvals: async () => {
+      stop();
+      await runner.close();
+    },
+  };
+}

@@ -1,0 +1,31 @@
+import { Buffer } from "node:buffer";
+import type { MediaField } from "../dialects/media_field.ts";
+
+/**
+ * Puts media back that `liftMedia` took out of a payload, so that the request can be sent again.
+ * `read` gives a medium by its hash; undefined, then and as the result, when it is gone.
+ */
+export async function restoreMedia(
+  text: string,
+  fields: readonly MediaField[],
+  read: (sha256: string) => Promise<Uint8Array | undefined>,
+): Promise<string | undefined> {
+  const pieces: string[] = [];
+  let from = 0;
+  for (const found of text.matchAll(named)) {
+    const [whole, key = "", between = "", sha256 = "", mimeType = '""'] = found;
+    const field = fields.find((one) => one.key === key);
+    if (!field) continue;
+    const content = await read(sha256);
+    if (!content) return undefined;
+    const data = Buffer.from(content).toString("base64");
+    const value = field.address ? `data:${JSON.parse(mimeType)};base64,${data}` : data;
+    pieces.push(text.slice(from, found.index), `"${key}"${between}${JSON.stringify(value)}`);
+    from = found.index + whole.length;
+  }
+  return pieces.length === 0 ? text : pieces.join("") + text.slice(from);
+}
+
+/** A member whose value is what `liftMedia` writes; quotes inside of texts are escaped. */
+const named =
+  /"(\w+)"(\s*:\s*)\{"sha256":"([0-9a-f]{64})","bytes":\d+,"mime_type":("(?:[^"\\]|\\.)*"),"url":"\/api\/v1\/media\/\3"\}/g;

@@ -1,0 +1,49 @@
+import assert from "@std/assert";
+import { Buffer } from "node:buffer";
+import { chat } from "../dialects/chat/mod.ts";
+import { generate } from "../dialects/generate/mod.ts";
+import { messages } from "../dialects/messages/mod.ts";
+import { responses } from "../dialects/responses/mod.ts";
+import { liftMedia } from "./lift_media.ts";
+import { restoreMedia } from "./restore_media.ts";
+
+const png = Buffer.concat([Buffer.from("89504e470d0a1a0a", "hex"), Buffer.alloc(500, 3)]);
+const data = png.toString("base64");
+const address = `data:image/png;base64,${data}`;
+/** Says what a lifted medium says, in words. */
+const quote = `{"sha256":"${"a".repeat(64)}","bytes":1,"mime_type":"x","url":"/api/v1/media/"}`;
+
+const requests = [
+  [chat, {
+    messages: [{
+      role: "user",
+      content: [
+        { type: "text", text: quote },
+        { type: "image_url", image_url: { detail: "low", url: address } },
+        { type: "input_audio", input_audio: { data, format: "wav" } },
+        { type: "file", file: { filename: "a.png", file_data: address } },
+      ],
+    }],
+  }],
+  [responses, {
+    input: [{ role: "user", content: [{ type: "input_image", image_url: address }] }],
+  }],
+  [messages, {
+    messages: [{ source: { type: "base64", media_type: "image/png", data } }, { text: "é \n" }],
+  }],
+  [generate, { contents: [{ parts: [{ inlineData: { mimeType: "image/png", data } }] }] }],
+] as const;
+
+for (const [dialect, request] of requests) {
+  Deno.test(`media of ${dialect.name} stands where it was before it was taken out`, async () => {
+    const text = JSON.stringify(request, null, 1);
+    const lifted = liftMedia(text, { inlineBytes: 100, fields: dialect.mediaFields });
+    assert.ok(lifted.text.length < text.length);
+    const read = (sha256: string) =>
+      Promise.resolve(lifted.media.find((one) => one.sha256 === sha256)?.content);
+    assert.equal(await restoreMedia(lifted.text, dialect.mediaFields, read), text);
+    const gone = () => Promise.resolve(undefined);
+    assert.equal(await restoreMedia(lifted.text, dialect.mediaFields, gone), undefined);
+    assert.equal(await restoreMedia(text, dialect.mediaFields, gone), text);
+  });
+}

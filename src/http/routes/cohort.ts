@@ -1,0 +1,101 @@
+import type { Hono } from "hono";
+import type { z } from "zod";
+import type { cohortOutcome, cohortOutcomeAnswer } from "../../../contracts/cohort.ts";
+import { contracts } from "../../../contracts/mod.ts";
+import {
+  type CohortStore,
+  type OutcomeItem,
+  type OutcomePost,
+  outcomeValues,
+} from "../../domain/cohort.ts";
+import { differencesOf } from "../../domain/cohort_comparison.ts";
+import { figuresBody, figuresOf } from "../../domain/cohort_report.ts";
+import { Fault } from "../../domain/fault.ts";
+import type { Idempotency } from "../../gateway/idempotency.ts";
+import type { Recorder } from "../../gateway/recorder.ts";
+import type { Reply } from "../../gateway/reply.ts";
+import { bind, type BindParts } from "../bind.ts";
+import { once } from "../repeats.ts";
+import type { Env } from "../scene.ts";
+
+/** Mounts what callers say of a cohort, and what is known of it. */
+export function cohortRoutes(
+  app: Hono<Env>,
+  parts: BindParts & {
+    cohorts: CohortStore;
+    recorder: Pick<Recorder, "drain">;
+    idempotency: Idempotency;
+  },
+): void {
+  bind(app, contracts.postCohortOutcome, parts, async ({ caller, body, bodyText }) => {
+    const items = itemsOf(body, bodyText);
+    const post = {
+      accountId: caller.principal.account.id,
+      apiKeyId: caller.principal.key.id,
+      cohortId: body.cohort_id,
+      requestId: caller.requestId,
+      items,
+    };
+    const record = async () => acceptedReply(post, await parts.cohorts.post(post));
+    return { reply: await once(parts.idempotency, { caller, bodyText }, record) };
+  });
+
+  bind(app, contracts.getCohort, parts, async ({ caller, params, query }) => {
+    const { cohort_id: cohortId } = params;
+    const { compare } = query;
+    if (compare === cohortId) {
+      throw new Fault("invalid_value", {
+        param: "compare",
+        message: "compare: expected another cohort than the one that is asked for.",
+      });
+    }
+    // A read includes every call whose answer was received before it (interface.md §5).
+    await parts.recorder.drain();
+    const ids = [cohortId, ...(compare === undefined ? [] : [compare])];
+    const cohorts = (await parts.cohorts.read(caller.principal.account.id, ids))
+      .map((sums) => ({ sums, figures: figuresOf(sums) }));
+    const [body, other] = cohorts.map(({ sums, figures }) => figuresBody(sums, figures));
+    const [first, second] = cohorts;
+    if (!other || !second) return body!;
+    return {
+      ...body!,
+      comparison: {
+        cohort: body!,
+        compared_with: other,
+        differences: differencesOf(first!, second),
+      },
+    };
+  });
+}
+
+function itemsOf(body: z.output<typeof cohortOutcome>, bodyText: string): OutcomeItem[] {
+  const values = outcomeValues(bodyText);
+  const seen = new Set<string>();
+  return body.conversions.map(({ type, label, id }, index) => {
+    if (id && seen.has(id)) {
+      const param = `conversions[${index}].id`;
+      throw new Fault("invalid_value", { param, message: `${param}: the id is there twice.` });
+    }
+    if (id) seen.add(id);
+    return { type, label: label ?? null, valueNanos: values[index]!, itemId: id ?? null };
+  });
+}
+
+function acceptedReply(
+  { cohortId, items }: OutcomePost,
+  { accepted, repeated }: { accepted: number; repeated: boolean },
+): Reply {
+  const outcomes = items.length === 1 ? "outcome" : "outcomes";
+  const answer: z.output<typeof cohortOutcomeAnswer> = {
+    status: "ok",
+    cohort_id: cohortId,
+    accepted,
+    message: accepted === items.length
+      ? `${accepted} ${outcomes} recorded.`
+      : `${accepted} of ${items.length} ${outcomes} recorded; the others were known.`,
+  };
+  const headers = { "content-type": "application/json" };
+  // The store knows a repeat even where a crash lost the stored answer.
+  const replay = repeated ? { "x-idempotent-replay": "true" } : {};
+  return { status: 200, headers: { ...headers, ...replay }, body: JSON.stringify(answer) };
+}

@@ -1,0 +1,107 @@
+import assert from "@std/assert";
+import type { CallersRule } from "./grade_protocol.ts";
+import { createGradeThread, type GradeThread } from "./grade_thread.ts";
+
+async function withThread(limitMs: number, test: (thread: GradeThread) => Promise<void>) {
+  const thread = createGradeThread(limitMs);
+  try {
+    await test(thread);
+  } finally {
+    thread.close();
+  }
+}
+
+const person = {
+  type: "object",
+  properties: { name: { type: "string" }, age: { type: "integer", minimum: 0 } },
+  required: ["name"],
+  additionalProperties: false,
+};
+
+Deno.test("schemas and patterns judge answers, and say what is wrong", async () => {
+  await withThread(5000, async (thread) => {
+    const cases: readonly [CallersRule, string, string | null][] = [
+      [{ type: "json_schema", schema: person }, '{"name": "Ada", "age": 36}', null],
+      [
+        { type: "json_schema", schema: person },
+        '{"age": 36}',
+        "the answer must have required property 'name'",
+      ],
+      [{ type: "json_schema", schema: person }, '{"name": "Ada", "age": -1}', "/age must be >= 0"],
+      [{ type: "json_schema", schema: person }, "Ada", "the answer is no JSON"],
+      [
+        {
+          type: "json_schema",
+          schema: { ...person, $schema: "http://json-schema.org/draft-07/schema#" },
+        },
+        '{"name": "x"}',
+        null,
+      ],
+      [
+        {
+          type: "json_schema",
+          schema: { ...person, $schema: "https://json-schema.org/draft/2020-12/schema" },
+        },
+        '{"name": "x"}',
+        null,
+      ],
+      [{ type: "json_schema", schema: { prefixItems: [{ const: 1 }], items: false } }, "[1]", null],
+      [
+        { type: "json_schema", schema: { $defs: { a: { type: "null" } }, $ref: "#/$defs/a" } },
+        "null",
+        null,
+      ],
+      [{ type: "json_schema", schema: false }, "1", "the answer boolean schema is false"],
+      [{ type: "regex", pattern: "^\\p{Lu}+$" }, "ÄÖ", null],
+      [{ type: "regex", pattern: "^b$", flags: "im" }, "a\nB\nc", null],
+      [{ type: "regex", pattern: "a\\-b" }, "a-b", null],
+      [{ type: "regex", pattern: "x" }, "y", "the pattern is not found"],
+    ];
+    for (const [rule, text, detail] of cases) {
+      const passed = detail === null;
+      assert.deepEqual(await thread.grade(rule, text), { kind: "judged", passed, detail });
+    }
+  });
+});
+
+Deno.test("what can't be compiled is found out without a text", async () => {
+  await withThread(5000, async (thread) => {
+    const rules: CallersRule[] = [
+      { type: "regex", pattern: "(" },
+      { type: "json_schema", schema: { type: "no such type" } },
+      { type: "json_schema", schema: { $ref: "#/nowhere" } },
+      { type: "json_schema", schema: { $ref: "https://example.com/schema.json" } },
+      { type: "json_schema", schema: { $schema: "https://example.com/own" } },
+      { type: "json_schema", schema: { $async: true } },
+      { type: "json_schema", schema: { pattern: "(", type: "string" } },
+    ];
+    for (const rule of rules) {
+      assert.equal((await thread.grade(rule, null)).kind, "unusable", JSON.stringify(rule));
+    }
+    const fine = await thread.grade({ type: "regex", pattern: "a" }, null);
+    assert.equal(fine.kind, "judged");
+  });
+});
+
+Deno.test("a pattern or schema that would take for ever is ended, and the next one is judged", async () => {
+  await withThread(1500, async (thread) => {
+    const text = "a".repeat(40) + "!";
+    const endless: CallersRule = { type: "regex", pattern: "^(a+)+$" };
+    // Of those who wait nobody is lost.
+    const answers = await Promise.all([
+      thread.grade(endless, text),
+      thread.grade({ type: "regex", pattern: "!" }, text),
+      thread.grade({ type: "json_schema", schema: { pattern: "^(a+)+$" } }, JSON.stringify(text)),
+      thread.grade({ type: "json_schema", schema: { type: "string" } }, JSON.stringify(text)),
+    ]);
+    assert.deepEqual(answers.map(({ kind }) => kind), ["timeout", "judged", "timeout", "judged"]);
+  });
+});
+
+Deno.test("a thread that is closed answers who still waits", async () => {
+  const thread = createGradeThread();
+  const waiting = thread.grade({ type: "regex", pattern: "^(a+)+$" }, "a".repeat(40) + "!");
+  thread.close();
+  assert.equal((await waiting).kind, "timeout");
+  assert.equal((await thread.grade({ type: "regex", pattern: "a" }, "a")).kind, "timeout");
+});

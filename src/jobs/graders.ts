@@ -1,0 +1,58 @@
+import type { Grader } from "../../contracts/eval_request.ts";
+import type { GradeThread } from "./grade_thread.ts";
+
+/** What a grader says of one answer. */
+export interface Verdict {
+  /** `unknown`: there was nothing to compare with; `error`: the grader failed. */
+  state: "judged" | "unknown" | "error";
+  passed: boolean | null;
+  score: number | null;
+  detail: string | null;
+}
+
+/** Graders that need no model. */
+export type PlainGrader = Exclude<Grader, { type: "judge" }>;
+
+/** Whether a grader can say nothing without the stored answer. */
+export function needsStoredAnswer(grader: Grader): boolean {
+  return (grader.type === "exact" || grader.type === "contains") && grader.value === undefined;
+}
+
+/** Judges an answer's text; `expected` is the stored answer's, null when there is none. */
+export async function gradeText(
+  grader: PlainGrader,
+  { answer, expected }: { answer: string; expected: string | null },
+  thread: GradeThread,
+): Promise<Verdict> {
+  if (grader.type === "json_schema" || grader.type === "regex") {
+    const graded = await thread.grade(grader, answer);
+    if (graded.kind === "judged") return judged(graded.passed, graded.detail);
+    const reason = graded.kind === "timeout"
+      ? "the grader took too long on this answer"
+      : `the grader can't be used: ${graded.reason}`;
+    return { state: "error", passed: null, score: null, detail: reason };
+  }
+  const wanted = grader.value ?? expected;
+  // Every text contains the empty one.
+  if (wanted === null || wanted === "") {
+    return unknown("the stored interaction has no answer to compare with");
+  }
+  return grader.type === "exact"
+    ? judged(answer === wanted, answer === wanted ? null : "the answer is another text")
+    : judged(
+      answer.includes(wanted),
+      answer.includes(wanted) ? null : "the text is not in the answer",
+    );
+}
+
+export function judged(passed: boolean, detail: string | null): Verdict {
+  return { state: "judged", passed, score: passed ? 1 : 0, detail };
+}
+
+export function unknown(detail: string): Verdict {
+  return { state: "unknown", passed: null, score: null, detail };
+}
+
+export function broken(detail: string): Verdict {
+  return { state: "error", passed: null, score: null, detail };
+}

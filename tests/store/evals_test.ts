@@ -1,0 +1,88 @@
+import assert from "@std/assert";
+import { Fault } from "../../src/domain/fault.ts";
+import { createInteractions } from "../../src/store/interactions.ts";
+import { eachDatabase } from "../support/databases.ts";
+import { openEvalWorld } from "../support/eval_world.ts";
+import { interaction, newAccount } from "./samples.ts";
+
+const codeOf = (code: string) => (thrown: unknown) =>
+  thrown instanceof Fault && thrown.code === code;
+
+eachDatabase(
+  "a run is about the account's own calls, never about those of evaluations",
+  async (database) => {
+    const world = await openEvalWorld(database);
+    const other = await newAccount(database, "other");
+    await world.store(5, (n) => ({ app: n % 2 ? "odd" : "even" }));
+    await createInteractions(database).insert([
+      interaction(other, "theirs", { app: "odd" }),
+      interaction(world.accountId, "of an evaluation", { app: "odd", endpoint: "/api/v1/evals" }),
+    ]);
+    const select = { accountId: world.accountId, filters: { app: ["odd"] } };
+    await world.create({ select });
+    const chosen = () =>
+      database.query(
+        "select transaction_id, position from eval_items order by eval_run_id, position",
+      );
+    assert.deepEqual((await chosen()).map((row) => row.transaction_id), ["txn-0001", "txn-0003"]);
+    await database.query("delete from eval_runs");
+    assert.deepEqual(await chosen(), [], "items go with their run");
+    const [start, end] = [1, 4].map((second) => new Date(Date.UTC(2026, 10, 21, 10, 0, second)));
+    await world.create({
+      select: { accountId: world.accountId, start: start!, end: end! },
+      limit: 2,
+    });
+    assert.deepEqual(await chosen(), [
+      { transaction_id: "txn-0002", position: 0 },
+      { transaction_id: "txn-0003", position: 1 },
+    ]);
+  },
+);
+
+eachDatabase(
+  "a repeated request is the same run for a day; with another body it is a conflict",
+  async (database) => {
+    const world = await openEvalWorld(database);
+    await world.store(2);
+    const id = await world.create({ requestId: "r" });
+    assert.equal(await world.create({ requestId: "r" }), id);
+    const many = await Promise.all([1, 2, 3, 4].map(() => world.create({ requestId: "at once" })));
+    assert.equal(new Set(many).size, 1);
+    await assert.rejects(
+      world.create({ requestId: "r", requestHash: "other" }),
+      codeOf("idempotency_conflict"),
+    );
+    await database.query("update eval_runs set created_at = created_at - interval '25 hours'");
+    assert.notEqual(await world.create({ requestId: "r", requestHash: "other" }), id);
+  },
+);
+
+eachDatabase("an account has at most a hundred runs that have not ended", async (database) => {
+  const world = await openEvalWorld(database);
+  await world.store(1);
+  const ids: string[] = [];
+  for (let n = 0; n < 100; n++) ids.push(await world.create());
+  await assert.rejects(world.create(), codeOf("rate_limit_exceeded"));
+  await world.evals.cancel(world.accountId, ids[0]!);
+  await world.create();
+  // A run about nothing has ended when it begins.
+  const other = await newAccount(database, "other");
+  const empty = await world.create({ accountId: other, select: { accountId: other } });
+  assert.equal((await world.evals.find(other, empty))?.state, "done");
+});
+
+eachDatabase("runs, results and cancelling are the account's own", async (database) => {
+  const world = await openEvalWorld(database);
+  const other = await newAccount(database, "other");
+  await world.store(2);
+  const id = await world.create();
+  world.runner().wake();
+  await world.until(id, ({ state }) => state === "done");
+  assert.equal(await world.evals.find(other, id), undefined);
+  assert.deepEqual(await world.evals.list(other, { limit: 9 }), []);
+  assert.deepEqual(await world.evals.results(other, id, { limit: 9 }), []);
+  const open = await world.create();
+  assert.equal(await world.evals.cancel(other, open), undefined);
+  assert.notEqual((await world.run(open)).state, "cancelled");
+  await world.close();
+});
