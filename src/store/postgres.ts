@@ -85,6 +85,8 @@ class Session implements Connection {
   #isOpen = false;
   /** Sessions that ended: the driver makes another without a word when one is gone. */
   #ended = 0;
+  /** Fails the query under way. */
+  #cut: ((fault: Fault) => void) | undefined;
   gone = false;
 
   constructor(url: string, patience: PostgresPatience, probe: () => Promise<void>) {
@@ -96,6 +98,7 @@ class Session implements Connection {
       onclose: () => {
         this.#isOpen = false;
         this.#ended++;
+        this.#cut?.(sessionEnded());
       },
     });
   }
@@ -124,11 +127,19 @@ class Session implements Connection {
     options: QueryOptions = {},
   ): Promise<Row[]> {
     const stopWatching = this.#watch();
+    // Between the error of a connection and its end the driver takes queries that it never sends,
+    // says nothing of, and answers with other queries' rows when it has connected anew.
+    const cut = Promise.withResolvers<never>();
+    this.#cut = cut.reject;
     try {
-      return await this.#run(text, values, options) as Row[];
+      return await Promise.race([this.#run(text, values, options), cut.promise]) as Row[];
     } catch (thrown) {
-      throw asFault(thrown);
+      const fault = asFault(thrown);
+      // So a session that has failed is not used again, not even by who waits for it now.
+      if (fault instanceof Fault) void this.end(0);
+      throw fault;
     } finally {
+      this.#cut = undefined;
       stopWatching();
     }
   }
@@ -139,7 +150,7 @@ class Session implements Connection {
     const isOurs = () => this.#ended === endedBefore && !this.gone;
     const check = () => {
       if (isOurs()) return;
-      throw new Fault("store_unavailable", { note: "PostgreSQL: the transaction's session ended" });
+      throw sessionEnded();
     };
     await this.query("begin");
     return {
@@ -196,6 +207,10 @@ class Session implements Connection {
     this.gone = true;
     await this.#sql.end({ timeout: timeoutMs / 1000 });
   }
+}
+
+function sessionEnded(): Fault {
+  return new Fault("store_unavailable", { note: "PostgreSQL: the session ended" });
 }
 
 /** Arrays whose types are known, by the type's number in `pg_type`. */
