@@ -17,7 +17,7 @@ import { beatMs } from "./domain/rate_limit.ts";
 import { createRateLimiter, type RateLimiter } from "./domain/rate_limiter.ts";
 import { createKeyRing, type KeyRing } from "./domain/key_ring.ts";
 import { createMetrics, type Metrics } from "./gateway/metrics.ts";
-import { createRelay, type Relay } from "./gateway/relay.ts";
+import { createRelay, type Relay, type RelayParts } from "./gateway/relay.ts";
 import { createVendorKeyRing, type VendorKeyRing } from "./gateway/vendor_key_ring.ts";
 import type { CohortStore } from "./domain/cohort.ts";
 import { type Evals, wireEvals } from "./evals.ts";
@@ -117,19 +117,9 @@ export function createServices(
     { config, ...opened, dialects, clock, log, newId, pause },
   );
   const rateLimiter = rateLimiterOf(config, database, clock, newId);
-  const publicFetch = createPublicFetch({ clock, allowHosts: config.fetchAllowHosts });
-  const { keepAliveMs } = config;
-  const { kept } = recording;
-  const laneParts = { clock, kept, dialects, publicFetch, storedKeys, keepAliveMs, ...vendors };
-  const relay = createRelay({
-    ...laneParts,
-    ...recording,
-    newTransactionId: newId,
-    journal,
-    payloadMaxBytes: config.payloadMaxBytes,
-    log,
-  });
-  const callParts = { clock, newId, log, relay, rateLimiter, apiKeys, dialects, ...records };
+  const calls = { clock, dialects, storedKeys, journal, log, ...recording, ...vendors };
+  const relayed = createCalls(config, calls, newId);
+  const callParts = { clock, newId, log, rateLimiter, apiKeys, dialects, ...relayed, ...records };
   const { startEvals, closeEvals, ...evals } = wireEvals(database, callParts);
   const stopRates = every(beatMs, () => rateLimiter.tick(), log, "rate leases");
   const { stopArchiving, ...pricing } = pricingParts(config, opened, vendors.prices, log);
@@ -155,8 +145,7 @@ export function createServices(
     ...vendors,
     ...pricing,
     rateLimiter,
-    relay,
-    countTokens: (request) => countTokens(laneParts, request),
+    ...relayed,
     dialects,
     ready: async () => {
       recording.recorder.admit();
@@ -176,6 +165,21 @@ export function createServices(
         [stopRates, stopWatching, stopArchiving, stopJobs, stopRetention],
       ),
   };
+}
+
+/** What reaches models. */
+function createCalls(
+  config: Config,
+  parts: Omit<RelayParts, "newTransactionId" | "payloadMaxBytes" | "publicFetch" | "keepAliveMs">,
+  newTransactionId: () => string,
+): Pick<Services, "relay" | "countTokens"> {
+  const { payloadMaxBytes, keepAliveMs } = config;
+  const publicFetch = createPublicFetch({
+    clock: parts.clock,
+    allowHosts: config.fetchAllowHosts,
+  });
+  const all = { ...parts, newTransactionId, payloadMaxBytes, keepAliveMs, publicFetch };
+  return { relay: createRelay(all), countTokens: (request) => countTokens(all, request) };
 }
 
 function rateLimiterOf(

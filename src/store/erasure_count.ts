@@ -3,7 +3,7 @@ import type { Queryable, SqlRow } from "./database.ts";
 import { Bound, condition, type Meant } from "./erasure_sql.ts";
 
 /** Columns of `eval_results` that name calls made of the stored one: they repeat its words. */
-const madeOfIt = ["answer_transaction_id"];
+const madeOfIt = ["answer_transaction_id", "judge_transaction_id"];
 
 /** Rows that a deletion means, without erasing any: what its steps come to. */
 export async function countMeant(
