@@ -106,15 +106,13 @@ export function createServices(
   version: string,
   lines: LogLines = stdoutLines(),
 ): Services {
-  const { database, masterKey, journal } = opened;
+  const { database, journal } = opened;
   const clock = systemClock;
   const log = createLog(lines.write, clock.now);
   const newId = createUuidv7(clock);
   const vendors = vendorParts(config, clock);
   const apiKeys = createApiKeys(database);
-  const keyRing = createKeyRing({ store: apiKeys, clock });
-  const vendorKeys = createVendorKeys(database, () => Promise.resolve(masterKey));
-  const storedKeys = createVendorKeyRing({ store: vendorKeys, registry: vendors.registry, log });
+  const keys = keyParts(opened, { apiKeys, registry: vendors.registry, clock, log });
   const dialects = { chat, responses, messages, generate };
   const { stopRetention, ...records } = createRecordServices({ config, ...opened, clock, log });
   const { stopJobs, ...money } = createMoneyParts(
@@ -124,7 +122,7 @@ export function createServices(
   const kept = createKeptMemory({ store: createKept(database), clock });
   const publicFetch = createPublicFetch({ clock, allowHosts: config.fetchAllowHosts });
   const { keepAliveMs } = config;
-  const laneParts = { clock, kept, dialects, publicFetch, storedKeys, keepAliveMs, ...vendors };
+  const laneParts = { clock, kept, dialects, publicFetch, keepAliveMs, ...keys, ...vendors };
   const relay = createRelay({
     ...laneParts,
     ...money,
@@ -137,7 +135,7 @@ export function createServices(
   const { startEvals, closeEvals, ...evals } = wireEvals(database, callParts);
   const stopRates = every(beatMs, () => rateLimiter.tick(), log, "rate leases");
   const { stopArchiving, ...pricing } = pricingParts(config, opened, vendors.prices, log);
-  const stopWatching = watchChanges(database, { keyRing, storedKeys }, log);
+  const stopWatching = watchChanges(database, keys, log);
   return {
     config,
     version,
@@ -153,9 +151,7 @@ export function createServices(
     ...money,
     recover: () => money.recover().then(startEvals),
     ...records,
-    keyRing,
-    vendorKeys,
-    storedKeys,
+    ...keys,
     ...vendors,
     ...pricing,
     rateLimiter,
@@ -172,6 +168,24 @@ export function createServices(
         { log, lines, ...opened, ...money, rateLimiter, upstream: vendors.upstream, closeEvals },
         [stopRates, stopWatching, stopArchiving, stopJobs, stopRetention],
       ),
+  };
+}
+
+/** Service keys and stored vendor keys, as stored and in memory. */
+function keyParts(
+  { database, masterKey }: Opened,
+  { apiKeys, registry, clock, log }: {
+    apiKeys: ApiKeyStore;
+    registry: Registry;
+    clock: Clock;
+    log: Log;
+  },
+): Pick<Services, "keyRing" | "vendorKeys" | "storedKeys"> {
+  const vendorKeys = createVendorKeys(database, () => Promise.resolve(masterKey));
+  return {
+    keyRing: createKeyRing({ store: apiKeys, clock }),
+    vendorKeys,
+    storedKeys: createVendorKeyRing({ store: vendorKeys, registry, log }),
   };
 }
 
