@@ -102,28 +102,26 @@ export function createServices(
   version: string,
   lines: LogLines = stdoutLines(),
 ): Services {
-  const { database, masterKey, journal } = opened;
+  const { database, journal } = opened;
   const clock = systemClock;
   const log = createLog(lines.write, clock.now);
   const newId = createUuidv7(clock);
   const vendors = vendorParts(config, clock);
   const apiKeys = createApiKeys(database);
-  const keyRing = createKeyRing({ store: apiKeys, clock });
-  const vendorKeys = createVendorKeys(database, () => Promise.resolve(masterKey));
-  const storedKeys = createVendorKeyRing({ store: vendorKeys, registry: vendors.registry, log });
+  const keys = keyParts(opened, { apiKeys, registry: vendors.registry, clock, log });
   const dialects = { chat, responses, messages, generate };
   const { stopRetention, ...records } = createRecordServices({ config, ...opened, clock, log });
   const { stopJobs, ...recording } = createRecording(
     { config, ...opened, dialects, clock, log, newId, pause },
   );
   const rateLimiter = rateLimiterOf(config, database, clock, newId);
-  const calls = { clock, dialects, storedKeys, journal, log, ...recording, ...vendors };
+  const calls = { clock, dialects, journal, log, ...recording, ...keys, ...vendors };
   const relayed = createCalls(config, calls, newId);
   const callParts = { clock, newId, log, rateLimiter, apiKeys, dialects, ...relayed, ...records };
   const { startEvals, closeEvals, ...evals } = wireEvals(database, callParts);
   const stopRates = every(beatMs, () => rateLimiter.tick(), log, "rate leases");
   const { stopArchiving, ...pricing } = pricingParts(config, opened, vendors.prices, log);
-  const stopWatching = watchChanges(database, { keyRing, storedKeys }, log);
+  const stopWatching = watchChanges(database, keys, log);
   return {
     config,
     version,
@@ -139,9 +137,7 @@ export function createServices(
     ...evals,
     recover: () => recording.recover().then(startEvals),
     ...records,
-    keyRing,
-    vendorKeys,
-    storedKeys,
+    ...keys,
     ...vendors,
     ...pricing,
     rateLimiter,
@@ -180,6 +176,24 @@ function createCalls(
   });
   const all = { ...parts, newTransactionId, payloadMaxBytes, keepAliveMs, publicFetch };
   return { relay: createRelay(all), countTokens: (request) => countTokens(all, request) };
+}
+
+/** Service keys and stored vendor keys, as stored and in memory. */
+function keyParts(
+  { database, masterKey }: Opened,
+  { apiKeys, registry, clock, log }: {
+    apiKeys: ApiKeyStore;
+    registry: Registry;
+    clock: Clock;
+    log: Log;
+  },
+): Pick<Services, "keyRing" | "vendorKeys" | "storedKeys"> {
+  const vendorKeys = createVendorKeys(database, () => Promise.resolve(masterKey));
+  return {
+    keyRing: createKeyRing({ store: apiKeys, clock }),
+    vendorKeys,
+    storedKeys: createVendorKeyRing({ store: vendorKeys, registry, log }),
+  };
 }
 
 function rateLimiterOf(

@@ -203,6 +203,7 @@ export class Call {
       priceVersion: this.#price()?.version ?? null,
       translationLoss: [...lane.losses],
       ...(funds.leaseId === null ? {} : { leaseId: funds.leaseId }),
+      ...(caller.repeats ? { repeats: caller.repeats } : {}),
     };
   }
 

@@ -23,6 +23,8 @@ export interface Caller {
   readonly arrivedAt: Date;
   readonly arrivedMs: number;
   readonly trace: CallTrace;
+  /** Interactions whose words a call of our own says again: it is not written once they are erased. */
+  readonly repeats?: readonly string[];
 }
 
 /** What the floors above want to know of a call while it runs. */

@@ -11,6 +11,8 @@ export interface JobCall {
   requestId: string;
   sessionId: string | null;
   userId: string | null;
+  /** Interactions whose words the call says again. */
+  repeats?: readonly string[];
   /** Aborted when the process ends. */
   signal: AbortSignal;
 }
@@ -34,5 +36,6 @@ export function jobCaller(clock: Clock, call: JobCall): Caller {
     arrivedAt: clock.now(),
     arrivedMs: clock.monotonicMs(),
     trace: {},
+    ...(call.repeats ? { repeats: call.repeats } : {}),
   };
 }

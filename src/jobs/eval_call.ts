@@ -18,6 +18,8 @@ export interface EvalCall {
   /** Of the stored interaction: what erases that one erases this call too. */
   sessionId: string | null;
   userId: string | null;
+  /** The stored interaction's id. */
+  repeats: readonly string[];
   signal: AbortSignal;
 }
 

@@ -207,7 +207,8 @@ async function call(
   { sessionId, userId }: StoredCall,
   request: { dialect: FullDialect; body: unknown; bodyText: string; requestId: string },
 ): Promise<Tried> {
-  const asked = await askModel(parts, { principal, signal, sessionId, userId, ...request });
+  const ofStored = { sessionId, userId, repeats: [item.transactionId] };
+  const asked = await askModel(parts, { principal, signal, ...ofStored, ...request });
   if (asked.kind !== "busy") return asked;
   const { code, spent, ms } = asked;
   const tries = item.attempts + 1;

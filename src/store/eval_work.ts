@@ -11,6 +11,7 @@ import {
 import type { Database, Queryable, SqlRow } from "./database.ts";
 import { readCounts, writeCounts } from "./eval_rows.ts";
 import { storable } from "./storable.ts";
+import { lockForWriting } from "./tombstones.ts";
 
 /** How long a claim holds without being renewed. */
 const claimMs = 30_000;
@@ -79,14 +80,7 @@ export function createEvalWork(
     async pause(run, { ms, code, message }) {
       await database.query(pauseSql, [run.evalRunId, run.claimId, code, ms, storable(message)]);
     },
-    async end({ evalRunId, claimId }, state, error) {
-      await database.query(
-        `update eval_runs set state = $3, error_code = $4, error_message = $5, ${noClaim},
-           finished_at = clock_timestamp()
-         where eval_run_id = $1 and claim_id = $2 and state = 'running'`,
-        [evalRunId, claimId, state, error?.code ?? null, error ? storable(error.message) : null],
-      );
-    },
+    end: (run, state, error) => end(database, run, state, error),
     async release({ evalRunId, claimId }) {
       await database.query(
         `update eval_runs set ${noClaim} where eval_run_id = $1 and claim_id = $2`,
@@ -141,6 +135,20 @@ async function renew(database: Database, claimIds: readonly string[]): Promise<s
   return rows.map((row) => String(row.claim_id));
 }
 
+async function end(
+  database: Queryable,
+  { evalRunId, claimId }: ClaimedRun,
+  state: EvalState,
+  error: { code: string; message: string } | undefined,
+): Promise<void> {
+  await database.query(
+    `update eval_runs set state = $3, error_code = $4, error_message = $5, ${noClaim},
+       finished_at = clock_timestamp()
+     where eval_run_id = $1 and claim_id = $2 and state = 'running'`,
+    [evalRunId, claimId, state, error?.code ?? null, error ? storable(error.message) : null],
+  );
+}
+
 const pauseSql = `update eval_runs set ${noClaim}, waiting_for = $3,
     waiting_since = coalesce(waiting_since, clock_timestamp()),
     next_at = clock_timestamp() + greatest(
@@ -191,6 +199,8 @@ async function finish(
   item: EvalItem,
   done: FinishedItem,
 ): Promise<boolean> {
+  // Before any row, as an erasure does it too.
+  await lockForWriting(tx);
   const [row] = await tx.query(
     "select counts from eval_runs where eval_run_id = $1 and claim_id = $2 for update",
     [run.evalRunId, run.claimId],

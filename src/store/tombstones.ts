@@ -15,6 +15,11 @@ export async function lockForErasure(tx: Queryable): Promise<void> {
   await tx.query("select pg_advisory_xact_lock($1::bigint)", [erasureLock]);
 }
 
+/** Held by a writer to the end of its transaction: what it finds then is not erased meanwhile. */
+export async function lockForWriting(tx: Queryable): Promise<void> {
+  await tx.query("select pg_advisory_xact_lock_shared($1::bigint)", [erasureLock]);
+}
+
 /** For so long erased calls are known one by one. */
 export const erasedDays = 7;
 
