@@ -79,14 +79,7 @@ export function createEvalWork(
     async pause(run, { ms, code, message }) {
       await database.query(pauseSql, [run.evalRunId, run.claimId, code, ms, storable(message)]);
     },
-    async end({ evalRunId, claimId }, state, error) {
-      await database.query(
-        `update eval_runs set state = $3, error_code = $4, error_message = $5, ${noClaim},
-           finished_at = clock_timestamp()
-         where eval_run_id = $1 and claim_id = $2 and state = 'running'`,
-        [evalRunId, claimId, state, error?.code ?? null, error ? storable(error.message) : null],
-      );
-    },
+    end: (run, state, error) => end(database, run, state, error),
     async release({ evalRunId, claimId }) {
       await database.query(
         `update eval_runs set ${noClaim} where eval_run_id = $1 and claim_id = $2`,
@@ -139,6 +132,20 @@ async function renew(database: Database, claimIds: readonly string[]): Promise<s
     [claimIds, claimMs],
   );
   return rows.map((row) => String(row.claim_id));
+}
+
+async function end(
+  database: Queryable,
+  { evalRunId, claimId }: ClaimedRun,
+  state: EvalState,
+  error: { code: string; message: string } | undefined,
+): Promise<void> {
+  await database.query(
+    `update eval_runs set state = $3, error_code = $4, error_message = $5, ${noClaim},
+       finished_at = clock_timestamp()
+     where eval_run_id = $1 and claim_id = $2 and state = 'running'`,
+    [evalRunId, claimId, state, error?.code ?? null, error ? storable(error.message) : null],
+  );
 }
 
 const pauseSql = `update eval_runs set ${noClaim}, waiting_for = $3,
