@@ -1,12 +1,17 @@
-import { callControl } from "./src/admin/control.ts";
+import { callControl, callExport } from "./src/admin/control.ts";
 import type { CommandResult } from "./src/admin/command.ts";
 import { readsInput, runCommand, usage } from "./src/admin/commands.ts";
+import { type ExportParts, runExport } from "./src/admin/export_command.ts";
+import { runExportCommand } from "./src/admin/export_output.ts";
 import type { PriceDesk } from "./src/admin/price_parts.ts";
 import { readInput } from "./src/admin/input.ts";
 import { adminPartsOf } from "./src/admin/parts.ts";
 import { systemClock } from "./src/base/clock.ts";
+import { createUuidv7 } from "./src/base/ids.ts";
+import { createLog } from "./src/base/log.ts";
 import { type Config, readConfig } from "./src/config.ts";
 import { messageOf } from "./src/domain/fault.ts";
+import { exportsOf } from "./src/export_services.ts";
 import { scrubHere } from "./src/admin/scrub_here.ts";
 import { createAccounts } from "./src/store/accounts.ts";
 import type { Database } from "./src/store/database.ts";
@@ -26,6 +31,8 @@ const asJson = argv.includes("--json");
 try {
   const result = argv.length === 0
     ? { exitCode: 2 as const, json: { error: "no command" }, lines: [usage()] }
+    : argv[0] === "export"
+    ? await exportRows(readConfig(), argv.slice(1).filter((word) => word !== "--json"))
     : await run(readConfig(), argv, await inputOf(argv));
   print(result);
   Deno.exit(result.exitCode);
@@ -33,6 +40,46 @@ try {
   const message = messageOf(thrown).split("\n")[0]!;
   print({ exitCode: 1, json: { error: message }, lines: [`error: ${message}`] });
   Deno.exit(1);
+}
+
+/** An export is too large to be a command's result: it is written while it is read. */
+async function exportRows(config: Config, words: readonly string[]): Promise<CommandResult> {
+  const terminal = {
+    isWatched: Deno.stderr.isTerminal(),
+    async write(bytes: Uint8Array) {
+      for (let at = 0; at < bytes.length;) at += await Deno.stdout.write(bytes.subarray(at));
+    },
+  };
+  return await runExportCommand(words, asJson, terminal, async function* (withTotal) {
+    const answered = config.databaseUrl
+      ? undefined
+      : await callExport(config.dataDir, words, withTotal);
+    if (answered) return yield* answered;
+    const claim = config.databaseUrl ? undefined : await claimDataDir(config.dataDir);
+    const database = await openDatabase(config.databaseUrl, config.dataDir);
+    try {
+      const analytics = await openAnalytics(config, database);
+      try {
+        yield* runExport(exportPartsOf(config, database, analytics), words, withTotal);
+      } finally {
+        if (analytics !== database) await analytics.close();
+      }
+    } finally {
+      await database.close();
+      await claim?.release();
+    }
+  });
+}
+
+function exportPartsOf(config: Config, database: Database, analytics: Database): ExportParts {
+  const clock = systemClock;
+  const log = createLog((line) => console.error(line), clock.now);
+  return {
+    accounts: createAccounts(database),
+    exports: exportsOf({ config, database, analytics, clock, log, newId: createUuidv7(clock) }),
+    // Nothing is recorded here.
+    caughtUp: () => Promise.resolve(),
+  };
 }
 
 /** What standard input holds, for a command that takes a secret from there. */
@@ -113,6 +160,8 @@ async function openPrices(config: Config, database: Database): Promise<PriceDesk
 }
 
 function print(result: CommandResult): void {
+  // An export on standard output stands alone there.
+  if (result.json === undefined) return;
   if (asJson) console.log(JSON.stringify(result.json));
   else if (result.exitCode === 0) result.lines.forEach((line) => console.log(line));
   else result.lines.forEach((line) => console.error(line));

@@ -40,6 +40,10 @@ export interface ContractSpec<
   answer?: Answer;
   /** Further media types of the good answer, such as `text/event-stream`. */
   media?: Readonly<Record<string, z.ZodType>>;
+  /** Further good statuses: media type → schema. */
+  otherStatuses?: Readonly<
+    Partial<Record<202 | 206, Readonly<Record<string, z.ZodType>>>>
+  >;
   /** Codes that the endpoint can answer with beside those that every endpoint can. */
   errors?: readonly ErrorCode[];
 }
@@ -100,6 +104,10 @@ function routeConfig(
   const responses: RouteConfig["responses"] = {
     [spec.status ?? 200]: { description: spec.summary, content },
   };
+  for (const [status, types] of Object.entries(spec.otherStatuses ?? {})) {
+    const schemas = Object.entries(types).map(([type, schema]) => [type, { schema }]);
+    responses[status] = { description: spec.summary, content: Object.fromEntries(schemas) };
+  }
   const codes = new Set<ErrorCode>([
     ...(spec.scope === null ? [] : everywhere),
     ...(spec.body || spec.query ? ["invalid_value", "missing_required_field"] as const : []),

@@ -1,80 +1,129 @@
 import { z } from "@hono/zod-openapi";
-import { defineContract } from "./contract.ts";
 import { timestampSchema } from "./common.ts";
+import { defineContract } from "./contract.ts";
+import { exportFilters } from "./export_filters.ts";
+import { exportRecords, exportTables } from "./export_tables.ts";
 
-/** Money as a decimal string in USD with nine decimals. */
-const usd = z.string().openapi({ example: "0.000054399" });
-
-/** One stored call as an export shows it: the columns of interface.md §6, in that order. */
-export const interactionRecord = z.object({
-  transaction_id: z.string(),
-  created_at: timestampSchema,
-  request_id: z.string(),
-  session_id: z.string().nullable(),
-  user_id: z.string().nullable(),
-  account_id: z.number().int(),
-  api_key_id: z.string(),
-  app: z.string().nullable(),
-  flow: z.string().nullable(),
-  cohort_id: z.string().nullable(),
-  endpoint: z.string(),
-  dialect: z.string(),
-  vendor: z.string(),
-  model: z.string(),
-  requested_model: z.string(),
-  mode: z.enum(["managed", "stored_key", "dual_key"]),
-  stream: z.boolean(),
-  status: z.enum(["completed", "failed", "truncated", "cancelled", "interrupted"]),
-  http_status: z.number().int().nullable(),
-  error_code: z.string().nullable(),
-  finish_reason: z.string().nullable(),
-  input_tokens: z.number().int().nullable(),
-  cache_read_tokens: z.number().int().nullable(),
-  cache_write_tokens: z.number().int().nullable(),
-  output_tokens: z.number().int().nullable(),
-  reasoning_tokens: z.number().int().nullable(),
-  total_tokens: z.number().int().nullable(),
-  cost_usd: usd.nullable(),
-  charged_usd: usd,
-  billing_basis: z.enum(["reported", "vendor_cost", "estimated", "none"]),
-  price_version: z.string().nullable(),
-  usage_raw: z.unknown(),
-  translation_loss: z.array(z.string()),
-  latency_ms: z.number().int(),
-  time_to_first_token_ms: z.number().int().nullable(),
-  request: z.unknown(),
-  response: z.unknown(),
-  payload_truncated: z.boolean(),
-}).openapi("Interaction");
-
-/** Names of the columns, in the order of an export. */
-export const interactionColumns = Object.keys(interactionRecord.shape) as readonly (keyof z.infer<
-  typeof interactionRecord
->)[];
-
-const filterValue = z.union([z.string(), z.number(), z.boolean()]);
+const date = z.iso.date().openapi({ format: "date", example: "2026-11-21" });
 
 export const exportRequest = z.strictObject({
-  format: z.enum(["json"]).default("json").describe("`json` streams one JSON array."),
-  start_date: timestampSchema.optional().describe("First moment, included."),
-  end_date: timestampSchema.optional().describe("Last moment, not included."),
-  tables: z.array(z.enum(["interactions"])).min(1).default(["interactions"]),
-  filters: z.record(z.string(), z.union([filterValue, z.array(filterValue)])).default({}).describe(
-    "Column name to a value, or to an array of values of which any matches.",
+  format: z.enum(["json", "csv"]).default("json").describe(
+    "`json`: one array, or an object of arrays where several tables are named. `csv`: RFC 4180 with a header line, one table. Default `json`.",
+  ),
+  range: z.strictObject({
+    start: date.describe("First day, UTC, included."),
+    end: date.describe("Last day, UTC, included."),
+  }).optional().describe("Job form: whole days. Either this, or `start_date` and `end_date`."),
+  start_date: timestampSchema.optional().describe(
+    "Direct form: first moment, included. One of the two may be missing.",
+  ),
+  end_date: timestampSchema.optional().describe("Direct form: last moment, not included."),
+  tables: z.array(z.enum(exportTables)).min(1).max(exportTables.length).default(["interactions"])
+    .describe('Default `["interactions"]`; `csv` takes exactly one.'),
+  filters: exportFilters.default({}).describe(
+    "Column to a value, or to an array of values of which any matches. A table that lacks the column has no match.",
+  ),
+  raw_cells: z.boolean().default(false).describe(
+    "`csv` only: leave cells as they are that a spreadsheet would take for a formula. Default false: they begin with `'`.",
+  ),
+  delivery: z.enum(["job", "stream", "bucket"]).optional().describe(
+    "Default: `job` for `range`; for `start_date` and `end_date` `bucket` where one is configured, else `stream`.",
   ),
 }).openapi("ExportRequest");
 
-/** `POST /api/v1/exports` in its direct form: the rows are streamed in the answer. */
+const requestId = z.string().openapi({ format: "uuid" }).describe("Id of the export.");
+
+/** Job form. */
+export const exportJob = z.strictObject({
+  status: z.literal("success"),
+  request_id: requestId,
+  bytes_size: z.number().int().describe("Bytes of the file; 0 as long as it is not written."),
+  message: z.string().describe("What to do next, for people."),
+}).openapi("ExportJob");
+
+/** Bucket form. */
+export const exportLink = z.strictObject({
+  export_url: z.string().describe("Signed address of the file, good for seven days."),
+}).openapi("ExportLink");
+
+const rows = Object.values(exportRecords).map((record) => z.array(record));
+const exported = z.union([
+  exportJob,
+  exportLink,
+  ...rows,
+  z.object(Object.fromEntries(exportTables.map((name, at) => [name, rows[at]!.optional()]))),
+]);
+
+const idParams = z.object({ request_id: z.guid().toLowerCase().describe("Id of the export.") });
+
 export const createExport = defineContract({
   method: "post",
   path: "/api/v1/exports",
   operationId: "createExport",
-  summary: "Export interactions",
+  summary: "Export interactions and evaluations",
   description:
-    "Direct form: give `start_date`, `end_date` or both (half-open) and the rows are streamed as one JSON array, oldest first.",
+    "What the store holds when the request arrives, oldest first; what is written later changes nothing. Job form (`range`): answers when the file is written, with `Prefer: respond-async` at once with 202; fetch it with `GET /api/v1/exports/{request_id}/stream`. Direct form (`start_date`, `end_date`): the rows are streamed in the answer, or `{export_url}` where a bucket is configured.",
   tag: "data-management",
   scope: "exports",
   dialect: "service",
   body: exportRequest,
-  media: { "application/json": z.array(interactionRecord) },
+  media: { "application/json": exported, "text/csv": z.string() },
+  otherStatuses: { 202: { "application/json": exportJob } },
+});
+
+const file = { "application/json": z.unknown(), "text/csv": z.string() };
+
+export const streamExport = defineContract({
+  method: "get",
+  path: "/api/v1/exports/{request_id}/stream",
+  operationId: "streamExport",
+  summary: "Download the file of an export",
+  description:
+    "`Range` with one range of bytes, and `If-Range` with the `ETag`, resume a download.",
+  tag: "data-management",
+  scope: "exports",
+  dialect: "service",
+  params: idParams,
+  media: file,
+  otherStatuses: { 206: file },
+  errors: ["invalid_value", "export_not_found", "export_not_ready", "range_not_satisfiable"],
+});
+
+export const listExports = defineContract({
+  method: "get",
+  path: "/api/v1/exports",
+  operationId: "listExports",
+  summary: "List the exports of this account, newest first",
+  tag: "data-management",
+  scope: "exports",
+  dialect: "service",
+  answer: z.strictObject({
+    data: z.array(z.strictObject({
+      request_id: requestId,
+      state: z.enum(["queued", "running", "ready", "failed", "deleted"]).describe(
+        "`deleted`: its file held data that was erased since.",
+      ),
+      format: z.enum(["json", "csv"]).describe("Format of the file."),
+      bytes_size: z.number().int().describe("Bytes of the file; 0 as long as it is not written."),
+      created_at: timestampSchema.describe("When it was asked for."),
+      expires_at: timestampSchema.describe("When it goes by itself."),
+    })).describe("At most as many as an account may keep."),
+  }).openapi("ExportList"),
+});
+
+export const deleteExport = defineContract({
+  method: "delete",
+  path: "/api/v1/exports/{request_id}",
+  operationId: "deleteExport",
+  summary: "Cancel an export, or delete its file",
+  tag: "data-management",
+  scope: "exports",
+  dialect: "service",
+  params: idParams,
+  answer: z.strictObject({
+    status: z.literal("success"),
+    request_id: requestId,
+    message: z.string().describe("What was done, for people."),
+  }).openapi("ExportDeleted"),
+  errors: ["invalid_value", "export_not_found"],
 });

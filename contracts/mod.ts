@@ -4,7 +4,7 @@ import type { Contract } from "./contract.ts";
 import { deleteData, getDeletion, requestErasure } from "./deletion.ts";
 import { cancelEval, createEval, getEval, listEvals } from "./evals.ts";
 import { familyGenerate, unifiedGenerate } from "./generate.ts";
-import { createExport } from "./exports.ts";
+import { createExport, deleteExport, listExports, streamExport } from "./exports.ts";
 import { familyHealth, unifiedHealth } from "./health.ts";
 import { getMedia } from "./media.ts";
 import { familyMessages, unifiedMessages } from "./messages.ts";
@@ -36,6 +36,9 @@ export const contracts = {
   unifiedHealth,
   status,
   createExport,
+  streamExport,
+  listExports,
+  deleteExport,
   getMedia,
   deleteData,
   requestErasure,

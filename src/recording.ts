@@ -1,11 +1,12 @@
 import { createDeletionParts, type DeletionParts } from "./deletion_parts.ts";
 import type { SelectableCall } from "./domain/tombstone.ts";
+import { createExportServices, type ExportServices } from "./export_services.ts";
 import { createKeptMemory, type KeptMemory } from "./gateway/kept_memory.ts";
 import { createMoneyParts, type MoneyNeeds, type MoneyParts } from "./money_parts.ts";
 import { createKept } from "./store/kept.ts";
 
 /** What calls are paid, recorded and repeated with, what is kept of them, and what erases it. */
-export interface Recording extends MoneyParts, DeletionParts {
+export interface Recording extends MoneyParts, DeletionParts, ExportServices {
   kept: KeptMemory;
 }
 
@@ -16,14 +17,14 @@ export function createRecording(needs: Omit<MoneyNeeds, "isErased" | "dropped">)
   const dropped = (ids: readonly string[]) => deletion.erasures.dropped(ids);
   const money = createMoneyParts({ ...needs, isErased, dropped });
   const kept = createKeptMemory({ store: createKept(database), clock, isErased });
+  const exporting = createExportServices({ ...needs, ...money });
   const deletion = createDeletionParts({
     ...needs,
     ...money,
     kept,
     dataDir: config.dataDir,
     databases: { main: database, records: analytics },
-    // No export leaves a file yet.
-    exports: undefined,
+    exports: exporting.exports,
   });
-  return { ...money, ...deletion, kept };
+  return { ...money, ...exporting, ...deletion, kept };
 }

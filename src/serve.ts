@@ -1,6 +1,6 @@
 import { createApp } from "./app.ts";
 import type { LogLines } from "./base/log.ts";
-import { adminPartsOf } from "./admin/parts.ts";
+import { adminAndExportPartsOf } from "./admin/parts.ts";
 import { serveControl } from "./admin/control.ts";
 import { type Config, ConfigError, isLoopback } from "./config.ts";
 import { httpsAddress } from "./http/middleware/https.ts";
@@ -76,7 +76,7 @@ export async function startServer(
     await services.storedKeys.refresh();
     // A version stands for its prices before the first record names it.
     await services.archivePrices();
-    const control = await serveControl(config.dataDir, adminPartsOf(services));
+    const control = await serveControl(config.dataDir, adminAndExportPartsOf(services));
     undo.push(() => control.close());
     const first = await firstStart(services);
     const app = createApp(services);

@@ -210,7 +210,7 @@ function rateLimiterOf(
 async function closeAll(
   parts:
     & Pick<Services, "log" | "database" | "recorder" | "idempotency" | "escrow">
-    & Pick<Services, "rateLimiter" | "upstream" | "closeDeletions">
+    & Pick<Services, "rateLimiter" | "upstream" | "closeDeletions" | "closeExports">
     & Pick<Opened, "journal" | "analytics">
     & { lines: LogLines; closeEvals: () => Promise<void> },
   jobs: readonly (() => void)[],
@@ -219,6 +219,7 @@ async function closeAll(
   for (const stop of jobs) stop();
   await parts.closeEvals();
   await parts.closeDeletions();
+  await parts.closeExports();
   await parts.idempotency.drain();
   await recorder.drain().catch((thrown) =>
     log.warn("the store is away at shutdown: the journal keeps what waits for the next start", {
@@ -277,10 +278,14 @@ function vendorParts(config: Config, clock: Clock) {
 }
 
 function metricsOf(
-  { recorder, deletionGauges }: Pick<Recording, "recorder" | "deletionGauges">,
+  { recorder, exports, deletionGauges }: Pick<Recording, "recorder" | "exports" | "deletionGauges">,
 ): Metrics {
   return createMetrics({
     ...deletionGauges,
+    gateway_exports_running: {
+      help: "Exports that this process is writing into files",
+      read: () => exports.running,
+    },
     gateway_records_waiting: {
       help: "Records of ended calls that the store has not taken yet",
       read: () => recorder.waiting,

@@ -16,6 +16,7 @@ import {
   type Values,
 } from "./command.ts";
 import { creditCommands, type CreditParts } from "./credit_commands.ts";
+import { exportUsage } from "./export_command.ts";
 import { priceCommands } from "./price_commands.ts";
 import type { PriceParts } from "./price_parts.ts";
 import { scrubCommands, type ScrubParts } from "./scrub_command.ts";
@@ -102,6 +103,7 @@ export function usage(): string {
   return [
     "usage: deno task admin COMMAND [--json]",
     ...Object.values(commands).map((command) => `  ${command.usage}`),
+    `  ${exportUsage}`,
     "  migrate",
   ].join("\n");
 }

@@ -2,7 +2,10 @@ import { timingSafeEqual } from "node:crypto";
 import { sha256Hex } from "../base/hash.ts";
 import { randomBase62 } from "../base/ids.ts";
 import type { CommandResult } from "./command.ts";
+import { pulledStream } from "../base/pulled_stream.ts";
 import { type AdminParts, runCommand } from "./commands.ts";
+import { type ExportEvent, type ExportParts, runExport } from "./export_command.ts";
+import { decodeFrames, encodeFrames } from "./export_frames.ts";
 
 /**
  * How the operator's command line reaches a server that owns the embedded database: a listener of
@@ -25,7 +28,7 @@ interface Control {
 /** Opens the listener and writes the file; the result closes both. */
 export async function serveControl(
   dataDir: string,
-  parts: AdminParts,
+  parts: AdminParts & ExportParts,
 ): Promise<{ close(): Promise<void> }> {
   const token = randomBase62(43);
   const server = Deno.serve(
@@ -36,6 +39,10 @@ export async function serveControl(
       }
       const sent = await request.json().catch(() => undefined) as Partial<Sent> | undefined;
       if (!Array.isArray(sent?.argv)) return new Response(null, { status: 400 });
+      if (new URL(request.url).pathname === exportPath) {
+        const events = runExport(parts, sent.argv.map(String), sent.input === withTotalInput);
+        return new Response(pulledStream(encodeFrames(events)));
+      }
       const input = typeof sent.input === "string" ? sent.input : "";
       return Response.json(await runCommand(parts, sent.argv.map(String), input));
     },
@@ -52,21 +59,41 @@ export async function serveControl(
   };
 }
 
+/** An export is too large for one answer: it comes in frames. */
+const exportPath = "/export";
+const withTotalInput = "with total";
+
+/** Has the server that owns the directory run an export; undefined when none answers. */
+export async function callExport(
+  dataDir: string,
+  argv: readonly string[],
+  withTotal: boolean,
+): Promise<AsyncIterable<ExportEvent> | undefined> {
+  const input = withTotal ? withTotalInput : "";
+  const answer = await send(dataDir, exportPath, { argv, input });
+  return answer?.body ? decodeFrames(answer.body) : undefined;
+}
+
 /** Sends a command to the server that owns the directory; undefined when none answers. */
 export async function callControl(
   dataDir: string,
   argv: readonly string[],
   input = "",
 ): Promise<CommandResult | undefined> {
+  const answer = await send(dataDir, "/", { argv, input });
+  return answer ? await answer.json() as CommandResult : undefined;
+}
+
+async function send(dataDir: string, path: string, sent: Sent): Promise<Response | undefined> {
   const control = await readControl(dataDir);
   if (!control) return undefined;
   try {
-    const answer = await fetch(control.address, {
+    const answer = await fetch(control.address + path, {
       method: "POST",
       headers: { authorization: `Bearer ${control.token}` },
-      body: JSON.stringify({ argv, input } satisfies Sent),
+      body: JSON.stringify(sent),
     });
-    return answer.ok ? await answer.json() as CommandResult : undefined;
+    return answer.ok ? answer : undefined;
   } catch {
     // The file is left over from a server that is gone.
     return undefined;

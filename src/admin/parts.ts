@@ -11,6 +11,7 @@ import type { VendorKeyRing } from "../gateway/vendor_key_ring.ts";
 import type { Registry } from "../vendors/registry.ts";
 import type { PriceVersionStore } from "../store/price_versions.ts";
 import type { AdminParts } from "./commands.ts";
+import type { ExportParts } from "./export_command.ts";
 import type { PriceParts } from "./price_parts.ts";
 
 /** What the commands work on, out of a server's parts. */
@@ -54,6 +55,13 @@ export function adminPartsOf(
       return await (services.escrow ?? services.ledger).show(accountId);
     },
   };
+}
+
+/** The same with what an export works on. */
+export function adminAndExportPartsOf(
+  services: Parameters<typeof adminPartsOf>[0] & Pick<ExportParts, "exports">,
+): AdminParts & ExportParts {
+  return { ...adminPartsOf(services), exports: services.exports };
 }
 
 /** Scopes that are no vendor's (interface.md §5). */

@@ -1,7 +1,7 @@
 import assert from "@std/assert";
-import { interactionColumns, interactionRecord } from "../../contracts/exports.ts";
+import { interactionColumns, interactionRecord } from "../../contracts/export_tables.ts";
 import { interactionRow } from "../../tests/support/interaction_row.ts";
-import { interactionJson } from "./export.ts";
+import { interactionCells, jsonWriter } from "./export.ts";
 import type { Interaction } from "./interaction.ts";
 
 const full: Partial<Interaction> = {
@@ -34,6 +34,7 @@ const full: Partial<Interaction> = {
   payloadTruncated: false,
   kept: { reasoning: [] },
 };
+const interactionJson = (row: Interaction) => jsonWriter("interactions")(interactionCells(row));
 const parse = (more: Partial<Interaction> = {}) =>
   JSON.parse(interactionJson(interactionRow("t1", more))) as Record<string, unknown>;
 

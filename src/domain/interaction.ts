@@ -85,6 +85,8 @@ export interface InteractionQuery {
   end?: Date;
   /** Column name (interface.md §6) → values of which any matches. */
   filters?: Readonly<Record<string, readonly (string | number | boolean)[]>>;
+  /** Only rows that had been written when this was taken (`ExportSource.snapshot`). */
+  snapshot?: string;
 }
 
 /** One stored call without what was said in it. */

@@ -13,7 +13,9 @@ function faultOf(issue: z.core.$ZodIssue): Fault {
   const param = z.core.toDotPath(unknown === undefined ? issue.path : [...issue.path, unknown]);
   const place = param === "" ? "The request body" : param;
   if (unknown !== undefined) {
-    return new Fault("invalid_value", { param, message: `${place}: unknown field.` });
+    // A schema that can say which fields there are does so.
+    const said = issue.message.startsWith("Unrecognized") ? "unknown field" : issue.message;
+    return new Fault("invalid_value", { param, message: `${place}: ${said}.` });
   }
   if (issue.input === undefined && absenceCodes.has(issue.code)) {
     const expected = issue.code === "invalid_type" && issue.expected !== "nonoptional"
@@ -54,7 +56,9 @@ function expectation(issue: z.core.$ZodIssue): string {
     case "invalid_format":
       return formatNames[issue.format] ?? `expected the format ${issue.format}`;
     case "invalid_union":
-      return "the value has none of the accepted forms";
+      return issue.message === "Invalid input"
+        ? "the value has none of the accepted forms"
+        : issue.message;
     default:
       return issue.message;
   }
@@ -64,6 +68,7 @@ const formatNames: Readonly<Record<string, string>> = {
   datetime: "expected an RFC 3339 timestamp such as 2026-11-21T09:00:00Z",
   date: "expected a date such as 2026-11-21",
   uuid: "expected a UUID",
+  guid: "expected a UUID",
 };
 
 function quoted(value: unknown): string {

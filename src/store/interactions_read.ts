@@ -1,12 +1,12 @@
-import { Fault } from "../domain/fault.ts";
 import type { Interaction, InteractionQuery, InteractionSummary } from "../domain/interaction.ts";
 import type { Queryable, SqlRow, SqlValue } from "./database.ts";
+import { filterConditions } from "./filter_conditions.ts";
 import { type Column, columns } from "./interaction_columns.ts";
 import { portions } from "./portions.ts";
-import { storable } from "./storable.ts";
+import { snapshotConditions } from "./snapshot.ts";
 
 /** Rows of one page, without their payloads, which may be a MiB each. */
-const pageRows = 500;
+const pageRows = 200;
 /** Bytes of payloads that are fetched at once; one row's may be more. */
 const fetchedBytes = 4 * 1024 * 1024;
 
@@ -18,21 +18,25 @@ export async function* readInteractions(
   database: Queryable,
   query: InteractionQuery,
 ): AsyncGenerator<Interaction> {
-  const { conditions, values } = where(query);
+  const { conditions, values } = readConditions(query);
   let after: SqlRow | undefined;
   for (;;) {
     const bound = [...values];
     const all = [...conditions];
     if (after) {
       bound.push(after.created_at as Date, String(after.transaction_id));
-      all.push(`(i.created_at, i.transaction_id) > ($${bound.length - 1}, $${bound.length})`);
+      const [time, id] = [`$${bound.length - 1}`, `$${bound.length}`];
+      all.push(`(i.created_at, i.transaction_id) > (${time}, ${id})`);
+      // Says the same of time alone, which is what partitions are left out by.
+      all.push(`i.created_at >= ${time}`);
     }
     const rows = await database.query(
       `select ${columns.map((column) => `i.${column}`).join(", ")},
-         coalesce(octet_length(p.request), 0) + coalesce(octet_length(p.response), 0) as payload_bytes
-       from interactions i left join interaction_payloads p
-         on p.transaction_id = i.transaction_id and p.created_at = i.created_at
-       where ${all.join(" and ")}
+         coalesce((${
+        ofPayload("coalesce(octet_length(p.request), 0) + coalesce(octet_length(p.response), 0)")
+      }), 0)
+           as payload_bytes
+       from interactions i where ${all.join(" and ")}
        order by i.created_at, i.transaction_id limit ${pageRows}`,
       bound,
     );
@@ -44,17 +48,53 @@ export async function* readInteractions(
   }
 }
 
+/** How many rows `readInteractions` would give. */
+export async function countInteractions(
+  database: Queryable,
+  query: InteractionQuery,
+): Promise<number> {
+  const { conditions, values } = readConditions(query);
+  const [row] = await database.query(
+    `select count(*) as rows from interactions i where ${conditions.join(" and ")}`,
+    values,
+  );
+  return Number(row!.rows);
+}
+
+/**
+ * Something of the row's payloads; null where they are gone. As a value of its own, and not as a
+ * join, which a planner without figures makes by reading all payloads for each page.
+ */
+function ofPayload(expression: string): string {
+  return `select ${expression} from interaction_payloads p
+    where p.transaction_id = i.transaction_id and p.created_at = i.created_at`;
+}
+
+function readConditions(query: InteractionQuery): { conditions: string[]; values: SqlValue[] } {
+  const { conditions, values } = where(query);
+  if (query.snapshot === undefined) return { conditions, values };
+  const was = snapshotConditions(query.snapshot, (value) => `$${values.push(value)}`);
+  // A call that is priced again is written anew, its payloads are not. Where they are gone the
+  // call is older than anything that is still to come.
+  const payloadsWere = `coalesce((${ofPayload(was.written("p"))}), true)`;
+  conditions.push(`(${was.old("i.created_at")} or ${was.written("i")} or ${payloadsWere})`);
+  return { conditions, values };
+}
+
 /** Payloads that are gone by now (their time was over) are null, as if there had been none. */
 async function* withPayloads(database: Queryable, rows: SqlRow[]): AsyncGenerator<Interaction> {
   const payloads = new Map<string, SqlRow>();
   if (rows.some((row) => payloadBytes(row) > 0)) {
     const found = await database.query(
-      `select transaction_id, created_at, request, response from interaction_payloads
-       where transaction_id = any($1::text[]) and created_at between $2 and $3`,
+      `select p.transaction_id, p.created_at, p.request, p.response
+       from unnest($1::text[], $2::timestamptz[]) as wanted(transaction_id, created_at)
+       cross join lateral (
+         select * from interaction_payloads p
+         where p.transaction_id = wanted.transaction_id and p.created_at = wanted.created_at
+       ) as p`,
       [
         rows.map((row) => String(row.transaction_id)),
-        rows[0]!.created_at as Date,
-        rows.at(-1)!.created_at as Date,
+        rows.map((row) => (row.created_at as Date).toISOString()),
       ],
     );
     for (const payload of found) payloads.set(keyOf(payload), payload);
@@ -70,53 +110,14 @@ function keyOf(row: SqlRow): string {
   return `${(row.created_at as Date).getTime()} ${row.transaction_id}`;
 }
 
-/** Columns that a read can filter by: those that name a thing, not those that measure. */
-const filterable: ReadonlySet<string> = new Set<Column>([
-  "transaction_id",
-  "request_id",
-  "session_id",
-  "user_id",
-  "api_key_id",
-  "app",
-  "flow",
-  "cohort_id",
-  "endpoint",
-  "dialect",
-  "vendor",
-  "model",
-  "requested_model",
-  "mode",
-  "stream",
-  "status",
-  "http_status",
-  "error_code",
-  "finish_reason",
-  "billing_basis",
-]);
-
-/** The query as conditions with bound values; columns come from the list above, never from text. */
+/** The query as conditions with bound values. */
 export function where(query: InteractionQuery): { conditions: string[]; values: SqlValue[] } {
   const values: SqlValue[] = [query.accountId];
   const conditions = ["i.account_id = $1"];
   if (query.start) conditions.push(`i.created_at >= $${values.push(query.start)}`);
   if (query.end) conditions.push(`i.created_at < $${values.push(query.end)}`);
-  for (const [column, wanted] of Object.entries(query.filters ?? {})) {
-    if (!filterable.has(column)) {
-      throw new Fault("invalid_value", {
-        param: `filters.${column}`,
-        message: `filters.${column}: expected one of ${[...filterable].join(", ")}.`,
-      });
-    }
-    const [only, ...more] = wanted.map((value) => storable(String(value)));
-    conditions.push(
-      only !== undefined && more.length === 0
-        // Rows with one value come out of an index in the order of time.
-        ? `i.${column}::text = $${values.push(only)}`
-        : `i.${column}::text = any($${
-          values.push(only === undefined ? [] : [only, ...more])
-        }::text[])`,
-    );
-  }
+  const bind = (value: SqlValue) => `$${values.push(value)}`;
+  conditions.push(...filterConditions("interactions", "i", query.filters ?? {}, bind));
   return { conditions, values };
 }
 

@@ -70,7 +70,7 @@ const callDoors: readonly Door[] = [
     // does in the background, the limit on draining at the end, and a vendor that does not close
     // after its last words. Nothing else on the way of a request waits for a timer.
     may:
-      /^src\/(base\/watch\.ts$|vendors\/|jobs\/|store\/|(services|money_parts|listener|gateway\/stream_forwarder)\.ts$)/,
+      /^src\/(base\/watch\.ts$|vendors\/|jobs\/|store\/|(services|money_parts|export_services|listener|gateway\/stream_forwarder)\.ts$)/,
     instead: "a timer needs a place in the list of tests/architecture/doors.ts",
   },
 ];
@@ -94,6 +94,11 @@ const packageDoors: readonly (Door & { readonly typesMay?: RegExp })[] = [
     // The second one makes the image that a release ships; the service never runs it.
     may: /^src\/store\/(embedded_worker|image\/build)\.ts$/,
     instead: "use Database; only src/store/embedded_worker.ts knows the embedded database",
+  },
+  {
+    what: /^@aws-sdk\//,
+    may: /^src\/store\/export_bucket\.ts$/,
+    instead: "only src/store/export_bucket.ts speaks to the bucket",
   },
   {
     what: /^hono(\/|$)/,

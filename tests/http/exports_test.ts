@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { interactionColumns } from "../../contracts/exports.ts";
+import { interactionColumns } from "../../contracts/export_tables.ts";
 import { play, type Scenario, testScenarios } from "../support/scenarios.ts";
 import { type Row, shared, startSimulatedService } from "../support/service.ts";
 
@@ -175,7 +175,7 @@ testScenarios(service, [
     "an unknown column",
     { start_date: start, filters: { "app; drop table interactions": "x" } },
     "invalid_value",
-    /^filters\.app; drop table interactions: expected one of transaction_id, /,
+    /^filters\["app; drop table interactions"\]: expected one of transaction_id, /,
   ),
   refused(
     "a filter that is an object",
@@ -183,6 +183,55 @@ testScenarios(service, [
     "invalid_value",
     /^filters\.app: /,
   ),
+  ...([
+    ["a number where text is", { app: 5 }, /^filters\.app: expected a string, or an array/],
+    ["text where a number is", { http_status: "200" }, /^filters\.http_status: expected a number/],
+    ["text where a truth is", { stream: "true" }, /^filters\.stream: expected true or false/],
+    ["null", { user_id: null }, /^filters\.user_id: expected a string/],
+    ["one wrong value of several", { app: ["a", 5] }, /^filters\.app: /],
+    ["a list of lists", { app: [["a"]] }, /^filters\.app: /],
+    ["a status that there is not", { status: "done" }, /^filters\.status: expected one of comp/],
+    ["an amount as a number", { cost_usd: 0.1 }, /^filters\.cost_usd: expected an amount/],
+    ["a time that is none", { created_at: "x" }, /^filters\.created_at: expected an RFC 3339/],
+    ["a payload", { request: "x" }, /^filters\.request: expected one of transaction_id, /],
+    [
+      "another table's column",
+      { passed: true },
+      /^filters\.passed: expected one of transaction_id/,
+    ],
+    ["a prototype's field", { constructor: "x" }, /^filters\.constructor: /],
+  ] as const).map(([what, filters, message]) =>
+    refused(`a filter: ${what}`, { start_date: start, filters }, "invalid_value", message)
+  ),
+  ...([
+    ["a day that there is not", { start: "2026-02-30", end: "2026-03-01" }, /^range\.start: exp/],
+    ["a time in place of a day", { start, end: "2026-03-01" }, /^range\.start: expected a date/],
+    ["its end before its start", { start: "2026-03-02", end: "2026-03-01" }, /^range\.end: exp/],
+    ["more than two fields", { start: "2026-03-01", end: "2026-03-01", zone: "x" }, /^range\.zone/],
+    ["text", "2026-03", /^range: expected an object/],
+  ] as const).map(([what, range, message]) =>
+    refused(`a range: ${what}`, { range }, "invalid_value", message)
+  ),
+  refused(
+    "a range without its end",
+    { range: { start: "2026-03-01" } },
+    "missing_required_field",
+    /^range\.end: required/,
+  ),
+  refused(
+    "both forms",
+    { start_date: start, range: { start: "2026-03-01", end: "2026-03-01" } },
+    "invalid_value",
+    /^range: give either/,
+  ),
+  refused(
+    "csv of two tables",
+    { start_date: start, format: "csv", tables: ["interactions", "eval_runs"] },
+    "invalid_value",
+    /^tables: csv takes exactly one/,
+  ),
+  refused("raw cells in words", { start_date: start, raw_cells: "yes" }, "invalid_value", /^raw_c/),
+  refused("another delivery", { start_date: start, delivery: "mail" }, "invalid_value", /^deliv/),
   refused("a list in place of an object", [], "invalid_value", /^The request body: /),
 ]);
 

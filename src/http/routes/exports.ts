@@ -1,86 +1,147 @@
 import type { Hono } from "hono";
 import { contracts } from "../../../contracts/mod.ts";
-import { interactionJson } from "../../domain/export.ts";
+import { pulledStream } from "../../base/pulled_stream.ts";
+import type { ExportJob } from "../../domain/export_job.ts";
+import { type ExportFormat, type ExportOrder, readOrder } from "../../domain/export_order.ts";
 import { Fault } from "../../domain/fault.ts";
-import type { Interaction, InteractionQuery, InteractionStore } from "../../domain/interaction.ts";
-import type { Recorder } from "../../gateway/recorder.ts";
+import type { Caller } from "../../gateway/caller.ts";
+import type { Exports } from "../../gateway/exports.ts";
+import type { Idempotency } from "../../gateway/idempotency.ts";
+import type { Reply } from "../../gateway/reply.ts";
 import { bind, type BindParts } from "../bind.ts";
+import { readByteRange } from "../byte_range.ts";
+import { errorReply } from "../errors.ts";
+import { once } from "../repeats.ts";
 import type { Env } from "../scene.ts";
 
-/** Text is gathered into pieces of about this many UTF-16 units. */
-const pieceChars = 64 * 1024;
-
-/** Mounts `POST /api/v1/exports` in its direct form. */
+/** Mounts exports: asking for one, its file, the list, and deletion. */
 export function exportRoutes(
   app: Hono<Env>,
-  parts: BindParts & { interactions: InteractionStore; recorder: Recorder },
+  parts: BindParts & {
+    exports: Exports;
+    caughtUp: () => Promise<void>;
+    idempotency: Idempotency;
+  },
 ): void {
-  bind(app, contracts.createExport, parts, async ({ caller, body }) => {
-    const query = queryOf(body, caller.principal.account.id);
-    // A read includes every call whose answer was received before it (interface.md §5).
-    await parts.recorder.drain();
-    const rows = parts.interactions.read(query)[Symbol.asyncIterator]();
-    // The first row is read before the answer begins, so that a store that is away is a 503.
-    const first = await rows.next();
+  const { exports } = parts;
+  bind(app, contracts.createExport, parts, async ({ caller, body, bodyText }) => {
+    const accountId = caller.principal.account.id;
+    const { order, delivery } = readOrder(body, { accountId, hasBucket: exports.hasBucket });
+    if (delivery === "stream") {
+      await parts.caughtUp();
+      const bytes = pulledStream(await exports.write(accountId, order));
+      return { reply: { status: 200, headers: contentHeaders(order.format), body: bytes } };
+    }
+    const run = async () => {
+      await parts.caughtUp();
+      return await startedReply(exports, caller, order, delivery);
+    };
+    return { reply: await once(parts.idempotency, { caller, bodyText }, run) };
+  });
+  bind(app, contracts.streamExport, parts, async ({ caller, params, header }) => {
+    const job = await exports.ready(caller.principal.account.id, params.request_id);
+    return { reply: fileReply(job, exports, header, caller.requestId) };
+  });
+  bind(app, contracts.listExports, parts, async ({ caller }) => ({
+    data: (await exports.list(caller.principal.account.id)).map((job) => ({
+      request_id: job.requestId,
+      state: job.state,
+      format: job.format,
+      bytes_size: job.bytesSize,
+      created_at: job.createdAt.toISOString(),
+      expires_at: job.expiresAt.toISOString(),
+    })),
+  }));
+  bind(app, contracts.deleteExport, parts, async ({ caller, params }) => {
+    await exports.remove(caller.principal.account.id, params.request_id);
     return {
-      reply: {
-        status: 200,
-        headers: { "content-type": "application/json" },
-        body: jsonArray(first, rows),
-      },
+      status: "success" as const,
+      request_id: params.request_id,
+      message: "The export is gone, and its file with it.",
     };
   });
 }
 
-function queryOf(
-  body: { start_date?: string | undefined; end_date?: string | undefined; filters: Filters },
-  accountId: number,
-): InteractionQuery {
-  if (body.start_date === undefined && body.end_date === undefined) {
-    throw new Fault("missing_required_field", {
-      param: "start_date",
-      message: "start_date: give start_date, end_date or both, as RFC 3339 timestamps.",
-    });
-  }
-  const start = body.start_date === undefined ? undefined : new Date(body.start_date);
-  const end = body.end_date === undefined ? undefined : new Date(body.end_date);
-  if (start && end && end <= start) {
-    throw new Fault("invalid_value", {
-      param: "end_date",
-      message: "end_date: expected a time after start_date.",
-    });
-  }
-  const filters = Object.fromEntries(
-    Object.entries(body.filters).map(([column, value]) => [column, [value].flat()]),
+async function startedReply(
+  exports: Exports,
+  caller: Caller,
+  order: ExportOrder,
+  delivery: "job" | "bucket",
+): Promise<Reply> {
+  const started = await exports.start(caller.principal.account.id, order, delivery);
+  if (prefersAsync(caller.header("prefer"))) return accepted(started);
+  const job = await exports.finished(started, caller.signal);
+  if (!job) return leftReply;
+  return json(
+    200,
+    delivery === "bucket" ? { export_url: await exports.address(job) } : jobAnswer(job),
   );
-  return { accountId, ...(start ? { start } : {}), ...(end ? { end } : {}), filters };
 }
 
-type FilterValue = string | number | boolean;
-type Filters = Readonly<Record<string, FilterValue | FilterValue[]>>;
+/** For a caller who left while the file was written: nobody receives it. */
+const leftReply: Reply = { status: 499, headers: {}, body: null };
 
-/** Rows as one JSON array, written as they are read: memory stays flat at any size. */
-function jsonArray(
-  first: IteratorResult<Interaction>,
-  rows: AsyncIterator<Interaction>,
-): ReadableStream<Uint8Array<ArrayBuffer>> {
-  const encoder = new TextEncoder();
-  let next = first;
-  let opened = false;
-  return new ReadableStream({
-    async pull(controller) {
-      let piece = opened ? "" : "[";
-      while (!next.done && piece.length < pieceChars) {
-        piece += (opened ? ",\n" : "\n") + interactionJson(next.value);
-        opened = true;
-        next = await rows.next();
-      }
-      if (next.done) piece += "\n]\n";
-      controller.enqueue(encoder.encode(piece));
-      if (next.done) controller.close();
+/** RFC 7240; other preferences are none of ours. */
+function prefersAsync(prefer: string | undefined): boolean {
+  return (prefer ?? "").split(",").some((one) => /^\s*respond-async\s*(;|$)/i.test(one));
+}
+
+function accepted(job: ExportJob): Reply {
+  const reply = json(202, jobAnswer(job));
+  return { ...reply, headers: { ...reply.headers, "preference-applied": "respond-async" } };
+}
+
+function jobAnswer(job: ExportJob) {
+  const address = `/api/v1/exports/${job.requestId}/stream`;
+  return {
+    status: "success" as const,
+    request_id: job.requestId,
+    bytes_size: job.bytesSize,
+    message: job.state === "ready"
+      ? `The export is written. Fetch it with GET ${address} until ${job.expiresAt.toISOString()}.`
+      : `The export is being written. Fetch it with GET ${address}, which answers 409 until then.`,
+  };
+}
+
+function json(status: number, value: unknown): Reply {
+  return {
+    status,
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(value),
+  };
+}
+
+function contentHeaders(format: ExportFormat): Record<string, string> {
+  return format === "csv"
+    ? { "content-type": "text/csv; charset=utf-8; header=present" }
+    : { "content-type": "application/json" };
+}
+
+/** The file, or the part of it that is asked for. A file never changes once it is written. */
+function fileReply(
+  job: ExportJob,
+  exports: Exports,
+  header: (name: string) => string | undefined,
+  requestId: string,
+): Reply {
+  const size = job.bytesSize;
+  const etag = `"${job.requestId}.${job.claim}"`;
+  const range = readByteRange(header("range"), header("if-range"), { size, etag });
+  if (range.kind === "beyond") {
+    const reply = errorReply(new Fault("range_not_satisfiable"), "service", requestId);
+    return { ...reply, headers: { ...reply.headers, "content-range": `bytes */${size}` } };
+  }
+  const { start, end } = range.kind === "part" ? range : { start: 0, end: size };
+  return {
+    status: range.kind === "part" ? 206 : 200,
+    headers: {
+      ...contentHeaders(job.format),
+      "content-length": String(end - start),
+      "content-disposition": `attachment; filename="export-${job.requestId}.${job.format}"`,
+      "accept-ranges": "bytes",
+      etag,
+      ...(range.kind === "part" ? { "content-range": `bytes ${start}-${end - 1}/${size}` } : {}),
     },
-    async cancel() {
-      await rows.return?.();
-    },
-  });
+    body: pulledStream(exports.read(job, start, end)),
+  };
 }

@@ -1,0 +1,67 @@
+import { z } from "@hono/zod-openapi";
+import { type ColumnKind, columnKinds, exportRecords, type ExportTable } from "./export_tables.ts";
+
+/** Values of one column; more than this are better asked for in several exports. */
+const maxValues = 10_000;
+
+type Scalar = string | number | boolean;
+export type ExportFilters = Readonly<Record<string, Scalar | readonly Scalar[]>>;
+
+/**
+ * Column → a value, or an array of values of which any matches. Every column of the three tables
+ * that holds one plain value is here.
+ */
+export const exportFilters = z.strictObject(filterShape(), {
+  error: (issue) => issue.code === "unrecognized_keys" ? unknownColumn() : undefined,
+}).openapi("ExportFilters") as z.ZodType<ExportFilters, ExportFilters>;
+
+/** The columns of a table that can be filtered by. */
+export function filterColumns(table: ExportTable): string[] {
+  return columnsOf(table).filter(([, kind]) => kind !== "json").map(([name]) => name);
+}
+
+function unknownColumn(): string {
+  return `expected one of ${filterColumns("interactions").join(", ")}`;
+}
+
+function filterShape(): Record<string, z.ZodType> {
+  const shape: Record<string, z.ZodType> = {};
+  for (const table of Object.keys(exportRecords) as ExportTable[]) {
+    const columns: Readonly<Record<string, z.ZodType>> = exportRecords[table].shape;
+    for (const [name, kind] of columnsOf(table)) {
+      if (kind === "json") continue;
+      const values = valueOf(columns[name]!, kind);
+      // What several tables have is of one kind in all of them.
+      shape[name] ??= z.union([values, z.array(values).max(maxValues)], {
+        error: () => `expected ${expected(values, kind)}, or an array of up to ${maxValues}`,
+      }).optional().describe(`${columns[name]!.description ?? name} A value, or an array.`);
+    }
+  }
+  return shape;
+}
+
+/** The column's own schema, without null: what is absent can't be asked for. */
+function valueOf(column: z.ZodType, kind: ColumnKind): z.ZodType {
+  const inner = column instanceof z.ZodNullable ? column.unwrap() as z.ZodType : column;
+  if (kind === "usd") return z.string().regex(/^-?\d{1,9}(\.\d{1,9})?$/);
+  return kind === "text" || kind === "word" && !(inner instanceof z.ZodEnum) ? z.string() : inner;
+}
+
+function expected(values: z.ZodType, kind: ColumnKind): string {
+  if (values instanceof z.ZodEnum) return `one of ${values.options.join(", ")}`;
+  return kindNames[kind];
+}
+
+const kindNames: Readonly<Record<ColumnKind, string>> = {
+  text: "a string",
+  word: "a string",
+  number: "a number",
+  boolean: "true or false",
+  timestamp: "an RFC 3339 timestamp such as 2026-11-21T09:00:00Z",
+  usd: "an amount in US dollars as a string, such as 0.000054399",
+  json: "a string",
+};
+
+function columnsOf(table: ExportTable): [string, ColumnKind][] {
+  return Object.entries(columnKinds[table]);
+}

@@ -1,0 +1,138 @@
+import { parseArgs } from "node:util";
+import { exportRequest } from "../../contracts/exports.ts";
+import { columnKinds } from "../../contracts/export_tables.ts";
+import type { AccountStore } from "../domain/account.ts";
+import { type ExportOrder, readOrder } from "../domain/export_order.ts";
+import { Fault, messageOf } from "../domain/fault.ts";
+import type { Exports } from "../gateway/exports.ts";
+import { findAccount, optional, UsageError, type Values } from "./command.ts";
+
+export const exportUsage =
+  "export [--from T] [--to T] [--format json|csv] [--table interactions|eval_runs|eval_results]… [--filter COLUMN=VALUE]… [--raw-cells] [--account A] [--out FILE]";
+
+/** What the command works on. */
+export interface ExportParts {
+  accounts: AccountStore;
+  exports: Pick<Exports, "write" | "count">;
+  /** Resolves when what this process has recorded is in the store. */
+  caughtUp: () => Promise<void>;
+}
+
+/** What an export says while it runs; it ends by `end`, or throws. */
+export type ExportEvent =
+  | { kind: "total"; rows: number }
+  | { kind: "data"; bytes: Uint8Array; rows: number }
+  | { kind: "end"; rows: number };
+
+const text = { type: "string" } as const;
+const many = { type: "string", multiple: true } as const;
+const options = {
+  from: text,
+  to: text,
+  format: text,
+  table: many,
+  filter: many,
+  "raw-cells": { type: "boolean" },
+  account: text,
+  out: text,
+} as const;
+
+/** The options by their names. `argv` is what follows `export`. Throws `UsageError`. */
+export function readExportOptions(argv: readonly string[]): Values {
+  try {
+    return parseArgs({ args: [...argv], options, strict: true }).values as Values;
+  } catch (thrown) {
+    throw new UsageError(`${messageOf(thrown)}\nusage: ${exportUsage}`);
+  }
+}
+
+/** Runs an export; nothing is read until it is asked for. `withTotal` counts the rows first. */
+export async function* runExport(
+  parts: ExportParts,
+  argv: readonly string[],
+  withTotal: boolean,
+): AsyncGenerator<ExportEvent> {
+  const values = readExportOptions(argv);
+  const account = await findAccount(parts.accounts, optional(values, "account"));
+  const order = orderOf(values, account.id);
+  await parts.caughtUp();
+  if (withTotal) yield { kind: "total", rows: await parts.exports.count(account.id, order) };
+  let rows = 0;
+  const pieces = await parts.exports.write(account.id, order, (written) => rows = written);
+  for await (const bytes of pieces) yield { kind: "data", bytes, rows };
+  yield { kind: "end", rows };
+}
+
+function orderOf(values: Values, accountId: number): ExportOrder {
+  const tables = values.table as string[] | undefined;
+  const request = exportRequest.safeParse({
+    format: optional(values, "format"),
+    // Everything, where nothing is said.
+    start_date: timeOf("from", optional(values, "from") ?? "0001-01-02", false),
+    end_date: timeOf("to", optional(values, "to"), true),
+    tables,
+    filters: filtersOf(values.filter as string[] | undefined ?? []),
+    raw_cells: values["raw-cells"] === true,
+    delivery: "stream",
+  });
+  if (!request.success) {
+    const issue = request.error.issues[0]!;
+    throw new UsageError(`--${optionOf(issue.path)}: ${issue.message}`);
+  }
+  try {
+    return readOrder(request.data, { accountId, hasBucket: false }).order;
+  } catch (thrown) {
+    if (!(thrown instanceof Fault)) throw thrown;
+    throw new UsageError(thrown.message);
+  }
+}
+
+const dayMs = 24 * 60 * 60 * 1000;
+
+/** A day begins at midnight UTC; the day that an export goes to is included. */
+function timeOf(name: string, value: string | undefined, isEnd: boolean): string | undefined {
+  if (value === undefined) return undefined;
+  const isDay = /^\d{4}-\d\d-\d\d$/.test(value);
+  const at = Date.parse(value);
+  // Without its zone a time would mean another moment on another machine.
+  const isTime = /^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:\d\d)$/.test(value);
+  if (!isDay && !isTime || Number.isNaN(at)) {
+    throw new UsageError(
+      `--${name} ${value}: expected a day such as 2026-01-31 or a time such as 2026-01-31T12:00:00Z`,
+    );
+  }
+  return new Date(isDay && isEnd ? at + dayMs : at).toISOString();
+}
+
+/** `--filter column=value`; one that is given again adds a value. */
+function filtersOf(given: readonly string[]): Record<string, unknown[]> {
+  const filters: Record<string, unknown[]> = {};
+  for (const one of given) {
+    const [, column, value] = /^(\w+)=(.*)$/s.exec(one) ?? [];
+    if (column === undefined || value === undefined) {
+      throw new UsageError(`--filter ${one}: expected COLUMN=VALUE`);
+    }
+    (filters[column] ??= []).push(typed(column, value));
+  }
+  return filters;
+}
+
+function typed(column: string, value: string): unknown {
+  const tables: readonly Readonly<Record<string, string>>[] = Object.values(columnKinds);
+  const kind = tables.map((table) => table[column]).find((one) => one !== undefined);
+  if (kind === "number" && /^-?\d/.test(value)) return Number(value);
+  if (kind === "boolean" && /^(true|false)$/.test(value)) return value === "true";
+  return value;
+}
+
+/** Fields of the request are options of other names. */
+function optionOf(path: readonly PropertyKey[]): string {
+  const [field, column] = path.map(String);
+  const names: Readonly<Record<string, string>> = {
+    start_date: "from",
+    end_date: "to",
+    tables: "table",
+    filters: column === undefined ? "filter" : `filter ${column}`,
+  };
+  return names[field ?? ""] ?? String(field);
+}

@@ -1,0 +1,98 @@
+import { messageOf } from "../domain/fault.ts";
+import { UsageError } from "./command.ts";
+import type { ExportEvent } from "./export_command.ts";
+
+/**
+ * Events of an export as bytes, for the way from a server to its command line: a kind (1 byte),
+ * the payload's length (4 bytes, big-endian), the payload. What the export throws is a frame too,
+ * so that a failure in the middle is told apart from an end.
+ */
+const kinds = { data: 1, said: 2, failed: 3 } as const;
+
+export async function* encodeFrames(
+  events: AsyncIterable<ExportEvent>,
+): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const event of events) {
+      if (event.kind === "data") {
+        yield jsonFrame(kinds.said, { kind: "rows", rows: event.rows });
+        yield frame(kinds.data, event.bytes);
+      } else {
+        yield jsonFrame(kinds.said, event);
+      }
+    }
+  } catch (thrown) {
+    const usage = thrown instanceof UsageError;
+    yield jsonFrame(kinds.failed, { message: messageOf(thrown), usage });
+  }
+}
+
+/** The events again. Throws what the export threw, and where the frames end too early. */
+export async function* decodeFrames(
+  pieces: AsyncIterable<Uint8Array>,
+): AsyncGenerator<ExportEvent> {
+  let rows = 0;
+  let hasEnded = false;
+  for await (const { kind, payload } of split(pieces)) {
+    if (kind === kinds.data) {
+      yield { kind: "data", bytes: payload, rows };
+      continue;
+    }
+    const said = JSON.parse(new TextDecoder().decode(payload)) as Said;
+    if (kind === kinds.failed) {
+      throw said.usage === true ? new UsageError(said.message) : new Error(said.message);
+    }
+    if (said.kind === "rows") rows = said.rows ?? 0;
+    else if (said.kind === "total" || said.kind === "end") {
+      hasEnded = said.kind === "end";
+      yield { kind: said.kind, rows: said.rows ?? 0 };
+    }
+  }
+  if (!hasEnded) throw new Error("The server ended before the export did.");
+}
+
+interface Said {
+  kind?: string;
+  rows?: number;
+  message?: string;
+  usage?: boolean;
+}
+
+async function* split(
+  pieces: AsyncIterable<Uint8Array>,
+): AsyncGenerator<{ kind: number; payload: Uint8Array }> {
+  let held = new Uint8Array();
+  for await (const piece of pieces) {
+    held = joined(held, piece);
+    for (let next = take(held); next; next = take(held)) {
+      yield next;
+      held = held.slice(5 + next.payload.length);
+    }
+  }
+}
+
+function take(held: Uint8Array): { kind: number; payload: Uint8Array } | undefined {
+  if (held.length < 5) return undefined;
+  const length = new DataView(held.buffer, held.byteOffset).getUint32(1);
+  if (held.length < 5 + length) return undefined;
+  return { kind: held[0]!, payload: held.subarray(5, 5 + length) };
+}
+
+function joined(left: Uint8Array, right: Uint8Array): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(left.length + right.length);
+  whole.set(left);
+  whole.set(right, left.length);
+  return whole;
+}
+
+function jsonFrame(kind: number, value: unknown): Uint8Array {
+  return frame(kind, new TextEncoder().encode(JSON.stringify(value)));
+}
+
+function frame(kind: number, payload: Uint8Array): Uint8Array {
+  const whole = new Uint8Array(5 + payload.length);
+  whole[0] = kind;
+  new DataView(whole.buffer).setUint32(1, payload.length);
+  whole.set(payload, 5);
+  return whole;
+}

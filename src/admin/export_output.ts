@@ -1,0 +1,114 @@
+import { messageOf } from "../domain/fault.ts";
+import { type CommandResult, done, optional, UsageError } from "./command.ts";
+import { type ExportEvent, readExportOptions } from "./export_command.ts";
+
+/** Where an export goes that has no file, and who looks on. */
+export interface ExportTerminal {
+  write(bytes: Uint8Array): Promise<void>;
+  /** Somebody watches standard error. */
+  isWatched: boolean;
+}
+
+/**
+ * Writes an export into the file that `--out` names, or to standard output, with a progress bar for
+ * whoever watches. With `--json` standard output holds one JSON value: the export itself, or with
+ * `--out` what was written. The result's `json` is undefined where standard output is not to be
+ * written to any more. Never throws: failures are results.
+ */
+export async function runExportCommand(
+  argv: readonly string[],
+  asJson: boolean,
+  terminal: ExportTerminal,
+  events: (withTotal: boolean) => AsyncIterable<ExportEvent>,
+): Promise<CommandResult> {
+  const written = { bytes: 0, rows: 0 };
+  let out: string | undefined;
+  try {
+    const values = readExportOptions(argv);
+    out = optional(values, "out");
+    if (asJson && out === undefined && optional(values, "format") === "csv") {
+      throw new UsageError("--json: csv is no JSON value; give --out FILE");
+    }
+    await write(events(terminal.isWatched), out, terminal, written);
+  } catch (thrown) {
+    const message = messageOf(thrown);
+    const exitCode = thrown instanceof UsageError ? 2 : 1;
+    const isBegun = out === undefined && written.bytes > 0;
+    if (isBegun) console.error(`error: ${message}`);
+    return { exitCode, json: isBegun ? undefined : { error: message }, lines: [message] };
+  }
+  const { rows, bytes } = written;
+  if (out === undefined) return { exitCode: 0, json: undefined, lines: [] };
+  return done({ file: out, rows, bytes_size: bytes }, [`${out}: ${rows} rows, ${bytes} bytes.`]);
+}
+
+async function write(
+  events: AsyncIterable<ExportEvent>,
+  out: string | undefined,
+  terminal: ExportTerminal,
+  written: { bytes: number; rows: number },
+): Promise<void> {
+  let file: Awaited<ReturnType<typeof openPart>> | undefined;
+  let bar: Bar | undefined;
+  try {
+    for await (const event of events) {
+      written.rows = event.rows;
+      if (event.kind === "total") {
+        bar = await openBar();
+        bar.start(event.rows, 0, { bytes: sizeOf(0) });
+      }
+      if (event.kind === "data") {
+        // What is wrong with the request is known by now: nothing was made for it.
+        if (out !== undefined) file ??= await openPart(out);
+        await (file ?? terminal).write(event.bytes);
+        written.bytes += event.bytes.length;
+      }
+      if (event.kind !== "total") bar?.update(event.rows, { bytes: sizeOf(written.bytes) });
+    }
+    await file?.done();
+  } catch (thrown) {
+    await file?.drop();
+    throw thrown;
+  } finally {
+    bar?.stop();
+  }
+}
+
+/** Writes beside the file's place, and renames when all is there. */
+async function openPart(path: string) {
+  const part = `${path}.part`;
+  const file = await Deno.open(part, { write: true, create: true, truncate: true, mode: 0o600 });
+  return {
+    async write(bytes: Uint8Array) {
+      for (let at = 0; at < bytes.length;) at += await file.write(bytes.subarray(at));
+    },
+    async done() {
+      await file.sync();
+      file.close();
+      await Deno.rename(part, path);
+    },
+    async drop() {
+      file.close();
+      await Deno.remove(part).catch(() => {});
+    },
+  };
+}
+
+interface Bar {
+  start(total: number, done: number, shown: { bytes: string }): void;
+  update(done: number, shown: { bytes: string }): void;
+  stop(): void;
+}
+
+async function openBar(): Promise<Bar> {
+  const { default: progress } = await import("cli-progress");
+  return new progress.SingleBar({
+    format: "{bar} {percentage}% | {value}/{total} rows | {bytes} | {eta_formatted} left",
+    hideCursor: true,
+    clearOnComplete: false,
+  }, progress.Presets.shades_classic);
+}
+
+function sizeOf(bytes: number): string {
+  return `${(bytes / 1024 / 1024).toFixed(1)} MiB`;
+}

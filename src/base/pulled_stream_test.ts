@@ -1,0 +1,42 @@
+import assert from "@std/assert";
+import { pulledStream } from "./pulled_stream.ts";
+
+function source(pieces: number) {
+  const seen = { given: 0, ended: false };
+  async function* generate() {
+    try {
+      for (let n = 0; n < pieces; n++) {
+        seen.given++;
+        yield await Promise.resolve(new Uint8Array([n]));
+      }
+    } finally {
+      seen.ended = true;
+    }
+  }
+  return { seen, stream: pulledStream(generate()) };
+}
+
+Deno.test("nothing is taken before it is asked for, and then no more than that", async () => {
+  const { seen, stream } = source(5);
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(seen.given, 0);
+  const reader = stream.getReader();
+  assert.deepEqual((await reader.read()).value, new Uint8Array([0]));
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(seen.given, 1);
+  await reader.cancel();
+});
+
+Deno.test("a reader that leaves ends the source; one that stays gets all of it", async () => {
+  const left = source(5);
+  const reader = left.stream.getReader();
+  await reader.read();
+  await reader.cancel();
+  assert.deepEqual(left.seen, { given: 1, ended: true });
+  const whole = source(3);
+  assert.deepEqual(
+    new Uint8Array(await new Response(whole.stream).arrayBuffer()),
+    new Uint8Array([0, 1, 2]),
+  );
+  assert.equal(whole.seen.ended, true);
+});

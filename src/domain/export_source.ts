@@ -1,0 +1,27 @@
+import type { ExportFilters } from "../../contracts/export_filters.ts";
+import type { ExportTable } from "../../contracts/export_tables.ts";
+import type { Cells } from "./export.ts";
+
+/** Which rows of a table an export reads. */
+export interface ExportQuery {
+  table: ExportTable;
+  accountId: number;
+  start?: Date;
+  end?: Date;
+  filters: ExportFilters;
+  /** As `snapshot` gave it. */
+  snapshot: string;
+}
+
+/**
+ * Where an export's rows come from. Implemented in `src/store/`; what a snapshot is only the store
+ * knows.
+ */
+export interface ExportSource {
+  /** Names what the store holds now: rows that are written later are not in it. */
+  snapshot(): Promise<string>;
+  /** Rows of the snapshot, oldest first, in pages: memory stays flat at any size. */
+  read(query: ExportQuery): AsyncIterable<Cells>;
+  /** How many rows `read` would give. */
+  count(query: ExportQuery): Promise<number>;
+}

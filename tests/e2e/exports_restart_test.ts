@@ -1,0 +1,91 @@
+/** A process killed in the middle of a job: the next start writes the same file. */
+import assert from "@std/assert";
+import { firstKey, headers, inDatabase, post } from "../support/export_processes.ts";
+import { writeManyRows } from "../support/many_rows.ts";
+import { postgresAvailability, startPostgres } from "../support/postgres.ts";
+import { type ServiceProcess, startService } from "../support/process.ts";
+
+const path = "/api/v1/exports";
+const rows = 6000;
+
+Deno.test("kill -9 in the middle of a job: it is written after the restart (embedded)", async () => {
+  await prove(undefined);
+});
+
+const { available, reason } = postgresAvailability();
+Deno.test({
+  name: `kill -9 in the middle of a job: another process writes it (postgres${
+    available ? "" : `; skipped: ${reason}`
+  })`,
+  ignore: !available,
+  async fn() {
+    const created = await (await startPostgres()).createDatabase();
+    try {
+      await prove(created.url);
+    } finally {
+      await created.drop();
+    }
+  },
+});
+
+async function prove(url: string | undefined): Promise<void> {
+  const dataDir = await Deno.makeTempDir({ prefix: "exports-restart-" });
+  const other = await Deno.makeTempDir({ prefix: "exports-restart-" });
+  try {
+    const env = { DATA_DIR: dataDir, ...(url ? { DATABASE_URL: url } : {}) };
+    const key = await firstKey(env);
+    await inDatabase(url, dataDir, (database) => writeManyRows(database, 1, rows));
+    const id = await killedInTheMiddle(env, key);
+    if (url) {
+      // The lease of a dead process runs out by itself; nobody wants to wait for that here.
+      await inDatabase(url, dataDir, async (database) => {
+        const over = "update export_jobs set lease_until = clock_timestamp() returning state";
+        assert.deepEqual(await database.query(over), [{ state: "running" }]);
+      });
+    } else {
+      assert.equal([...Deno.readDirSync(`${dataDir}/exports`)].length, 1, "half a file");
+    }
+    // On PostgreSQL a process with another directory can do it.
+    await using service = await startService({ env: url ? { ...env, DATA_DIR: other } : env });
+    const whole = await untilReady(service, key, id);
+    const direct = await (await post(service, key, { start_date: "2020-01-01T00:00:00Z" })).text();
+    assert.ok(whole === direct, "the file is what the direct form says");
+    assert.equal(JSON.parse(whole).length, rows);
+    if (!url) await onlyTheWholeFile(dataDir);
+  } finally {
+    await Deno.remove(dataDir, { recursive: true });
+    await Deno.remove(other, { recursive: true });
+  }
+}
+
+/** The half file of the killed attempt is gone. */
+async function onlyTheWholeFile(dataDir: string): Promise<void> {
+  const names = [...Deno.readDirSync(`${dataDir}/exports`)].map(({ name }) => name);
+  assert.equal(names.length, 1);
+  assert.match(names[0]!, /\.2\.json$/);
+  assert.equal((await Deno.stat(`${dataDir}/exports/${names[0]}`)).mode! & 0o777, 0o600);
+}
+
+async function killedInTheMiddle(env: Record<string, string>, key: string): Promise<string> {
+  await using service = await startService({ env });
+  const answer = await post(service, key, {
+    range: { start: "2026-01-01", end: "2026-12-31" },
+  }, { prefer: "respond-async" });
+  const { request_id } = await answer.json();
+  const list = await fetch(service.baseUrl + path, { headers: headers(key) });
+  assert.equal((await list.json()).data[0].state, "running", "it was not written at once");
+  service.kill("SIGKILL");
+  await service.status;
+  return request_id;
+}
+
+async function untilReady(service: ServiceProcess, key: string, id: string): Promise<string> {
+  for (let tries = 0; tries < 600; tries++) {
+    const answer = await fetch(`${service.baseUrl}${path}/${id}/stream`, { headers: headers(key) });
+    const text = await answer.text();
+    if (answer.status === 200) return text;
+    assert.equal(answer.status, 409, text);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  throw new Error("The job was not taken up.");
+}

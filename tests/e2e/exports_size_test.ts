@@ -1,0 +1,137 @@
+/**
+ * Exports of many rows from a process of its own: memory stays flat. `EXPORT_ROWS` says how many;
+ * the long round takes 1,000,000.
+ */
+import assert from "@std/assert";
+import { firstKey, inDatabase } from "../support/export_processes.ts";
+import { writeManyRows } from "../support/many_rows.ts";
+import { postgresAvailability, startPostgres } from "../support/postgres.ts";
+import { type ServiceProcess, startService } from "../support/process.ts";
+
+const rows = Number(Deno.env.get("EXPORT_ROWS") ?? "20000");
+const limitBytes = 100 * 1024 * 1024;
+const start = "2020-01-01T00:00:00Z";
+const range = { start: "2026-01-01", end: "2027-01-01" };
+
+Deno.test(`${rows} rows in constant memory (embedded)`, async () => {
+  const dataDir = await Deno.makeTempDir({ prefix: "exports-size-" });
+  try {
+    await prove({ DATA_DIR: dataDir }, undefined, dataDir);
+  } finally {
+    await Deno.remove(dataDir, { recursive: true });
+  }
+});
+
+const { available, reason } = postgresAvailability();
+Deno.test({
+  name: `${rows} rows in constant memory (postgres${available ? "" : `; skipped: ${reason}`})`,
+  ignore: !available,
+  async fn() {
+    const created = await (await startPostgres()).createDatabase();
+    const dataDir = await Deno.makeTempDir({ prefix: "exports-size-" });
+    try {
+      await prove({ DATA_DIR: dataDir, DATABASE_URL: created.url }, created.url, dataDir);
+    } finally {
+      await created.drop();
+      await Deno.remove(dataDir, { recursive: true });
+    }
+  },
+});
+
+async function prove(env: Record<string, string>, url: string | undefined, dataDir: string) {
+  const key = await firstKey(env);
+  await inDatabase(url, dataDir, (database) => writeManyRows(database, 1, rows));
+  await using service = await startService({ env: { ...env, ...asStarted() }, timeoutMs: 120_000 });
+  const ask = asker(service, key);
+  // What the first requests load is there for all that follow.
+  await drain(await ask({ start_date: "2100-01-01T00:00:00Z" }));
+  await drain(await ask({ range: { start: "2020-01-01", end: "2020-01-01" } }));
+  const idle = await residentBytes(service);
+  for (const format of ["json", "csv"] as const) {
+    const direct = await measured(
+      service,
+      async () => await drain(await ask({ start_date: start, format })),
+    );
+    report(`${format} direct`, direct, idle);
+    assert.ok(direct.value.lines >= rows, `${direct.value.lines} lines`);
+    const job = await measured(service, async () => await (await ask({ range, format })).json());
+    report(`${format} job`, { ...job, value: { length: job.value.bytes_size } }, idle);
+    assert.equal(job.value.bytes_size, direct.value.length);
+    const path = `/api/v1/exports/${job.value.request_id}/stream`;
+    const stream = await measured(
+      service,
+      async () => await drain(await fetch(service.baseUrl + path, { headers: bearer(key) })),
+    );
+    report(`${format} stream`, stream, idle);
+    assert.equal(stream.value.length, job.value.bytes_size);
+    for (const { peak } of [direct, job, stream]) {
+      assert.ok(peak - idle <= limitBytes, `${mebibytes(peak - idle)} MiB over idle`);
+    }
+  }
+}
+
+/** What `deno task start` tells the runtime: a small nursery of objects keeps memory flat. */
+function asStarted(): Record<string, string> {
+  const { tasks } = JSON.parse(Deno.readTextFileSync(new URL("../../deno.json", import.meta.url)));
+  return { DENO_V8_FLAGS: /--v8-flags=(\S+)/.exec(tasks.start)![1]! };
+}
+
+function bearer(key: string): Record<string, string> {
+  return { authorization: `Bearer ${key}` };
+}
+
+function asker(service: ServiceProcess, key: string) {
+  return async (body: unknown) => {
+    const answer = await fetch(`${service.baseUrl}/api/v1/exports`, {
+      method: "POST",
+      headers: { ...bearer(key), "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+    assert.equal(answer.status, 200);
+    return answer;
+  };
+}
+
+async function drain(answer: Response): Promise<{ length: number; lines: number }> {
+  let length = 0;
+  let lines = 0;
+  for await (const piece of answer.body!) {
+    length += piece.length;
+    for (let at = piece.indexOf(10); at >= 0; at = piece.indexOf(10, at + 1)) lines++;
+  }
+  return { length, lines };
+}
+
+async function measured<T>(service: ServiceProcess, work: () => Promise<T>) {
+  let peak = 0;
+  const look = async () => peak = Math.max(peak, await residentBytes(service));
+  const timer = setInterval(look, 100);
+  const began = performance.now();
+  try {
+    const value = await work();
+    await look();
+    return { value, peak, seconds: (performance.now() - began) / 1000 };
+  } finally {
+    clearInterval(timer);
+  }
+}
+
+async function residentBytes(service: ServiceProcess): Promise<number> {
+  const status = await Deno.readTextFile(`/proc/${service.pid}/status`);
+  return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1024;
+}
+
+function report(
+  what: string,
+  { value, peak, seconds }: { value: { length: number }; peak: number; seconds: number },
+  idle: number,
+): void {
+  console.log(
+    `${rows} rows, ${what}: ${mebibytes(value.length)} MiB in ${seconds.toFixed(1)} s, ` +
+      `${mebibytes(peak - idle)} MiB over the idle ${mebibytes(idle)} MiB`,
+  );
+}
+
+function mebibytes(bytes: number): string {
+  return (bytes / 1024 / 1024).toFixed(0);
+}

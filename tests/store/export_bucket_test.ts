@@ -1,0 +1,59 @@
+import assert from "@std/assert";
+import { Secret } from "../../src/base/secret.ts";
+import { createExportBucket } from "../../src/store/export_bucket.ts";
+import { startBucket, type TestBucket } from "../support/bucket.ts";
+import { collect } from "./samples.ts";
+
+const bucketOf = ({ env }: TestBucket) =>
+  createExportBucket({
+    bucket: "exports",
+    prefix: "team",
+    endpoint: env.S3_ENDPOINT,
+    region: env.AWS_REGION!,
+    accessKeyId: new Secret(env.AWS_ACCESS_KEY_ID!),
+    secretAccessKey: new Secret(env.AWS_SECRET_ACCESS_KEY!),
+  }, () => new Date());
+
+const file = { requestId: "0199-a", claim: 2, format: "csv" } as const;
+
+async function* pieces(count: number, failure?: Error) {
+  for (let n = 0; n < count; n++) yield await Promise.resolve(new Uint8Array(1024 * 1024).fill(n));
+  if (failure) throw failure;
+}
+
+Deno.test("an upload whose source fails is ended: its parts are given up, nothing is there", async () => {
+  await using store = await startBucket();
+  const failing = bucketOf(store).save(file, pieces(50, new Error("the source ended")));
+  await assert.rejects(failing, /^Error: the source ended$/);
+  const ended = store.requests.filter((one) => /^DELETE .*uploadId=/.test(one));
+  assert.equal(ended.length, 1, store.requests.join("\n"));
+  assert.deepEqual(await store.keys(), []);
+});
+
+Deno.test("any part is read, an address is good for as long as it says, removal is repeatable", async () => {
+  await using store = await startBucket();
+  const bucket = bucketOf(store);
+  assert.equal(await bucket.save({ ...file, claim: 1 }, pieces(1)), 1024 * 1024);
+  assert.equal(await bucket.save(file, pieces(22)), 22 * 1024 * 1024);
+  const part = await collect(bucket.read(file, 5 * 1024 * 1024 - 1, 5 * 1024 * 1024 + 1));
+  assert.deepEqual(part.flatMap((piece) => [...piece]), [4, 5]);
+  const soon = new URL(await bucket.address(file, new Date(Date.now() + 60_500)));
+  assert.equal(soon.searchParams.get("X-Amz-Expires"), "60");
+  const late = new URL(await bucket.address(file, new Date(Date.now() + 30 * 86_400_000)));
+  assert.equal(late.searchParams.get("X-Amz-Expires"), String(7 * 86_400));
+  assert.deepEqual(await store.keys(), ["team/0199-a/1.csv", "team/0199-a/2.csv"]);
+  await bucket.remove(file, "this");
+  assert.deepEqual(await store.keys(), ["team/0199-a/1.csv"]);
+  await bucket.remove(file, "all");
+  await bucket.remove(file, "all");
+  assert.deepEqual(await store.keys(), []);
+});
+
+Deno.test("a bucket that can't be reached fails in its own words, without secrets", async () => {
+  const store = await startBucket();
+  const bucket = bucketOf(store);
+  await store[Symbol.asyncDispose]();
+  for (const act of [() => bucket.save(file, pieces(1)), () => bucket.remove(file, "all")]) {
+    await assert.rejects(act(), (thrown: unknown) => !String(thrown).includes("c4nary"));
+  }
+});

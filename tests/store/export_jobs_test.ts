@@ -1,0 +1,249 @@
+import assert from "@std/assert";
+import type { NewExport } from "../../src/domain/export_job.ts";
+import type { Fault } from "../../src/domain/fault.ts";
+import type { Database } from "../../src/store/database.ts";
+import { createExportChunks } from "../../src/store/export_chunks.ts";
+import { createExportFiles } from "../../src/store/export_files.ts";
+import { createExportJobs } from "../../src/store/export_jobs.ts";
+import { eachDatabase } from "../support/databases.ts";
+import { temporaryDirectory } from "../support/service_files.ts";
+import { collect, newAccount } from "./samples.ts";
+
+const directory = temporaryDirectory("exports");
+
+function order(accountId: number, more: Partial<NewExport["order"]> = {}): NewExport {
+  return {
+    requestId: crypto.randomUUID(),
+    accountId,
+    place: "chunks",
+    order: {
+      format: "json",
+      tables: ["interactions"],
+      filters: { user_id: "somebody" },
+      rawCells: false,
+      ...more,
+    },
+    snapshot: "1:1:@2026-11-21T00:00:00.000Z",
+  };
+}
+
+async function setup(database: Database, options = {}) {
+  const accountId = await newAccount(database);
+  const jobs = createExportJobs(database, options);
+  const ready = async (more: Partial<NewExport["order"]> = {}) => {
+    const made = await jobs.create(order(accountId, more));
+    const claimed = await jobs.claim(made.requestId);
+    assert.equal(await jobs.finish(claimed!.job, 10), true);
+    return made.requestId;
+  };
+  const stateOf = async (id: string) => (await jobs.find(accountId, id))?.state;
+  return { accountId, jobs, ready, stateOf };
+}
+
+const details = async (database: Database) =>
+  (await database.query("select string_agg(detail, '') as text from export_jobs"))[0]!.text;
+
+eachDatabase("a job is claimed once, and again when its worker is silent", async (database) => {
+  const { accountId, jobs } = await setup(database);
+  const made = await jobs.create(order(accountId));
+  const first = await jobs.claim();
+  assert.equal(first?.job.requestId, made.requestId);
+  assert.deepEqual(first?.work.filters, { user_id: "somebody" });
+  assert.equal(await jobs.claim(), undefined);
+  await database.query("update export_jobs set lease_until = clock_timestamp()");
+  const second = await jobs.claim(made.requestId);
+  assert.equal(second?.job.claim, 2);
+  // The first has lost it: it can't renew, end or give back.
+  assert.deepEqual(await jobs.renew([first!.job]), new Set());
+  assert.equal(await jobs.finish(first!.job, 5), false);
+  await jobs.release(first!.job, true);
+  assert.deepEqual(await jobs.renew([second!.job]), new Set([made.requestId]));
+  assert.equal(await jobs.finish(second!.job, 7), true);
+  const found = await jobs.find(accountId, made.requestId);
+  assert.deepEqual([found?.state, found?.bytesSize, found?.claim], ["ready", 7, 2]);
+  assert.equal(await details(database), "{}");
+});
+
+eachDatabase("two processes that claim at once get different jobs", async (database) => {
+  const { accountId, jobs } = await setup(database);
+  for (let n = 0; n < 6; n++) await jobs.create(order(accountId));
+  const claimed = await Promise.all(Array.from({ length: 10 }, () => jobs.claim()));
+  const got = claimed.flatMap((one) => one ? [one.job.requestId] : []);
+  assert.equal(new Set(got).size, got.length);
+  while (await jobs.claim());
+  assert.equal((await jobs.list(accountId)).filter((one) => one.state === "running").length, 6);
+});
+
+eachDatabase("an account with many exports does not make others wait", async (database) => {
+  const { accountId, jobs } = await setup(database);
+  const other = await newAccount(database, "other");
+  for (let n = 0; n < 3; n++) await jobs.create(order(accountId));
+  const theirs = await jobs.create(order(other));
+  await jobs.claim();
+  assert.equal((await jobs.claim())?.job.requestId, theirs.requestId);
+});
+
+eachDatabase(
+  "a job fails for good the third time, and waits a little between",
+  async (database) => {
+    const { accountId, jobs, stateOf } = await setup(database);
+    const { requestId } = await jobs.create(order(accountId));
+    for (let failures = 1; failures <= 3; failures++) {
+      const claimed = await jobs.claim(requestId);
+      await jobs.release(claimed!.job, true);
+      assert.equal(await jobs.claim(requestId), undefined, "not at once");
+      await database.query("update export_jobs set not_before = clock_timestamp()");
+    }
+    assert.equal(await stateOf(requestId), "failed");
+    assert.equal(await jobs.claim(requestId), undefined);
+  },
+);
+
+eachDatabase("a process that ends gives its job back at once", async (database) => {
+  const { accountId, jobs, stateOf } = await setup(database);
+  const { requestId } = await jobs.create(order(accountId));
+  await jobs.release((await jobs.claim())!.job, false);
+  assert.equal(await stateOf(requestId), "queued");
+  assert.equal((await jobs.claim())?.job.requestId, requestId);
+});
+
+eachDatabase("accounts are kept apart", async (database) => {
+  const { accountId, jobs, ready } = await setup(database);
+  const other = await newAccount(database, "other");
+  const id = await ready();
+  assert.equal(await jobs.find(other, id), undefined);
+  assert.equal(await jobs.remove(other, id), undefined);
+  assert.deepEqual(await jobs.list(other), []);
+  assert.deepEqual(await jobs.erase(other, { tables: ["interactions"] }), []);
+  assert.equal((await jobs.list(accountId))[0]?.state, "ready");
+});
+
+eachDatabase("an erasure hits what may hold its rows, and nothing else", async (database) => {
+  const { accountId, jobs, ready, stateOf } = await setup(database);
+  const at = (day: number) => new Date(Date.UTC(2026, 0, day));
+  const open = await ready();
+  const january = await ready({ start: at(1), end: at(10) });
+  const later = await ready({ start: at(10) });
+  const evals = await ready({ tables: ["eval_runs"] });
+  const waiting = (await jobs.create(order(accountId))).requestId;
+  const running = (await jobs.create(order(accountId))).requestId;
+  await jobs.claim(running);
+  const span = { tables: ["interactions" as const], from: at(5), to: at(9) };
+  const hit = await jobs.erase(accountId, span);
+  assert.deepEqual(
+    new Set(hit.map(({ requestId }) => requestId)),
+    new Set([open, january, running]),
+  );
+  const states = await Promise.all([open, january, later, evals, waiting, running].map(stateOf));
+  assert.deepEqual(states, ["deleted", "deleted", "ready", "ready", "queued", "queued"]);
+  // Asked again after a failure, it names what may still be left over.
+  assert.equal((await jobs.erase(accountId, span)).length, 3);
+  for (const job of hit) await jobs.cleared(job);
+  assert.deepEqual(await jobs.erase(accountId, span), []);
+});
+
+eachDatabase("what is over is swept: first the file, then the job", async (database) => {
+  const { accountId, jobs, ready } = await setup(database);
+  const id = await ready();
+  const removed = await ready();
+  await jobs.remove(accountId, removed);
+  assert.deepEqual((await jobs.leftOver()).map(({ requestId }) => requestId), [removed]);
+  await database.query("update export_jobs set expires_at = clock_timestamp()");
+  assert.equal(await jobs.find(accountId, id), undefined);
+  await jobs.forget();
+  const left = await jobs.leftOver();
+  assert.deepEqual(new Set(left.map(({ requestId }) => requestId)), new Set([id, removed]));
+  for (const job of left) await jobs.cleared(job);
+  await jobs.forget();
+  assert.deepEqual(await database.query("select * from export_jobs"), []);
+});
+
+eachDatabase("an account may have so many waiting, and keep so many", async (database) => {
+  const { accountId, jobs, ready } = await setup(database, { maxOpen: 2, maxKept: 3 });
+  const refused = (said: RegExp) =>
+    assert.rejects(jobs.create(order(accountId)), (thrown: unknown) => {
+      assert.equal((thrown as Fault).code, "rate_limit_exceeded");
+      return said.test((thrown as Fault).message);
+    });
+  await jobs.create(order(accountId));
+  await jobs.create(order(accountId));
+  await refused(/2 exports waiting/);
+  while (true) {
+    const claimed = await jobs.claim();
+    if (!claimed) break;
+    await jobs.finish(claimed.job, 1);
+  }
+  await ready();
+  await refused(/keeps 3 exports/);
+});
+
+async function* pieces(sizes: readonly number[]) {
+  let n = 0;
+  for (const size of sizes) yield await Promise.resolve(new Uint8Array(size).map(() => n++));
+}
+
+eachDatabase("both places keep files byte for byte, and read any part", async (database) => {
+  const { accountId, jobs } = await setup(database);
+  const mebibyte = 1024 * 1024;
+  const sizes = [1, mebibyte - 1, mebibyte + 7, 100, 3 * mebibyte];
+  const whole = new Uint8Array(sizes.reduce((a, b) => a + b)).map((_, n) => n);
+  const places = [createExportChunks(database), createExportFiles(`${directory}/${accountId}`)];
+  for (const [index, place] of places.entries()) {
+    const { requestId } = await jobs.create({
+      ...order(accountId),
+      place: index ? "files" : "chunks",
+    });
+    const { job } = (await jobs.claim(requestId))!;
+    assert.equal(await place.save(job, pieces(sizes)), whole.length);
+    const parts = [[0, whole.length], [0, 1], [mebibyte - 1, mebibyte + 1], [5_000_000, 5_000_001]];
+    for (const [start, end] of [...parts, [whole.length - 1, whole.length], [7, 7]]) {
+      const read = await collect(place.read(job, start!, end!));
+      const joined = new Uint8Array(
+        await new Blob(read as Uint8Array<ArrayBuffer>[]).arrayBuffer(),
+      );
+      assert.deepEqual(joined, whole.slice(start, end), `${start}–${end}`);
+    }
+    await place.remove(job, "all");
+    await place.remove(job, "all");
+    await assert.rejects(collect(place.read(job, 0, 1)));
+  }
+});
+
+eachDatabase(
+  "an attempt that lost its job can write no more into the database",
+  async (database) => {
+    const { accountId, jobs } = await setup(database);
+    const { requestId } = await jobs.create(order(accountId));
+    const { job } = (await jobs.claim(requestId))!;
+    const chunks = createExportChunks(database);
+    async function* losing() {
+      yield new Uint8Array(1024 * 1024);
+      await jobs.remove(accountId, requestId);
+      await chunks.remove(job, "all");
+      yield new Uint8Array(1024 * 1024);
+    }
+    await assert.rejects(chunks.save(job, losing()), /taken away/);
+    assert.deepEqual(await database.query("select position from export_chunks"), []);
+  },
+);
+
+Deno.test("files of exports are their owner's alone", async () => {
+  const files = createExportFiles(`${directory}/modes`);
+  const name = { requestId: crypto.randomUUID(), claim: 1, format: "csv" } as const;
+  await files.save(name, pieces([3]));
+  const modes = [`${directory}/modes`, `${directory}/modes/${name.requestId}.1.csv`].map((path) =>
+    Deno.statSync(path).mode! & 0o777
+  );
+  assert.deepEqual(modes, [0o700, 0o600]);
+});
+
+Deno.test("a file whose writing fails is not left", async () => {
+  const files = createExportFiles(`${directory}/failing`);
+  async function* failing() {
+    yield new Uint8Array(10);
+    throw new Error("the source ended");
+  }
+  const name = { requestId: crypto.randomUUID(), claim: 1, format: "json" } as const;
+  await assert.rejects(files.save(name, failing()), /the source ended/);
+  assert.deepEqual([...Deno.readDirSync(`${directory}/failing`)], []);
+});

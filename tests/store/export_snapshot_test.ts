@@ -1,0 +1,143 @@
+import assert from "@std/assert";
+import type { ExportTable } from "../../contracts/export_tables.ts";
+import type { Database } from "../../src/store/database.ts";
+import { createExportSource } from "../../src/store/export_source.ts";
+import { createInteractions, writeRecords } from "../../src/store/interactions.ts";
+import { eachDatabase, onPostgres } from "../support/databases.ts";
+import { collect, interaction, newAccount } from "./samples.ts";
+
+/** Ids of a table's rows as of a snapshot. */
+async function ids(database: Database, accountId: number, snapshot: string, more: Query = {}) {
+  const { table = "interactions", filters = {} } = more;
+  const query = { table, accountId, filters, snapshot };
+  const source = createExportSource(database);
+  const rows = await collect(source.read(query));
+  assert.equal(await source.count(query), rows.length, "count agrees with read");
+  return rows.map(([id]) => id);
+}
+
+interface Query {
+  table?: ExportTable;
+  filters?: Record<string, string | number | boolean | string[]>;
+}
+
+const now = () => new Date();
+const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000);
+
+eachDatabase("what is written later is not in a snapshot, however old it is", async (database) => {
+  const accountId = await newAccount(database);
+  const { insert } = createInteractions(database);
+  await insert([interaction(accountId, "txn_2", { createdAt: hoursAgo(2) })]);
+  const snapshot = await createExportSource(database).snapshot();
+  await insert([
+    interaction(accountId, "txn_1", { createdAt: hoursAgo(3) }),
+    interaction(accountId, "txn_3", { createdAt: now() }),
+  ]);
+  assert.deepEqual(await ids(database, accountId, snapshot), ["txn_2"]);
+  const later = await createExportSource(database).snapshot();
+  assert.deepEqual(await ids(database, accountId, later), ["txn_1", "txn_2", "txn_3"]);
+});
+
+eachDatabase("a call that is priced anew stays in, as an erased one doesn't", async (database) => {
+  const accountId = await newAccount(database);
+  await createInteractions(database).insert([
+    interaction(accountId, "txn_1", { createdAt: now() }),
+    interaction(accountId, "txn_2", { createdAt: now() }),
+  ]);
+  const snapshot = await createExportSource(database).snapshot();
+  await database.query("update interactions set cost_nanos = 5 where transaction_id = 'txn_1'");
+  await database.query("delete from interactions where transaction_id = 'txn_2'");
+  assert.deepEqual(await ids(database, accountId, snapshot), ["txn_1"]);
+});
+
+onPostgres(
+  "a transaction that was open when the snapshot was taken is not in it",
+  async (database) => {
+    const accountId = await newAccount(database);
+    const begun = Promise.withResolvers<void>();
+    const mayCommit = Promise.withResolvers<void>();
+    const writing = database.transaction(async (tx) => {
+      await writeRecords(tx, [interaction(accountId, "txn_open", { createdAt: now() })], ["rows"]);
+      begun.resolve();
+      await mayCommit.promise;
+    });
+    await begun.promise;
+    await createInteractions(database).insert([
+      interaction(accountId, "txn_done", { createdAt: now() }),
+    ]);
+    const snapshot = await createExportSource(database).snapshot();
+    assert.deepEqual(await ids(database, accountId, snapshot), ["txn_done"]);
+    mayCommit.resolve();
+    await writing;
+    assert.deepEqual(await ids(database, accountId, snapshot), ["txn_done"]);
+  },
+);
+
+onPostgres("transaction ids that have come again hide no old rows", async (database) => {
+  const accountId = await newAccount(database);
+  await createInteractions(database).insert([
+    interaction(accountId, "txn_old", { createdAt: hoursAgo(24 * 30) }),
+  ]);
+  const [row] = await database.query("select xmin::text as id from interactions");
+  // As if four billion transactions had gone by, and the snapshot's next one were this row's.
+  const next = 2n ** 32n + BigInt(String(row!.id));
+  const at = new Date().toISOString();
+  assert.deepEqual(await ids(database, accountId, `${next}:${next}:@${at}`), ["txn_old"]);
+});
+
+eachDatabase(
+  "evaluations are exported page by page, filtered, as of a snapshot",
+  async (database) => {
+    const accountId = await newAccount(database);
+    const other = await newAccount(database, "other");
+    const made = async (run: string, account: number, results: number) => {
+      await database.query(
+        `insert into eval_runs values ($1, now(), $2, 'key', null, 'gpt', '{"a": 1.0}', '[]', 'queued', '{}')`,
+        [run, account],
+      );
+      await database.query(
+        `insert into eval_results select $1, clock_timestamp(), $2, 'txn_' || lpad(n::text, 4, '0'),
+         null, 's', 'u', 0, '{}', n % 2 = 0, n / 4.0, null from generate_series(1, $3::integer) as n`,
+        [run, account, results],
+      );
+    };
+    await made("run_1", accountId, 450);
+    await made("run_9", other, 3);
+    const source = createExportSource(database);
+    const snapshot = await source.snapshot();
+    await database.query("update eval_runs set state = 'done'");
+    await made("run_2", accountId, 5);
+    assert.deepEqual(await ids(database, accountId, snapshot, { table: "eval_runs" }), ["run_1"]);
+    const results = await collect(
+      source.read({ table: "eval_results", accountId, filters: {}, snapshot }),
+    );
+    assert.equal(results.length, 450);
+    assert.equal(new Set(results.map((cells) => cells[3])).size, 450);
+    const half = {
+      table: "eval_results" as const,
+      filters: { passed: true, eval_run_id: "run_1" },
+    };
+    assert.equal((await ids(database, accountId, snapshot, half)).length, 225);
+    // What the table lacks leaves nothing of it.
+    const lacking = { table: "eval_results" as const, filters: { vendor: "vendor-b" } };
+    assert.deepEqual(await ids(database, accountId, snapshot, lacking), []);
+  },
+);
+
+eachDatabase("every plain column filters, by its own kind of value", async (database) => {
+  const accountId = await newAccount(database);
+  const createdAt = hoursAgo(1);
+  await createInteractions(database).insert([
+    interaction(accountId, "txn_1", { createdAt, costNanos: 54_399n, inputTokens: 900 }),
+    interaction(accountId, "txn_2", { createdAt: now(), costNanos: 0n, payloadTruncated: true }),
+  ]);
+  const snapshot = await createExportSource(database).snapshot();
+  const left = (filters: NonNullable<Query["filters"]>) =>
+    ids(database, accountId, snapshot, { filters });
+  assert.deepEqual(await left({ cost_usd: "0.000054399" }), ["txn_1"]);
+  assert.deepEqual(await left({ cost_usd: ["0", "7.5"] }), ["txn_2"]);
+  assert.deepEqual(await left({ input_tokens: 900 }), ["txn_1"]);
+  assert.deepEqual(await left({ payload_truncated: true }), ["txn_2"]);
+  assert.deepEqual(await left({ created_at: createdAt.toISOString() }), ["txn_1"]);
+  assert.deepEqual(await left({ created_at: createdAt.toISOString(), input_tokens: 1 }), []);
+});

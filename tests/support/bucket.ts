@@ -1,0 +1,48 @@
+import S3rver from "s3rver";
+
+/** A bucket named `exports` on a server that speaks S3, and what the service's environment says. */
+export interface TestBucket extends AsyncDisposable {
+  readonly env: Readonly<Record<string, string>>;
+  /** Keys of the objects that are there. */
+  keys(): Promise<string[]>;
+  /** Requests so far, such as `PUT /exports/team/…?partNumber=2&uploadId=…`. */
+  readonly requests: readonly string[];
+}
+
+export const bucketSecret = "c4nary-bucket-secret";
+
+export async function startBucket(): Promise<TestBucket> {
+  const directory = await Deno.makeTempDir({ prefix: "bucket-" });
+  const server = new S3rver({
+    port: 0,
+    address: "127.0.0.1",
+    silent: true,
+    directory,
+    configureBuckets: [{ name: "exports" }],
+  });
+  const requests: string[] = [];
+  server.middleware.unshift((context: { method: string; url: string }, next: () => unknown) => {
+    requests.push(`${context.method} ${context.url}`);
+    return next();
+  });
+  const { port } = await server.run();
+  const endpoint = `http://127.0.0.1:${port}`;
+  return {
+    env: {
+      EXPORT_BUCKET_URL: "s3://exports/team/daily",
+      S3_ENDPOINT: endpoint,
+      AWS_REGION: "eu-central-1",
+      AWS_ACCESS_KEY_ID: "S3RVER",
+      AWS_SECRET_ACCESS_KEY: bucketSecret,
+    },
+    requests,
+    async keys() {
+      const list = await (await fetch(`${endpoint}/exports?list-type=2`)).text();
+      return [...list.matchAll(/<Key>(.*?)<\/Key>/g)].map(([, key]) => key!);
+    },
+    async [Symbol.asyncDispose]() {
+      await server.close();
+      await Deno.remove(directory, { recursive: true });
+    },
+  };
+}

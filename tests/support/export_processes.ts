@@ -1,0 +1,44 @@
+import { openDatabase } from "../../src/store/open.ts";
+import { Secret } from "../../src/base/secret.ts";
+import type { Database } from "../../src/store/database.ts";
+import { type ServiceProcess, startService } from "./process.ts";
+
+/** Starts a service once, for the key of the first start. */
+export async function firstKey(env: Record<string, string>): Promise<string> {
+  await using service = await startService({ env });
+  await service.printed(/dmt_[0-9A-Za-z]{49}/);
+  await service.stop();
+  return service.firstKey;
+}
+
+/** Opens the database that no process has open now. */
+export async function inDatabase(
+  url: string | undefined,
+  dataDir: string,
+  work: (database: Database) => Promise<void>,
+): Promise<void> {
+  const database = await openDatabase(url === undefined ? undefined : new Secret(url), dataDir);
+  try {
+    await work(database);
+  } finally {
+    await database.close();
+  }
+}
+
+export function headers(key: string): Record<string, string> {
+  return { authorization: `Bearer ${key}`, "content-type": "application/json" };
+}
+
+/** Asks for an export. */
+export function post(
+  service: ServiceProcess,
+  key: string,
+  body: unknown,
+  more: Record<string, string> = {},
+): Promise<Response> {
+  return fetch(`${service.baseUrl}/api/v1/exports`, {
+    method: "POST",
+    headers: { ...headers(key), ...more },
+    body: JSON.stringify(body),
+  });
+}
