@@ -59,10 +59,13 @@ class CachedKeyRing implements KeyRing {
     const fresh = changes.filter(({ id, changedAt }) =>
       this.#seenChanges.get(id) !== changedAt.getTime()
     );
+    const hashes = fresh.flatMap(({ id }) => this.#hashById.get(id) ?? []);
     this.evict(fresh.map(({ id }) => id));
     this.#seenChanges.clear();
     for (const { id, changedAt } of changes) this.#seenChanges.set(id, changedAt.getTime());
     this.#since = new Date(now.getTime() - 60_000);
+    // Read again now rather than at the next call: by then the store may be away.
+    for (const hash of hashes) await this.#find(hash);
   }
 
   #find(hash: string): Principal | undefined | Promise<Principal | undefined> {

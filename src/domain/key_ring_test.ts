@@ -270,6 +270,18 @@ Deno.test("a change that was seen evicts once, a second change of the same key a
   assert.equal(await codeOf(value), "invalid_api_key");
 });
 
+Deno.test("a key that changed is read again at once: a store that goes away then stops nobody", async () => {
+  const { store, codeOf, add, ring, clock } = setup();
+  const { value, hash } = add();
+  await ring.refresh();
+  await codeOf(value);
+  store.change(hash, { name: "renamed" });
+  clock.advance(250);
+  await ring.refresh();
+  store.away = true;
+  assert.equal(await codeOf(value), "ok");
+});
+
 Deno.test("what changed while the store was away is asked for when it is back", async () => {
   const { store, codeOf, add, ring, clock } = setup();
   const { value, hash } = add();

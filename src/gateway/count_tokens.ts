@@ -65,6 +65,7 @@ export async function countTokens(
     throw vendorFault({ ...error, status: answer.status }, {
       mode,
       address: target.vendor.baseUrl,
+      key,
     });
   }
   const tokens = upstream.counting.read(json);

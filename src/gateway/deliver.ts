@@ -54,6 +54,7 @@ async function wholeReply(
     throw vendorFault(failure.error, {
       mode: out.mode,
       address: out.target.vendor.baseUrl,
+      key: out.key,
     });
   }
   const contentType = answer.headers["content-type"];
@@ -83,6 +84,7 @@ async function streamReply(clock: Clock, out: Outgoing, answer: UpstreamAnswer):
     body: answer.body,
     mode: out.mode,
     address: out.target.vendor.baseUrl,
+    key: out.key,
     onDisconnect: out.caller.principal.key.onDisconnect,
     httpStatus: answer.status,
     nowMs: () => clock.monotonicMs(),

@@ -1,3 +1,4 @@
+import type { Secret } from "../base/secret.ts";
 import { type SseEvent, SseEventTooLargeError, SseSplitter } from "../base/sse.ts";
 import { type PushStream, pushStream } from "../base/streams.ts";
 import type { CanonicalEvent } from "../dialects/canonical.ts";
@@ -26,6 +27,8 @@ export interface ForwardParts {
   mode: Mode;
   /** The vendor's base address, which no message shows. */
   address: string;
+  /** What the vendor was called with, which no message shows either. */
+  key: Secret;
   onDisconnect: OnDisconnect;
   /** Status that the caller receives with the stream. */
   httpStatus: number;

@@ -93,6 +93,7 @@ function faultOf(
   const fault = vendorFault({ ...error, status: answer.status }, {
     mode: out.mode,
     address: out.target.vendor.baseUrl,
+    key: out.key,
     ...(retryMs === undefined ? {} : { retryAfterSeconds: Math.ceil(retryMs / 1000) }),
   });
   if (operatorsProblem.has(fault.code)) {

@@ -1,5 +1,5 @@
 import { type ErrorCode } from "../../contracts/errors.ts";
-import { maskSecrets } from "../base/secret.ts";
+import { maskSecrets, type Secret } from "../base/secret.ts";
 import type { VendorError } from "../dialects/vendor_error.ts";
 import { Fault } from "../domain/fault.ts";
 import type { Mode } from "../domain/interaction.ts";
@@ -10,33 +10,49 @@ import type { Mode } from "../domain/interaction.ts";
  */
 export function vendorFault(
   error: VendorError,
-  context: { mode: Mode; address: string; retryAfterSeconds?: number | undefined },
+  context: {
+    mode: Mode;
+    /** The vendor's base address. */
+    address: string;
+    /** What it was called with, which it may repeat in any words. */
+    key: Secret;
+    retryAfterSeconds?: number | undefined;
+  },
 ): Fault {
   const managed = context.mode === "managed";
   const code = codeOf(error, managed);
   const retryAfterSeconds = context.retryAfterSeconds ?? error.retryAfterSeconds;
-  const text = callersFault.has(code) && error.message
-    ? scrub(error.message, context.address)
-    : undefined;
+  const text = callersFault.has(code) && error.message ? scrub(error.message, context) : undefined;
   return new Fault(code, {
     ...(text === undefined ? {} : { message: text.slice(0, 2000) }),
-    ...(callersFault.has(code) && error.param ? { param: error.param.slice(0, 200) } : {}),
+    ...(callersFault.has(code) && error.param
+      ? { param: scrub(error.param, context).slice(0, 200) }
+      : {}),
     ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
-    note: `vendor status ${error.status ?? "none"}, code ${identifier(error.code ?? error.type)}`,
+    note: `vendor status ${error.status ?? "none"}, code ${
+      identifier(error.code ?? error.type, context.key)
+    }`,
   });
 }
 
 /** For the log: a name such as `insufficient_quota`; never words, which may be the prompt's. */
-function identifier(code: string | undefined): string {
+function identifier(code: string | undefined, key: Secret): string {
   if (code === undefined) return "none";
-  return /^[A-Za-z][A-Za-z0-9_.]{0,59}$/.test(code) ? maskSecrets(code) : "unreadable";
+  if (!/^[A-Za-z][A-Za-z0-9_.]{0,59}$/.test(code)) return "unreadable";
+  return maskSecrets(withoutKey(code, key));
 }
 
 /** The message without keys, the vendor's address and the ids of the account behind the key. */
-function scrub(message: string, address: string): string {
+function scrub(message: string, { address, key }: { address: string; key: Secret }): string {
   const host = URL.canParse(address) ? new URL(address).host : "";
-  return maskSecrets(message, [address, host])
+  return maskSecrets(withoutKey(message, key), [address, host])
     .replace(/\b(?:org|proj)[-_][0-9A-Za-z]{6,}|\bprojects\/[\w-]+/g, "***");
+}
+
+/** Whatever form the key has; a few letters are none, and would be in every word. */
+function withoutKey(text: string, key: Secret): string {
+  const value = key.reveal();
+  return value.length < 6 ? text : text.replaceAll(value, "***");
 }
 
 const callersFault: ReadonlySet<ErrorCode> = new Set<ErrorCode>([

@@ -2,9 +2,11 @@ import assert from "@std/assert";
 import { type ErrorCode, errors } from "../../contracts/errors.ts";
 import { readVendorError, type VendorError } from "../dialects/vendor_error.ts";
 import type { Mode } from "../domain/interaction.ts";
+import { Secret } from "../base/secret.ts";
 import { vendorFault } from "./vendor_fault.ts";
 
 const address = "https://api.vendor.example:8443/v1";
+const key = new Secret("a0key0in0no0known0form");
 
 function faultOf(error: Partial<VendorError>, mode: Mode = "managed", retryAfterSeconds?: number) {
   const whole: VendorError = {
@@ -16,7 +18,7 @@ function faultOf(error: Partial<VendorError>, mode: Mode = "managed", retryAfter
     retryAfterSeconds: undefined,
     ...error,
   };
-  return vendorFault(whole, { mode, address, retryAfterSeconds });
+  return vendorFault(whole, { mode, address, key, retryAfterSeconds });
 }
 
 /** A row of translation.md §14.1: what the vendor says, and what its failure is to our caller. */
@@ -189,7 +191,7 @@ for (const { name, error, managed, own = managed } of withoutStatus) {
 }
 
 Deno.test("an error page of the edge becomes an envelope by its status alone", () => {
-  const fault = vendorFault(readVendorError(undefined, 413), { mode: "managed", address });
+  const fault = vendorFault(readVendorError(undefined, 413), { mode: "managed", address, key });
   assert.equal(fault.code, "request_too_large");
   assert.equal(fault.message, errors.request_too_large.message);
 });
@@ -274,4 +276,11 @@ Deno.test("a 404 for something else that the request names is the request's faul
   const message = "Item with id 'rs_1' not found. Items are not persisted.";
   assert.equal(faultOf({ status: 404, message }).code, "invalid_request");
   assert.equal(faultOf({ status: 404, message: "No endpoints found" }).code, "model_not_found");
+});
+
+Deno.test("the key that a vendor was called with is in nothing that is said, whatever its form", () => {
+  const said = `You sent ${key.reveal()}.`;
+  const fault = faultOf({ status: 400, message: said, param: key.reveal(), code: key.reveal() });
+  assert.deepEqual([fault.message, fault.param], ["You sent ***.", "***"]);
+  assert.equal(fault.note, "vendor status 400, code ***");
 });

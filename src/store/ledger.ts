@@ -9,6 +9,7 @@ import type {
   Settlement,
 } from "../domain/ledger.ts";
 import type { Database, Queryable, SqlRow } from "./database.ts";
+import { codeOf } from "./postgres_faults.ts";
 import { addCredit, checkSums, postSettlements, returnLeases, takeLease } from "./ledger_sql.ts";
 import { storable } from "./storable.ts";
 
@@ -90,14 +91,18 @@ export async function credit(
   nanos: bigint,
   more: { note?: string; operationId?: string; interactionId?: string },
 ): Promise<bigint> {
-  const [row] = await database.query(addCredit, [
+  const values = [
     accountId,
     kind,
     nanos,
     storable(more.note ?? null),
     more.operationId ?? null,
     more.interactionId ?? null,
-  ]);
+  ];
+  const [row] = await database.query(addCredit, values).catch((thrown) => {
+    if (codeOf(thrown) !== numberOutOfRange) throw thrown;
+    throw new Error("The balance would be more than an account can hold.", { cause: thrown });
+  });
   if (row) return row.balance_nanos as bigint;
   const [known] = await database.query(
     "select balance_nanos from account_balances where account_id = $1",
@@ -105,6 +110,9 @@ export async function credit(
   );
   return known!.balance_nanos as bigint;
 }
+
+/** SQLSTATE of both databases. */
+const numberOutOfRange = "22003";
 
 async function take(database: Database, request: LeaseRequest): Promise<LeaseTaken> {
   const [row] = await database.query(takeLease, [
