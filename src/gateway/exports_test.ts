@@ -5,25 +5,16 @@ import { Fault } from "../domain/fault.ts";
 import { createExports } from "./exports.ts";
 
 /** One job in memory, with the rules of the store that matter here. */
-function setup(source: Partial<ExportSource> = {}) {
+function memoryJobs(said: string[]) {
   let job: ExportJob | undefined;
-  const files = new Map<string, number>();
-  const said: string[] = [];
   const isOurs = (given: ExportJob) => job?.state === "running" && job.claim === given.claim;
+  const now = () => Promise.resolve(job && { ...job });
   const jobs: Partial<ExportJobStore> = {
     takeOver: () => Promise.resolve(),
-    create: ({ requestId, accountId, place, order }) => {
-      job = {
-        requestId,
-        accountId,
-        place,
-        format: order.format,
-        state: "queued",
-        claim: 0,
-        bytesSize: 0,
-        createdAt: new Date(),
-        expiresAt: new Date(),
-      };
+    create: ({ requestId, accountId, place, order: { format } }) => {
+      const [createdAt, expiresAt] = [new Date(), new Date()];
+      const known = { requestId, accountId, place, format, createdAt, expiresAt };
+      job = { ...known, state: "queued", claim: 0, bytesSize: 0 };
       return Promise.resolve({ ...job });
     },
     claim: () => {
@@ -46,7 +37,7 @@ function setup(source: Partial<ExportSource> = {}) {
       if (isOurs(given)) job = { ...job!, state: failed ? "failed" : "queued" };
       return Promise.resolve();
     },
-    find: () => Promise.resolve(job && { ...job }),
+    find: now,
     erase: () => {
       if (job?.state === "running") job = { ...job, state: "queued" };
       else if (job?.state === "ready") job = { ...job, state: "deleted" };
@@ -54,26 +45,36 @@ function setup(source: Partial<ExportSource> = {}) {
     },
     cleared: () => Promise.resolve(),
   };
-  const nameOf = ({ requestId, claim }: { requestId: string; claim: number }) =>
-    `${requestId}.${claim}`;
+  return { jobs: jobs as ExportJobStore, jobNow: () => job };
+}
+
+function memoryFiles() {
+  const files = new Map<string, number>();
   const place: ExportFiles = {
-    async save(file, bytes) {
-      files.set(nameOf(file), 0);
+    async save({ requestId, claim }, bytes) {
       let length = 0;
+      files.set(`${requestId}.${claim}`, length);
       for await (const piece of bytes) length += piece.length;
-      files.set(nameOf(file), length);
+      files.set(`${requestId}.${claim}`, length);
       return length;
     },
     async *read() {},
     remove: ({ requestId, claim }, which) => {
       for (let one = which === "this" ? claim : 1; one <= claim; one++) {
-        files.delete(nameOf({ requestId, claim: one }));
+        files.delete(`${requestId}.${one}`);
       }
       return Promise.resolve();
     },
   };
+  return { files, place };
+}
+
+function setup(source: Partial<ExportSource> = {}) {
+  const said: string[] = [];
+  const { jobs, jobNow } = memoryJobs(said);
+  const { files, place } = memoryFiles();
   const exports = createExports({
-    jobs: jobs as ExportJobStore,
+    jobs,
     source: {
       snapshot: () => Promise.resolve(""),
       count: () => Promise.resolve(0),
@@ -86,7 +87,7 @@ function setup(source: Partial<ExportSource> = {}) {
     newId: () => "job",
     pause: () => new Promise((resolve) => setImmediate(resolve)),
   });
-  return { exports, files, said, jobNow: () => job };
+  return { exports, files, said, jobNow };
 }
 
 const order = { format: "json", tables: ["interactions"], filters: {}, rawCells: false } as const;

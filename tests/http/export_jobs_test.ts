@@ -202,6 +202,34 @@ eachService("another account sees, reads and removes nothing of ours", {}, async
   assert.deepEqual(await states(service), { [made.request_id]: "ready" });
 });
 
+eachService("erased data goes from the files of exports too", {}, async (service) => {
+  const headers = { "x-session-id": "s-erased" };
+  const answer = await service.post("/chat/v1/chat/completions", {
+    model: "vendor-b/gpt-4.1",
+    messages: [{ role: "user", content: "canary-7f3a" }],
+  }, headers);
+  assert.equal(answer.status, 200, await answer.text());
+  const holds = await job(service, { range });
+  const past = await job(service, { range: { start: "2020-01-01", end: "2020-12-31" } });
+  const evals = await job(service, { range, tables: ["eval_runs"] });
+  const text = await (await file(service, holds.request_id)).text();
+  assert.ok(text.includes("canary-7f3a"));
+  const deletion = await service.fetch("/api/v1/data", {
+    method: "DELETE",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ session_ids: ["s-erased"], tables: ["interactions"], confirm: true }),
+  });
+  const { deleted_count } = await deletion.json();
+  assert.deepEqual([deletion.status, deleted_count], [200, 1]);
+  const gone = await file(service, holds.request_id);
+  await refused(gone, 404, "export_not_found", /^request_id: .*held data that was erased/);
+  assert.deepEqual(await states(service), {
+    [holds.request_id]: "deleted",
+    [past.request_id]: "ready",
+    [evals.request_id]: "ready",
+  });
+});
+
 eachService("a wrong id names the field, in every form of it", {}, async (service) => {
   for (const id of ["x", "1", "' or 1=1 --", "0".repeat(36), "..%2f..%2fetc%2fpasswd"]) {
     const at = `${path}/${encodeURIComponent(id)}`;
