@@ -1,10 +1,11 @@
 import { callControl, callExport } from "./src/admin/control.ts";
 import type { CommandResult } from "./src/admin/command.ts";
-import { readsInput, runCommand, usage } from "./src/admin/commands.ts";
 import { type ExportParts, runExport } from "./src/admin/export_command.ts";
 import { runExportCommand } from "./src/admin/export_output.ts";
 import type { PriceDesk } from "./src/admin/price_parts.ts";
+import { readsInput, runCommand, runCommandOf, usage } from "./src/admin/commands.ts";
 import { readInput } from "./src/admin/input.ts";
+import { journalCommands } from "./src/admin/journal_command.ts";
 import { adminPartsOf } from "./src/admin/parts.ts";
 import { systemClock } from "./src/base/clock.ts";
 import { createUuidv7 } from "./src/base/ids.ts";
@@ -24,6 +25,7 @@ import { openAnalytics, openDatabase } from "./src/store/open.ts";
 import { openPriceDesk, registryOf } from "./src/services.ts";
 import { createPriceVersions } from "./src/store/price_versions.ts";
 import { createRepricing } from "./src/store/repricing.ts";
+import { type JournalStatus, readJournalStatus } from "./src/store/journal_status.ts";
 
 /** `deno task admin …`: the operator's command line (interface.md §1). */
 const argv = Deno.args;
@@ -98,6 +100,7 @@ async function run(
   words: readonly string[],
   input: string,
 ): Promise<CommandResult> {
+  if (words[0] === "journal") return await runOnJournal(config, words);
   // A server tidies its journal too, whichever database it uses.
   const isServers = !config.databaseUrl || words[0] === "scrub";
   const answered = isServers ? await callControl(config.dataDir, words, input) : undefined;
@@ -109,6 +112,20 @@ async function run(
   } finally {
     await claim.release();
   }
+}
+
+/** The journal is in the data directory whatever the store is, and is seen while that is away. */
+async function runOnJournal(config: Config, words: readonly string[]): Promise<CommandResult> {
+  const parts = { clock: systemClock, journalStatus: () => journalStatus(config) };
+  return await callControl(config.dataDir, words) ??
+    await runCommandOf(journalCommands, parts, words);
+}
+
+function journalStatus(config: Config): Promise<JournalStatus> {
+  return readJournalStatus(`${config.dataDir}/journal`, {
+    sync: config.journalSync,
+    maxBytes: config.journalMaxBytes,
+  });
 }
 
 async function runHere(
@@ -136,6 +153,7 @@ async function runHere(
         openPrices: () => openPrices(config, database),
         priceVersions: createPriceVersions(database),
         clock: systemClock,
+        journalStatus: () => journalStatus(config),
       }),
       words,
       input,

@@ -38,7 +38,7 @@ export interface DeletionNeeds {
   clock: Clock;
   log: Log;
   newId: () => string;
-  journal: Pick<Journal, "tidy">;
+  journal: Pick<Journal, "tidy" | "eraseRejected">;
   recorder: Pick<Recorder, "drain">;
   kept: Pick<KeptMemory, "forget">;
   idempotency: Pick<Idempotency, "erase">;
@@ -52,7 +52,11 @@ export function createDeletionParts(needs: DeletionNeeds): DeletionParts {
   const { databases, clock, log, newId, recorder } = needs;
   const { main, records } = databases;
   const caughtUp = () => recorder.drain();
-  const tidyJournal = () => needs.journal.tidy();
+  const tidyJournal = async () => {
+    // What the store has refused of them lies beside the journal.
+    await needs.journal.eraseRejected((call) => erasures.covers(call));
+    await needs.journal.tidy();
+  };
   const store = createDeletionStore(databases, { newSalt: () => randomBase62(22) });
   const file = createTombstoneFile(`${needs.dataDir}/tombstones`);
   const erasures = createErasures({

@@ -2,7 +2,7 @@ import type { Clock } from "./base/clock.ts";
 import type { Log } from "./base/log.ts";
 import type { Config } from "./config.ts";
 import type { Dialect } from "./dialects/dialect.ts";
-import { messageOf } from "./domain/fault.ts";
+import { Fault, messageOf } from "./domain/fault.ts";
 import type { InteractionStore } from "./domain/interaction.ts";
 import type { Ledger } from "./domain/ledger.ts";
 import { createSpendCaps, type SpendCaps } from "./domain/spend_cap.ts";
@@ -54,6 +54,9 @@ export interface MoneyNeeds {
   dropped: (transactionIds: readonly string[]) => Promise<void>;
 }
 
+const giveBackAttempts = 60;
+const giveBackPauseMs = 1000;
+
 export function createMoneyParts(needs: MoneyNeeds): MoneyParts {
   const { config, database, analytics, journal, processId, clock, log, newId, pause } = needs;
   const interactions = createRecords(database, analytics, needs.dropped);
@@ -63,6 +66,8 @@ export function createMoneyParts(needs: MoneyNeeds): MoneyParts {
     log,
     pause,
     stored: (ids) => journal.stored(ids),
+    spillSpace: journal,
+    reject: (interaction, reason) => journal.reject(interaction, reason),
   });
   const shared = database.kind === "postgres";
   const { leaseSeconds } = config;
@@ -76,7 +81,8 @@ export function createMoneyParts(needs: MoneyNeeds): MoneyParts {
     later,
     log,
     isErased: needs.isErased,
-    onDuplicate: (duplicate) => void giveBack({ database, analytics, recorder, log }, duplicate),
+    onDuplicate: (duplicate) =>
+      void giveBack({ database, analytics, recorder, log, pause }, duplicate),
   });
   const sweep = async () => {
     await replays.sweep();
@@ -116,20 +122,34 @@ async function recover(
 }
 
 async function giveBack(
-  parts: { database: Database; analytics: Database; recorder: Recorder; log: Log },
+  parts: Pick<MoneyNeeds, "database" | "analytics" | "log" | "pause"> & { recorder: Recorder },
   { accountId, transactionId, originalId }: Duplicate,
 ): Promise<void> {
-  const { database, analytics, recorder, log } = parts;
+  const { database, analytics, recorder, log, pause } = parts;
   const note = `the same request was answered by ${originalId ?? "another call"}`;
-  try {
+  const act = async () => {
     await recorder.drain();
     await giveBackCharge(database, { accountId, transactionId, note }, analytics);
+  };
+  try {
+    // It is found as the store comes back, when the call's own row may still wait for it.
+    for (let attempt = 1; attempt < giveBackAttempts; attempt++) {
+      if (await act().then(() => true, isTemporary)) return;
+      await pause(giveBackPauseMs);
+    }
+    await act();
   } catch (thrown) {
     log.error("a second charge could not be given back", {
       transaction: transactionId,
       reason: messageOf(thrown),
     });
   }
+}
+
+/** False when it may go better later; throws all else. */
+function isTemporary(thrown: unknown): boolean {
+  if (thrown instanceof Fault && thrown.code === "store_unavailable") return false;
+  throw thrown;
 }
 
 function later(ms: number, run: () => void): () => void {

@@ -16,7 +16,7 @@ import type { DialectName } from "../contracts/vendors.ts";
 import { beatMs } from "./domain/rate_limit.ts";
 import { createRateLimiter, type RateLimiter } from "./domain/rate_limiter.ts";
 import { createKeyRing, type KeyRing } from "./domain/key_ring.ts";
-import { createMetrics, type Metrics } from "./gateway/metrics.ts";
+import type { Metrics } from "./gateway/metrics.ts";
 import { createRelay, type Relay, type RelayParts } from "./gateway/relay.ts";
 import { createVendorKeyRing, type VendorKeyRing } from "./gateway/vendor_key_ring.ts";
 import type { CohortStore } from "./domain/cohort.ts";
@@ -34,6 +34,8 @@ import type { Database } from "./store/database.ts";
 import type { Journal } from "./store/journal.ts";
 import { createPricingParts, type PricingParts } from "./pricing_parts.ts";
 import type { PriceDesk } from "./admin/price_parts.ts";
+import type { JournalStatus } from "./store/journal_status.ts";
+import { createServiceMetrics, journalStatusOf, watchJournal } from "./journal_watch.ts";
 import { type Catalogue, createCatalogue } from "./vendors/catalogue.ts";
 import { bundledPrices, createPrices, type Prices } from "./vendors/prices.ts";
 import { parsePricesFile } from "./vendors/prices_file.ts";
@@ -72,6 +74,7 @@ export interface Services
   relay: Relay;
   countTokens: (request: CountRequest) => Promise<Reply>;
   dialects: Readonly<Record<DialectName, FullDialect>>;
+  journalStatus: () => Promise<JournalStatus>;
   /** Resolves when calls can be taken. */
   ready: () => Promise<void>;
   /** Ends the background jobs, writes what waits and closes the store. */
@@ -119,6 +122,8 @@ export function createServices(
   const relayed = createCalls(config, calls, newId);
   const callParts = { clock, newId, log, rateLimiter, apiKeys, dialects, ...relayed, ...records };
   const { startEvals, closeEvals, ...evals } = wireEvals(database, callParts);
+  const metrics = createServiceMetrics({ ...recording, journal, clock });
+  watchJournal(journal, { log, metrics });
   const stopRates = every(beatMs, () => rateLimiter.tick(), log, "rate leases");
   const { stopArchiving, ...pricing } = pricingParts(config, opened, vendors.prices, log);
   const stopWatching = watchChanges(database, keys, log);
@@ -127,7 +132,7 @@ export function createServices(
     version,
     clock,
     log,
-    metrics: metricsOf(recording),
+    metrics,
     newId,
     database,
     accounts: createAccounts(database),
@@ -143,6 +148,7 @@ export function createServices(
     rateLimiter,
     ...relayed,
     dialects,
+    journalStatus: () => journalStatusOf({ config, journal, recorder: recording.recorder }),
     ready: async () => {
       recording.recorder.admit();
       await database.ping();
@@ -229,6 +235,7 @@ async function closeAll(
   );
   await parts.escrow.close();
   await parts.rateLimiter.close();
+  recorder.close();
   await parts.journal.close();
   parts.upstream.close();
   await parts.database.close();
@@ -275,26 +282,6 @@ function vendorParts(config: Config, clock: Clock) {
     maxAnswerBytes,
   });
   return { registry, prices, upstream, catalogue: createCatalogue({ clock, upstream, prices }) };
-}
-
-function metricsOf(
-  { recorder, exports, deletionGauges }: Pick<Recording, "recorder" | "exports" | "deletionGauges">,
-): Metrics {
-  return createMetrics({
-    ...deletionGauges,
-    gateway_exports_running: {
-      help: "Exports that this process is writing into files",
-      read: () => exports.running,
-    },
-    gateway_records_waiting: {
-      help: "Records of ended calls that the store has not taken yet",
-      read: () => recorder.waiting,
-    },
-    gateway_resident_bytes: {
-      help: "Resident memory of the process",
-      read: () => Deno.memoryUsage().rss,
-    },
-  });
 }
 
 function pricesOf(config: Config, registry: Registry): Prices {

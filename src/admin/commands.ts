@@ -20,13 +20,15 @@ import { exportUsage } from "./export_command.ts";
 import { priceCommands } from "./price_commands.ts";
 import type { PriceParts } from "./price_parts.ts";
 import { scrubCommands, type ScrubParts } from "./scrub_command.ts";
+import { journalCommands, type JournalParts } from "./journal_command.ts";
 import { tierCommands } from "./tier_command.ts";
 import { vendorKeyCommands, type VendorKeyParts } from "./vendor_key_commands.ts";
 import type { Clock } from "../base/clock.ts";
 import { parseUsd } from "../base/money.ts";
 
 /** What the operator's commands work on; a running server gives its own parts. */
-export interface AdminParts extends VendorKeyParts, CreditParts, PriceParts, ScrubParts {
+export interface AdminParts
+  extends VendorKeyParts, CreditParts, PriceParts, ScrubParts, JournalParts {
   accounts: AccountStore;
   apiKeys: ApiKeyStore;
   /** Scopes that a key may have. */
@@ -71,6 +73,7 @@ const commands: Readonly<Record<string, Command<AdminParts>>> = {
   ...vendorKeyCommands,
   ...priceCommands,
   ...scrubCommands,
+  ...journalCommands,
   "account list": { usage: "account list", options: {}, positionals: [], run: listAccounts },
 };
 
@@ -78,13 +81,23 @@ const commands: Readonly<Record<string, Command<AdminParts>>> = {
  * Runs one command; `argv` is what follows `admin`, `input` what standard input held for a command
  * that `readsInput`. Never throws: failures are results.
  */
-export async function runCommand(
+export function runCommand(
   parts: AdminParts,
   argv: readonly string[],
   input = "",
 ): Promise<CommandResult> {
+  return runCommandOf(commands, parts, argv, input);
+}
+
+/** As `runCommand`, with some of the commands, which need fewer parts. */
+export async function runCommandOf<Parts>(
+  table: Readonly<Record<string, Command<Parts>>>,
+  parts: Parts,
+  argv: readonly string[],
+  input = "",
+): Promise<CommandResult> {
   try {
-    const { command, values, positionals } = parse(argv);
+    const { command, values, positionals } = parse(table, argv);
     return await command.run(parts, values, positionals, input);
   } catch (thrown) {
     const message = messageOf(thrown);
@@ -95,7 +108,8 @@ export async function runCommand(
 
 /** Whether the command takes a value from standard input. */
 export function readsInput(argv: readonly string[]): boolean {
-  return findCommand(argv.filter((word) => word !== "--json"))?.command.readsInput === true;
+  return findCommand(commands, argv.filter((word) => word !== "--json"))?.command.readsInput ===
+    true;
 }
 
 /** The text that says which commands there are. */
@@ -108,9 +122,12 @@ export function usage(): string {
   ].join("\n");
 }
 
-function parse(argv: readonly string[]) {
+function parse<Parts>(
+  table: Readonly<Record<string, Command<Parts>>>,
+  argv: readonly string[],
+) {
   const words = argv.filter((word) => word !== "--json");
-  const found = findCommand(words);
+  const found = findCommand(table, words);
   if (!found) {
     throw new UsageError(`'${words.slice(0, 2).join(" ")}' is no command.\n${usage()}`);
   }
@@ -133,10 +150,13 @@ function parse(argv: readonly string[]) {
 }
 
 /** A command has two words, or one. */
-function findCommand(words: readonly string[]) {
+function findCommand<Parts>(
+  table: Readonly<Record<string, Command<Parts>>>,
+  words: readonly string[],
+) {
   for (const length of [2, 1]) {
     const name = words.slice(0, length).join(" ");
-    const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
+    const command = Object.hasOwn(table, name) ? table[name] : undefined;
     if (command) return { command, rest: words.slice(length) };
   }
   return undefined;

@@ -67,6 +67,7 @@ function setup(accountNames: readonly string[] = ["operator", "team"]) {
     vendorKeysChanged: unused,
     scrub: () => Promise.resolve({ rewritten: ["replays"], notRewritten: ["backups"] }),
     keysChanged: (ids) => void changed.push([...ids]),
+    journalStatus: unused,
     ledger: unusedLedger,
     showCredit: unused,
   };

@@ -7,6 +7,7 @@ import type { ScrubReport } from "../domain/scrub.ts";
 import type { VendorKeyStore } from "../domain/vendor_key.ts";
 import type { Escrow } from "../gateway/escrow.ts";
 import type { Recorder } from "../gateway/recorder.ts";
+import type { JournalStatus } from "../store/journal_status.ts";
 import type { VendorKeyRing } from "../gateway/vendor_key_ring.ts";
 import type { Registry } from "../vendors/registry.ts";
 import type { PriceVersionStore } from "../store/price_versions.ts";
@@ -31,6 +32,7 @@ export function adminPartsOf(
     priceVersions: PriceVersionStore;
     archivePrices?: () => Promise<void>;
     scrub: () => Promise<ScrubReport>;
+    journalStatus: () => Promise<JournalStatus>;
   },
 ): AdminParts {
   return {
@@ -50,6 +52,7 @@ export function adminPartsOf(
     },
     keysChanged: (ids) => services.keyRing?.evict(ids),
     ledger: services.ledger,
+    journalStatus: services.journalStatus,
     async showCredit(accountId) {
       await services.recorder?.drain();
       return await (services.escrow ?? services.ledger).show(accountId);

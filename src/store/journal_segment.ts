@@ -1,12 +1,25 @@
-import { encodeRecord, readRecords } from "./journal_records.ts";
+import { Buffer } from "node:buffer";
+import { rewrittenSuffix } from "./journal_files.ts";
+import { encodeRecord, scanRecords } from "./journal_records.ts";
 
-/** What the name of a file ends with that is to take a segment's place. */
-export const rewrittenSuffix = ".rewritten";
+/** What a segment does with its file; tests give one that fails. */
+export interface SegmentFile {
+  /** Adds to the end. */
+  writeSync(bytes: Uint8Array): number;
+  truncateSync(length: number): void;
+  syncData(): Promise<void>;
+  close(): void;
+}
+
+/** Makes a file that only its owner can read. */
+export function createSegmentFile(path: string): SegmentFile {
+  return Deno.openSync(path, { append: true, createNew: true, mode: 0o600 });
+}
 
 /** One file of the journal that this process writes; records are appended whole or not at all. */
 export class Segment {
   readonly path: string;
-  #file: Deno.FsFile;
+  #file: SegmentFile;
   #bytes = 0;
   #sealed = false;
   #isRewriting = false;
@@ -14,12 +27,16 @@ export class Segment {
   /** Whether the folder's entry for the file is on the disk too. */
   #isNamed = false;
   isDirty = false;
-  /** Calls whose records here are not in the store yet. */
-  readonly open = new Set<string>();
+  /** Calls that need this file: begun here and under way, or ended here and not in the store. */
+  open = 0;
+  /** End records that were appended. */
+  ends = 0;
+  /** Of `open`, those whose record is nowhere but here. */
+  spilled = 0;
 
-  constructor(path: string) {
+  constructor(path: string, createFile = createSegmentFile) {
     this.path = path;
-    this.#file = Deno.openSync(path, { write: true, createNew: true, mode: 0o600 });
+    this.#file = createFile(path);
   }
 
   get bytes(): number {
@@ -41,12 +58,20 @@ export class Segment {
         written += this.#file.writeSync(record.subarray(written));
       }
     } catch (thrown) {
-      // After a write that failed in the middle nothing behind it could be read.
-      this.#sealed = true;
+      this.#cutBack();
       throw thrown;
     }
     this.#bytes += record.length;
     this.isDirty = true;
+  }
+
+  /** Takes back a record that was not written whole. */
+  #cutBack(): void {
+    try {
+      this.#file.truncateSync(this.#bytes);
+    } catch {
+      this.#sealed = true;
+    }
   }
 
   /** Resolves when all that was appended before is on the disk. */
@@ -71,38 +96,44 @@ export class Segment {
     this.#isNamed = true;
   }
 
+  /** What was appended so far. */
+  async read(): Promise<Buffer> {
+    const length = this.#bytes;
+    const bytes = await Deno.readFile(this.path);
+    return Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(length, bytes.length));
+  }
+
   /** Whether the file may go: all of it is in the store, and nobody waits for the disk. */
   get isDone(): boolean {
-    return this.open.size === 0 && !this.isDirty && this.#syncs === 0 && !this.#isRewriting;
+    return this.open === 0 && !this.isDirty && this.#syncs === 0 && !this.#isRewriting;
   }
 
   /**
-   * Leaves out the records of calls that are in the store. The segment must be sealed; a crash in
-   * the middle leaves it as it was.
+   * Leaves out the records of calls that are not to be kept; gives the bytes saved. The segment
+   * must be sealed; a crash in the middle leaves it as it was.
    */
-  async rewrite(): Promise<void> {
+  async rewrite(isKept: (id: string) => boolean): Promise<number> {
     this.#isRewriting = true;
     try {
       // Who waits for the disk waits for the old file.
       await this.sync();
-      if (this.open.size > 0) await this.#replace();
+      return this.open > 0 ? await this.#replace(isKept) : 0;
     } finally {
       this.#isRewriting = false;
     }
   }
 
-  async #replace(): Promise<void> {
+  async #replace(isKept: (id: string) => boolean): Promise<number> {
     const path = `${this.path}${rewrittenSuffix}`;
+    const before = this.#bytes;
+    const old = await this.read();
     const fresh = await Deno.open(path, { write: true, create: true, truncate: true, mode: 0o600 });
     let bytes = 0;
-    {
-      using old = await Deno.open(this.path);
-      for await (const record of readRecords(old)) {
-        if (!this.open.has(record.id)) continue;
-        const encoded = encodeRecord(record);
-        for (let at = 0; at < encoded.length;) at += await fresh.write(encoded.subarray(at));
-        bytes += encoded.length;
-      }
+    for (const { record } of scanRecords(old)) {
+      if (!record || !isKept(record.id)) continue;
+      const encoded = encodeRecord(record);
+      for (let at = 0; at < encoded.length;) at += await fresh.write(encoded.subarray(at));
+      bytes += encoded.length;
     }
     await fresh.sync();
     // One that began before ours may take longer.
@@ -113,6 +144,7 @@ export class Segment {
     this.#bytes = bytes;
     this.#isNamed = false;
     await this.#syncName();
+    return before - bytes;
   }
 
   close(): void {

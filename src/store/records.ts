@@ -5,6 +5,7 @@ import type { Database, Queryable } from "./database.ts";
 import { createInteractions, type Dropped, writeRecords } from "./interactions.ts";
 import { postAll } from "./ledger.ts";
 import { OpenMonths } from "./open_months.ts";
+import { asRowFault } from "./row_faults.ts";
 import { insertKeyCharges } from "./spend.ts";
 
 /**
@@ -21,26 +22,32 @@ export function createRecords(
   const months = new OpenMonths(analytics);
   const post = (rows: readonly Interaction[]) =>
     database.transaction((tx) => postCharges(tx, rows));
+  const write = async (rows: readonly Interaction[]) => {
+    if (analytics !== database) {
+      await post(rows);
+      return await interactions.insert(rows);
+    }
+    try {
+      const erased = await months.writing(rows, () =>
+        database.transaction(async (tx) => {
+          await postCharges(tx, rows);
+          return await writeRecords(tx, rows, ["rows", "kept"]);
+        }));
+      if (erased.length > 0) await dropped?.(erased);
+    } catch (thrown) {
+      const fault = asRowFault(thrown);
+      // A row that can't be stored must not take its charge with it.
+      if (rows.length === 1 && !isAway(fault)) await post(rows);
+      throw fault;
+    }
+  };
   return {
     ...interactions,
     async insert(rows) {
       if (rows.length === 0) return;
-      if (analytics !== database) {
-        await post(rows);
-        return await interactions.insert(rows);
-      }
-      try {
-        const erased = await months.writing(rows, () =>
-          database.transaction(async (tx) => {
-            await postCharges(tx, rows);
-            return await writeRecords(tx, rows, ["rows", "kept"]);
-          }));
-        if (erased.length > 0) await dropped?.(erased);
-      } catch (thrown) {
-        // A row that can't be stored must not take its charge with it.
-        if (rows.length === 1 && !isAway(thrown)) await post(rows);
-        throw thrown;
-      }
+      await write(rows).catch((thrown) => {
+        throw asRowFault(thrown);
+      });
     },
   };
 }

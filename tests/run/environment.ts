@@ -29,6 +29,8 @@ export function isCi(outer: Readonly<Record<string, string>>): boolean {
 const kept: readonly RegExp[] = [
   /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|TZ|TERM|CI)$/,
   /^LC_/,
+  // How long the long forms of tests take.
+  /^(KILLS|OUTAGE_SECONDS)$/,
   /^XDG_/,
   /^DENO_/,
   /^(npm|NPM)_/,

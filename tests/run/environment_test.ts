@@ -11,6 +11,7 @@ Deno.test("a developer's database and vendor keys don't reach the tests", () => 
     DATABASE_URL: "postgres://live",
     VENDOR_B_API_KEY: "secret",
     PORT: "8787",
+    KILLS: "20",
     AWS_ACCESS_KEY_ID: "secret",
   };
   const env = testEnvironment(outer, "/tmp/x");
@@ -19,6 +20,7 @@ Deno.test("a developer's database and vendor keys don't reach the tests", () => 
     "DENO_DIR",
     "DENO_NO_UPDATE_CHECK",
     "HOME",
+    "KILLS",
     "NO_COLOR",
     "NO_PROXY",
     "PATH",

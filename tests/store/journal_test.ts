@@ -128,7 +128,7 @@ Deno.test(
     const many = files(folder).length;
     assert.ok(many > 3, `${many} files`);
     await journal.end(ended("long"));
-    assert.equal(files(folder).length, many);
+    assert.equal(files(folder).length, 1, "its end is on the disk: no one needs its beginning");
     journal.stored(["long"]);
     assert.equal(files(folder).length, 1);
     await journal.close();

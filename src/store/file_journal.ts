@@ -1,0 +1,395 @@
+import { type Clock, systemClock } from "../base/clock.ts";
+import { Fault, messageOf } from "../domain/fault.ts";
+import type { Interaction } from "../domain/interaction.ts";
+import type { Journal, JournalOptions, JournalWatcher } from "./journal.ts";
+import { CallReader, recordOf } from "./journal_calls.ts";
+import { readSegment } from "./journal_files.ts";
+import { removeReplayed, type Replayed, replayFiles } from "./journal_left.ts";
+import { encodeRecord, type JournalRecord } from "./journal_records.ts";
+import { RejectedRecords } from "./journal_rejected.ts";
+import { Segment } from "./journal_segment.ts";
+
+const defaultSegmentBytes = 4 * 1024 * 1024;
+/** A file that is done is left for another at this size, so that little stays on the disk. */
+const tidyBytes = 256 * 1024;
+const intervalMs = 10;
+
+/** An end that the disk has yet to confirm. */
+interface Ended {
+  interaction: Interaction;
+  isSpilled: boolean;
+  resolve: () => void;
+  reject: (thrown: unknown) => void;
+}
+
+/** A call whose record is in memory too: under way, or ended and waiting for the store. */
+interface Known {
+  /** Where the call began, then where it ended. */
+  segment: Segment;
+  /** Its begin record has this; undefined once it has ended. */
+  request: string | null | undefined;
+}
+
+const silent: JournalWatcher = {
+  synced() {},
+  failing() {},
+  mended() {},
+  lost() {},
+  unreadable() {},
+};
+
+/** The journal as numbered files in a folder. */
+export class FileJournal implements Journal {
+  readonly #directory: string;
+  readonly #options: JournalOptions;
+  readonly #clock: Clock;
+  readonly #rejected: RejectedRecords;
+  readonly #maxBytes: number;
+  readonly #segmentBytes: number;
+  #watcher = silent;
+  #left: readonly string[];
+  #next: number;
+  /** Oldest first; the last one is written to. */
+  #segments: Segment[] = [];
+  #bytes = 0;
+  readonly #known = new Map<string, Known>();
+  #lastEnded: Ended | undefined;
+  /** The oldest record that is nowhere but here: all ends behind it are. */
+  #spilledFrom: { segment: Segment; end: number } | undefined;
+  #spilled = 0;
+  #unsynced: Ended[] = [];
+  /** Files that calls began in whose end in another one is not on the disk yet. */
+  #leaving: Segment[] = [];
+  /** Ends that the disk did not take. */
+  #unwritten: Ended[] = [];
+  /** They were written again, and the disk has not confirmed it. */
+  #isConfirming = false;
+  #isFailing = false;
+  #syncing: Promise<void> | undefined;
+  #tidying: Promise<void> = Promise.resolve();
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #closed = false;
+
+  constructor(directory: string, left: readonly string[], options: JournalOptions) {
+    this.#directory = directory;
+    this.#left = left;
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#rejected = new RejectedRecords(directory);
+    this.#maxBytes = options.maxBytes ?? Infinity;
+    // Files go as a whole: a small journal has smaller ones.
+    this.#segmentBytes = Math.min(options.segmentBytes ?? defaultSegmentBytes, this.#maxBytes / 8);
+    this.#next = Number(left.at(-1)?.slice(0, 12) ?? 0) + 1;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  get segments(): number {
+    return this.#segments.length;
+  }
+
+  get spilled(): number {
+    return this.#spilled;
+  }
+
+  watch(watcher: JournalWatcher): void {
+    this.#watcher = watcher;
+  }
+
+  admit(): void {
+    if (this.#bytes >= this.#maxBytes) {
+      throw new Fault("overloaded", { note: "the journal is full: is the store away?" });
+    }
+    if (this.#unwritten.length === 0 && !this.#isConfirming) return;
+    this.#writeAgain();
+    throw new Fault("overloaded", { note: "the journal waits for the disk" });
+  }
+
+  begin(interaction: Interaction): void {
+    this.admit();
+    try {
+      const segment = this.#append(recordOf("begin", interaction));
+      segment.open++;
+      const { transactionId, requestText } = interaction;
+      this.#known.set(transactionId, { segment, request: requestText });
+    } catch (thrown) {
+      this.#failed(thrown);
+      throw new Fault("overloaded", { note: `journal: ${messageOf(thrown)}`, cause: thrown });
+    }
+  }
+
+  async end(interaction: Interaction): Promise<void> {
+    const confirmed = Promise.withResolvers<void>();
+    const { resolve, reject } = confirmed;
+    const ended = { interaction, isSpilled: false, resolve, reject };
+    try {
+      this.#appendEnd(ended);
+    } catch (thrown) {
+      this.#unwritten.push(ended);
+      this.#failed(thrown);
+      throw thrown;
+    }
+    if (this.#options.sync === "always") return await confirmed.promise;
+    confirmed.promise.catch(() => {});
+  }
+
+  stored(transactionIds: readonly string[]): void {
+    for (const id of transactionIds) {
+      const known = this.#known.get(id);
+      if (!known) continue;
+      this.#known.delete(id);
+      known.segment.open--;
+    }
+    if (this.#unwritten.length > 0) {
+      const ids = new Set(transactionIds);
+      this.#unwritten = this.#unwritten.filter(({ interaction }) =>
+        !ids.has(interaction.transactionId)
+      );
+    }
+    this.#prune();
+  }
+
+  tidy(): Promise<void> {
+    const tidied = this.#tidying.catch(() => {}).then(() => this.#tidy());
+    this.#tidying = tidied;
+    return tidied;
+  }
+
+  spill(transactionId: string): boolean {
+    const known = this.#known.get(transactionId);
+    const last = this.#lastEnded;
+    if (!known || last?.interaction.transactionId !== transactionId) return false;
+    this.#spillAt(last, known.segment);
+    return true;
+  }
+
+  async readSpilled(): Promise<Interaction[]> {
+    if (!this.#spilledFrom) return [];
+    const { segment, end: from } = this.#spilledFrom;
+    const { ends: to, spilled: due } = segment;
+    const { records } = readSegment(await segment.read());
+    const calls = new CallReader();
+    const ended = records.flatMap((record) => calls.take(record) ?? []);
+    const isWhole = ended.length >= to;
+    const found = ended.slice(isWhole ? from : 0, to)
+      .filter(({ transactionId }) => !this.#known.has(transactionId));
+    for (const { transactionId } of found) {
+      this.#known.set(transactionId, { segment, request: undefined });
+    }
+    if (!isWhole) {
+      this.#watcher.lost(to - ended.length);
+      // The file stays, for the next start to look again.
+      segment.open = Infinity;
+    }
+    segment.spilled -= due;
+    this.#spilled -= due;
+    this.#spilledFrom = this.#nextSpilled(segment, to);
+    return found;
+  }
+
+  reject(interaction: Interaction, reason: string): Promise<void> {
+    return this.#rejected.keep(interaction, reason);
+  }
+
+  eraseRejected(isErased: (interaction: Interaction) => boolean): Promise<number> {
+    return this.#rejected.erase(isErased);
+  }
+
+  async replay(
+    write: (interactions: readonly Interaction[]) => Promise<void>,
+  ): Promise<Replayed> {
+    const paths = this.#left.map((name) => `${this.#directory}/${name}`);
+    const replayed = await replayFiles(paths, write);
+    for (const path of paths) {
+      const unreadable = await removeReplayed(path);
+      if (unreadable) this.#watcher.unreadable(unreadable);
+    }
+    this.#left = [];
+    return replayed;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    await this.#rejected.settled;
+    await this.#tidying.catch(() => {});
+    await this.#syncing;
+    await this.#sync().catch(() => {});
+    // In order, as ever: the end of a call must not go before its beginning.
+    while (this.#segments[0]?.isDone) this.#segments.shift()?.remove();
+    for (const segment of this.#segments) segment.close();
+    this.#segments = [];
+  }
+
+  #append(record: JournalRecord): Segment {
+    if (this.#closed) throw new Error("the journal is closed");
+    const bytes = encodeRecord(record);
+    const segment = this.#writable();
+    segment.append(bytes);
+    this.#bytes += bytes.length;
+    return segment;
+  }
+
+  #appendEnd(ended: Ended): void {
+    const { interaction } = ended;
+    const id = interaction.transactionId;
+    const known = this.#known.get(id);
+    // In the file of its beginning an end need not repeat what the caller sent.
+    const asBegun = known?.segment === this.#writable() && known.request !== undefined &&
+      known.request === interaction.requestText;
+    const segment = this.#append(recordOf("end", interaction, asBegun));
+    segment.ends++;
+    this.#lastEnded = ended;
+    if (known?.segment !== segment) {
+      segment.open++;
+      if (known) this.#leaving.push(known.segment);
+    }
+    this.#known.set(id, { segment, request: undefined });
+    if (ended.isSpilled) this.#spillAt(ended, segment);
+    this.#unsynced.push(ended);
+    if (this.#options.sync === "always") return this.#startSync();
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      this.#startSync();
+    }, intervalMs);
+  }
+
+  #spillAt(ended: Ended, segment: Segment): void {
+    ended.isSpilled = true;
+    this.#known.delete(ended.interaction.transactionId);
+    segment.spilled++;
+    this.#spilled++;
+    this.#spilledFrom ??= { segment, end: segment.ends - 1 };
+  }
+
+  #nextSpilled(segment: Segment, end: number): { segment: Segment; end: number } | undefined {
+    if (this.#spilled === 0) return undefined;
+    if (segment.spilled > 0) return { segment, end };
+    const next = this.#segments.slice(this.#segments.indexOf(segment) + 1).find(({ spilled }) =>
+      spilled > 0
+    );
+    return next && { segment: next, end: 0 };
+  }
+
+  #writable(): Segment {
+    const last = this.#segments.at(-1);
+    const isFull = last !== undefined && last.bytes >= this.#segmentBytes;
+    if (last && !isFull && !last.isSealed) return last;
+    const name = `${String(this.#next++).padStart(12, "0")}.journal`;
+    const segment = new Segment(`${this.#directory}/${name}`, this.#options.createFile);
+    this.#segments.push(segment);
+    return segment;
+  }
+
+  /** Oldest first: an end must never be there without its beginning having gone before. */
+  async #tidy(): Promise<void> {
+    const written = this.#segments.filter(({ bytes }) => bytes > 0);
+    for (const segment of written) segment.seal();
+    for (const segment of written) {
+      if (this.#closed) return;
+      // It may have gone by itself meanwhile.
+      if (!this.#segments.includes(segment)) continue;
+      if (segment.spilled > 0) {
+        throw new Fault("store_unavailable", { note: "the journal holds what the store lacks" });
+      }
+      this.#bytes -= await segment.rewrite((id) => this.#known.has(id));
+      if (!segment.isDone) continue;
+      // Should an older file still hold the beginning: the call is in the store, and stays as it is.
+      this.#segments = this.#segments.filter((one) => one !== segment);
+      this.#drop(segment);
+    }
+  }
+
+  /** Writes what the disk did not take; calls may begin again once it is confirmed. */
+  #writeAgain(): void {
+    if (this.#syncing || this.#isConfirming) return;
+    try {
+      while (this.#unwritten.length > 0) {
+        const ended = this.#unwritten[0]!;
+        // Behind a record that is nowhere but here all are read back.
+        ended.isSpilled ||= this.#spilledFrom !== undefined;
+        this.#appendEnd(ended);
+        this.#unwritten.shift();
+      }
+      this.#isConfirming = true;
+    } catch (thrown) {
+      this.#failed(thrown);
+    }
+  }
+
+  #failed(thrown: unknown): void {
+    if (!this.#isFailing) this.#watcher.failing(messageOf(thrown));
+    this.#isFailing = true;
+  }
+
+  #mended(): void {
+    if (this.#isFailing) this.#watcher.mended();
+    this.#isFailing = false;
+  }
+
+  #startSync(): void {
+    this.#syncing ??= this.#syncWaiting().finally(() => {
+      this.#syncing = undefined;
+      this.#prune();
+    });
+  }
+
+  /** One wait for the disk serves all who came before it began. */
+  async #syncWaiting(): Promise<void> {
+    do {
+      const group = this.#unsynced.splice(0);
+      try {
+        await this.#sync();
+        for (const { resolve } of group) resolve();
+        if (this.#unwritten.length === 0) this.#mended();
+        this.#isConfirming = false;
+      } catch (thrown) {
+        this.#isConfirming = false;
+        this.#failed(thrown);
+        this.#unwritten.push(...group.filter((ended) => this.#isMissed(ended)));
+        for (const { reject } of group) reject(thrown);
+      }
+    } while (this.#unsynced.length > 0);
+  }
+
+  /** Whether the store has yet to take it. */
+  #isMissed({ interaction, isSpilled }: Ended): boolean {
+    return isSpilled || this.#known.has(interaction.transactionId);
+  }
+
+  async #sync(): Promise<void> {
+    const leaving = this.#leaving.splice(0);
+    const startedMs = this.#clock.monotonicMs();
+    const dirty = this.#segments.filter((segment) => segment.isDirty);
+    try {
+      await Promise.all(dirty.map((segment) => segment.sync()));
+    } catch (thrown) {
+      this.#leaving.push(...leaving);
+      throw thrown;
+    }
+    for (const segment of leaving) segment.open--;
+    this.#watcher.synced((this.#clock.monotonicMs() - startedMs) / 1000);
+  }
+
+  /**
+   * Removes files from the oldest on. Only in order: an end that went before its beginning would
+   * make the call look interrupted.
+   */
+  #prune(): void {
+    if (this.#closed) return;
+    while (this.#segments.length > 1 && this.#segments[0]!.isDone) {
+      this.#drop(this.#segments.shift()!);
+    }
+    const only = this.#segments.length === 1 ? this.#segments[0] : undefined;
+    if (!only?.isDone || only.bytes < Math.min(tidyBytes, this.#maxBytes / 8)) return;
+    this.#segments = [];
+    this.#drop(only);
+  }
+
+  #drop(segment: Segment): void {
+    this.#bytes -= segment.bytes;
+    segment.remove();
+  }
+}

@@ -1,0 +1,75 @@
+import assert from "@std/assert";
+import { openJournal } from "../../src/store/journal.ts";
+import { interaction } from "../store/samples.ts";
+import { runProgram, startService } from "../support/process.ts";
+import { temporaryDirectory } from "../support/service_files.ts";
+
+const fields = [
+  "running",
+  "bytes",
+  "segments",
+  "waiting",
+  "oldest",
+  "lag_seconds",
+  "sync",
+  "max_bytes",
+  "rejected",
+  "damaged_bytes",
+];
+
+Deno.test("journal status tells of a running server, of files alone, and of nothing, and opens no store", async () => {
+  const dataDir = `${temporaryDirectory("journal-status")}/data`;
+  const env = { DATA_DIR: dataDir, JOURNAL_MAX_BYTES: "5000000" };
+  const status = async (): Promise<Record<string, unknown>> => {
+    const args = ["journal", "status", "--json"];
+    const { code, stdout, stderr } = await runProgram({ script: "admin.ts", args, env });
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /^[^\n]+\n$/, "one line");
+    return JSON.parse(stdout);
+  };
+  const empty = await status();
+  assert.deepEqual(Object.keys(empty), fields);
+  assert.deepEqual([empty.running, empty.waiting, empty.max_bytes], [false, 0, 5_000_000]);
+  await assert.rejects(Deno.stat(dataDir), Deno.errors.NotFound, "a look makes nothing");
+
+  await writeJournal(`${dataDir}/journal`);
+  const left = await status();
+  assert.deepEqual(left, {
+    ...empty,
+    bytes: left.bytes,
+    segments: 1,
+    waiting: 2,
+    oldest: "2026-11-21T10:00:00.250Z",
+    lag_seconds: left.lag_seconds,
+    rejected: 1,
+    damaged_bytes: 6,
+  });
+  assert.ok(Number(left.bytes) > 500);
+
+  await using service = await startService({ env });
+  const running = await status();
+  assert.deepEqual([running.running, running.waiting, running.rejected], [true, 0, 1]);
+  const lines = await runProgram({ script: "admin.ts", args: ["journal", "status"], env });
+  assert.match(lines.stdout, /A server runs[^]*Waiting for the store: 0 records\./);
+  assert.match(lines.stdout, /Refused by the store: 1 records, in journal\/rejected\.jsonl\./);
+  assert.equal(await service.stop(), 0);
+});
+
+Deno.test("journal without status is wrong usage", async () => {
+  const env = { DATA_DIR: `${temporaryDirectory("journal-usage")}/data` };
+  const ended = await runProgram({ script: "admin.ts", args: ["journal", "stats"], env });
+  assert.equal(ended.code, 2);
+  assert.match(ended.stderr, /'journal stats' is no command[^]*journal status/);
+});
+
+/** An ended call, one that was cut, one that the store refused, and bytes that nobody could read. */
+async function writeJournal(folder: string): Promise<void> {
+  const journal = await openJournal(folder, { sync: "always" });
+  // An account that the store of a new server has.
+  const row = (id: string) => interaction(1, id, { latencyMs: 250 });
+  await journal.end(row("ended"));
+  journal.begin({ ...row("cut"), latencyMs: 900, status: "interrupted" });
+  await journal.reject(row("refused"), "invalid");
+  await journal.close();
+  await Deno.writeTextFile(`${folder}/000000000009.journal.damaged`, "noise!");
+}

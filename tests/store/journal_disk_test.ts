@@ -1,0 +1,224 @@
+import assert from "@std/assert";
+import type { Interaction } from "../../src/domain/interaction.ts";
+import { type Journal, type JournalOptions, openJournal } from "../../src/store/journal.ts";
+import { createSegmentFile, type SegmentFile } from "../../src/store/journal_segment.ts";
+import { withFolder } from "./children.ts";
+import { interaction } from "./samples.ts";
+
+/** Real files on a disk that fails as it is told. */
+class Disk {
+  /** Bytes that can still be written. */
+  space = Infinity;
+  /** Whether what was written can be brought to the disk. */
+  syncs = true;
+  /** Whether a file can be cut back after a write that failed. */
+  truncates = true;
+  readonly told: string[] = [];
+
+  create = (path: string): SegmentFile => {
+    const file = createSegmentFile(path);
+    return {
+      writeSync: (bytes) => {
+        const part = bytes.subarray(0, Math.min(bytes.length, this.space));
+        if (part.length === 0) throw new Error("No space left on device (os error 28)");
+        const written = file.writeSync(part);
+        this.space -= written;
+        return written;
+      },
+      truncateSync: (length) => {
+        if (!this.truncates) throw new Error("Input/output error");
+        file.truncateSync(length);
+      },
+      syncData: () =>
+        this.syncs ? file.syncData() : Promise.reject(new Error("Input/output error (os error 5)")),
+      close: () => file.close(),
+    };
+  };
+}
+
+function onDisk(
+  name: string,
+  test: (journal: Journal, disk: Disk, folder: string) => Promise<void>,
+  options: JournalOptions = { sync: "always" },
+): void {
+  Deno.test(name, () =>
+    withFolder(async (parent) => {
+      const folder = `${parent}/journal`;
+      const disk = new Disk();
+      const journal = await openJournal(folder, { ...options, createFile: disk.create });
+      journal.watch({
+        synced() {},
+        failing: (reason) => disk.told.push(`failing: ${reason}`),
+        mended: () => disk.told.push("mended"),
+        lost: (count) => disk.told.push(`lost ${count}`),
+        unreadable: ({ bytes }) => disk.told.push(`unreadable ${bytes}`),
+      });
+      try {
+        await test(journal, disk, folder);
+      } finally {
+        await journal.close();
+      }
+    }));
+}
+
+const begun = (id: string) => interaction(7, id, { status: "interrupted", requestText: '"asked"' });
+const ended = (id: string, responseText = '"answered"') =>
+  interaction(7, id, { status: "completed", requestText: '"asked"', responseText });
+const overloaded = { name: "Fault", code: "overloaded" };
+
+/** What a start finds of these files; they stay as they are. */
+async function kept(folder: string): Promise<Interaction[]> {
+  const copy = `${folder}-copy`;
+  await Deno.mkdir(copy);
+  for (const { name } of Deno.readDirSync(folder)) {
+    await Deno.copyFile(`${folder}/${name}`, `${copy}/${name}`);
+  }
+  const journal = await openJournal(copy, { sync: "always" });
+  const rows: Interaction[] = [];
+  await journal.replay((batch) => Promise.resolve(void rows.push(...batch)));
+  await journal.close();
+  await Deno.remove(copy, { recursive: true });
+  return rows;
+}
+
+const files = (folder: string) => [...Deno.readDirSync(folder)].length;
+
+onDisk(
+  "a full disk refuses calls before they begin, and takes them when it has room",
+  async (journal, disk, folder) => {
+    journal.begin(begun("before"));
+    await journal.end(ended("before"));
+    disk.space = 100;
+    for (let times = 0; times < 50; times++) {
+      assert.throws(() => journal.begin(begun("refused")), overloaded);
+    }
+    assert.equal(files(folder), 1, "refused calls leave no files");
+    disk.space = Infinity;
+    journal.begin(begun("after"));
+    await journal.end(ended("after"));
+    assert.deepEqual(await kept(folder), [ended("before"), ended("after")]);
+    assert.deepEqual(disk.told, ["failing: No space left on device (os error 28)", "mended"]);
+  },
+);
+
+onDisk(
+  "an end that the disk doesn't take is written before another call begins",
+  async (journal, disk, folder) => {
+    journal.begin(begun("call-1"));
+    journal.begin(begun("call-2"));
+    disk.space = 10;
+    await assert.rejects(journal.end(ended("call-1")), /No space left/);
+    await assert.rejects(journal.end(ended("call-2")), /No space left/);
+    // Room for a beginning is not enough: what was not written comes first.
+    disk.space = 100;
+    assert.throws(() => journal.begin(begun("call-3")), overloaded);
+    assert.deepEqual(await kept(folder), [begun("call-1"), begun("call-2")]);
+    disk.space = Infinity;
+    assert.throws(() => journal.begin(begun("call-3")), overloaded, "it has not been confirmed");
+    await journal.end(ended("call-0"));
+    journal.begin(begun("call-3"));
+    assert.deepEqual(
+      await kept(folder),
+      [ended("call-1"), ended("call-2"), ended("call-0"), begun("call-3")],
+    );
+    assert.deepEqual(disk.told, ["failing: No space left on device (os error 28)", "mended"]);
+  },
+);
+
+onDisk(
+  "an end that the store took meanwhile need not be written any more",
+  async (journal, disk, folder) => {
+    journal.begin(begun("call-1"));
+    disk.space = 10;
+    await assert.rejects(journal.end(ended("call-1")), /No space left/);
+    journal.stored(["call-1"]);
+    disk.space = Infinity;
+    journal.begin(begun("call-2"));
+    await journal.end(ended("call-2"));
+    journal.stored(["call-2"]);
+    await journal.close();
+    assert.equal(files(folder), 0);
+  },
+);
+
+for (const sync of ["always", "interval"] as const) {
+  onDisk(
+    `what could not be brought to the disk is written again to a new file (${sync})`,
+    async (journal, disk, folder) => {
+      disk.syncs = false;
+      journal.begin(begun("call-1"));
+      const ending = journal.end(ended("call-1"));
+      if (sync === "always") await assert.rejects(ending, /Input\/output error/);
+      else await ending;
+      await until(() => disk.told.length === 1);
+      assert.throws(() => journal.begin(begun("call-2")), overloaded);
+      await until(() => files(folder) === 2);
+      disk.syncs = true;
+      await until(() => {
+        try {
+          journal.begin(begun("call-2"));
+          return true;
+        } catch {
+          return false;
+        }
+      });
+      await journal.end(ended("call-2"));
+      const rows = await kept(folder);
+      // What was written twice comes twice; the store takes it once.
+      assert.deepEqual(new Set(rows.map(({ transactionId }) => transactionId)).size, 2);
+      for (const row of rows) assert.deepEqual(row, ended(row.transactionId));
+      journal.stored(["call-1", "call-2"]);
+      await journal.close();
+      assert.equal(files(folder), 0);
+      assert.deepEqual(disk.told, ["failing: Input/output error (os error 5)", "mended"]);
+    },
+    { sync },
+  );
+}
+
+onDisk(
+  "a file that can't be cut back after a failed write is followed by another",
+  async (journal, disk, folder) => {
+    journal.begin(begun("call-1"));
+    await journal.end(ended("call-1"));
+    disk.space = 50;
+    disk.truncates = false;
+    assert.throws(() => journal.begin(begun("call-2")), overloaded);
+    disk.space = Infinity;
+    journal.begin(begun("call-3"));
+    await journal.end(ended("call-3"));
+    assert.equal(files(folder), 2);
+    assert.deepEqual(await kept(folder), [ended("call-1"), ended("call-3")]);
+  },
+);
+
+async function until(done: () => boolean): Promise<void> {
+  const deadline = performance.now() + 10_000;
+  while (!done()) {
+    assert.ok(performance.now() < deadline, "it never comes true");
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+}
+
+onDisk(
+  "what the store refused is erased by call, what nobody can read altogether",
+  async (journal, _disk, folder) => {
+    await Promise.all([
+      journal.reject(ended("call-1", '"first"'), "invalid"),
+      journal.reject(ended("call-2", '"second"'), "invalid"),
+      journal.eraseRejected(({ transactionId }) => transactionId === "call-1"),
+      journal.reject(ended("call-3", '"third"'), "invalid"),
+    ]);
+    await Deno.writeTextFile(`${folder}/000000000001.journal.damaged`, "whose?");
+    const lines = () => Deno.readTextFileSync(`${folder}/rejected.jsonl`).trimEnd().split("\n");
+    assert.deepEqual(lines().map((line) => JSON.parse(line).interaction.responseText), [
+      '"second"',
+      '"third"',
+    ]);
+    assert.equal(await journal.eraseRejected(() => false), 0);
+    assert.deepEqual([...Deno.readDirSync(folder)].map(({ name }) => name), ["rejected.jsonl"]);
+    await Deno.writeTextFile(`${folder}/rejected.jsonl`, '{"reason":"cut sh', { append: true });
+    assert.equal(await journal.eraseRejected(({ accountId }) => accountId === 7), 3);
+    assert.equal(Deno.readTextFileSync(`${folder}/rejected.jsonl`), "");
+  },
+);

@@ -1,0 +1,69 @@
+import assert from "@std/assert";
+import { createRecorder } from "../../src/gateway/recorder.ts";
+import { openJournal } from "../../src/store/journal.ts";
+import { createLedger } from "../../src/store/ledger.ts";
+import { createRecords } from "../../src/store/records.ts";
+import { eachDatabase } from "../support/databases.ts";
+import { withFolder } from "./children.ts";
+import { collect, interaction, newAccount } from "./samples.ts";
+
+eachDatabase(
+  "a row that the store refuses is charged and kept in a file, and the others are stored",
+  (database) =>
+    withFolder(async (folder) => {
+      const account = await newAccount(database);
+      const ledger = createLedger(database);
+      await ledger.grant(account, 1_000n);
+      const store = createRecords(database);
+      const journal = await openJournal(folder, { sync: "always" });
+      const lines: string[] = [];
+      const log = { info() {}, warn() {}, error: (message: string) => void lines.push(message) };
+      const recorder = createRecorder({
+        store,
+        log,
+        pause: () => Promise.reject(new Error("the store is there")),
+        stored: (ids) => journal.stored(ids),
+        reject: (row, reason) => journal.reject(row, reason),
+        spillSpace: journal,
+      });
+      for (let at = 0; at < 20; at++) {
+        // The column takes whole milliseconds.
+        const latencyMs = at === 7 ? 0.5 : 5;
+        const row = interaction(account, `call-${at}`, { chargedNanos: 10n, latencyMs });
+        await journal.end(row);
+        recorder.record(row);
+      }
+      await recorder.drain();
+      const ids = (await collect(store.read({ accountId: account }))).map((row) =>
+        row.transactionId
+      );
+      assert.deepEqual(
+        ids.toSorted(),
+        Array.from({ length: 20 }, (_, at) => `call-${at}`).filter((id) => id !== "call-7")
+          .toSorted(),
+      );
+      assert.equal((await ledger.show(account)).balanceNanos, 1_000n - 20n * 10n);
+      assert.deepEqual(await ledger.check(), []);
+      const kept = JSON.parse(await Deno.readTextFile(`${folder}/rejected.jsonl`));
+      assert.equal(kept.interaction.transactionId, "call-7");
+      assert.match(kept.reason, /invalid input syntax/);
+      assert.equal(lines.length, 1);
+      await journal.close();
+      assert.deepEqual([...Deno.readDirSync(folder)].map(({ name }) => name), ["rejected.jsonl"]);
+    }),
+);
+
+eachDatabase(
+  "a table that is missing refuses no row: the records wait for it",
+  async (database) => {
+    const account = await newAccount(database);
+    const store = createRecords(database);
+    await database.query("alter table interactions rename to elsewhere");
+    const row = interaction(account, "call-1", { chargedNanos: 10n });
+    await assert.rejects(store.insert([row]), { code: "store_unavailable" });
+    assert.equal((await createLedger(database).show(account)).balanceNanos, 0n);
+    await database.query("alter table elsewhere rename to interactions");
+    await store.insert([row]);
+    assert.equal((await createLedger(database).show(account)).balanceNanos, -10n);
+  },
+);
