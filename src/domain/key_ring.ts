@@ -59,13 +59,17 @@ class CachedKeyRing implements KeyRing {
     const fresh = changes.filter(({ id, changedAt }) =>
       this.#seenChanges.get(id) !== changedAt.getTime()
     );
+    // Read again before they are forgotten, and not at the next call: by then the store may be away.
+    const before = this.#epoch;
     const hashes = fresh.flatMap(({ id }) => this.#hashById.get(id) ?? []);
+    const rows = new Map<string, Principal | undefined>();
+    for (const hash of hashes) rows.set(hash, await this.store.findByHash(hash));
+    const isLatest = before === this.#epoch;
     this.evict(fresh.map(({ id }) => id));
+    for (const [hash, row] of rows) if (row && isLatest) this.#remember(hash, row);
     this.#seenChanges.clear();
     for (const { id, changedAt } of changes) this.#seenChanges.set(id, changedAt.getTime());
     this.#since = new Date(now.getTime() - 60_000);
-    // Read again now rather than at the next call: by then the store may be away.
-    for (const hash of hashes) await this.#find(hash);
   }
 
   #find(hash: string): Principal | undefined | Promise<Principal | undefined> {

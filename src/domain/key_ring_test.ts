@@ -282,6 +282,23 @@ Deno.test("a key that changed is read again at once: a store that goes away then
   assert.equal(await codeOf(value), "ok");
 });
 
+Deno.test("an eviction here that comes while a changed key is read again wins", async () => {
+  const { store, codeOf, add, ring, clock, hold } = setup();
+  const { value, hash, id } = add();
+  await ring.refresh();
+  await codeOf(value);
+  store.change(hash, { name: "renamed" });
+  clock.advance(250);
+  const release = hold();
+  const looking = ring.refresh();
+  await new Promise((resolve) => setTimeout(resolve));
+  store.change(hash, { revokedAt: clock.now() });
+  ring.evict([id]);
+  release();
+  await looking;
+  assert.equal(await codeOf(value), "invalid_api_key");
+});
+
 Deno.test("what changed while the store was away is asked for when it is back", async () => {
   const { store, codeOf, add, ring, clock } = setup();
   const { value, hash } = add();

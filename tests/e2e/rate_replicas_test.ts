@@ -4,7 +4,7 @@ import { startService } from "../support/process.ts";
 import { asked, postgresSite } from "../support/money.ts";
 
 /** How long the refill is watched. */
-const watchedMs = 20_000;
+const watchedMs = 15_000;
 
 postgresSite(
   "60 a minute over three processes are 100 at once and then one a second, whoever asks whom",
@@ -43,11 +43,10 @@ postgresSite(
     await Promise.all(Array.from({ length: 240 }, (_, one) => tally(one)));
     const burst = admittedMs.length;
     const burstMs = performance.now() - started;
-    assert.ok(burst >= 97, `${burst} at once`);
-
-    // What processes still hold of the burst is used up before the watch begins.
+    // The last of them may lie with a process whose callers have all been answered.
     while ((await Promise.all([0, 1, 2].map(tally))).some((one) => one));
     const before = admittedMs.length;
+    assert.ok(before >= 100, `${before} at once`);
     const begun = performance.now();
     await Promise.all([0, 1, 2].map(async (process) => {
       while (performance.now() - begun < watchedMs) {

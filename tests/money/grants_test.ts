@@ -6,9 +6,9 @@ import {
   asked,
   chatBody,
   chatPath,
-  eachSite,
   flatPrices,
   outcomeOf,
+  postgresSite,
   soundBalance,
   startPayingVendor,
 } from "../support/money.ts";
@@ -103,7 +103,7 @@ Deno.test("a balance beyond what the ledger holds is refused in words, and stays
   assert.equal(await balance("rich"), `${results.length - refused.length}000000000.000000000`);
 });
 
-eachSite(
+postgresSite(
   "a grant by the command line is there for the next call of a running server",
   async (site) => {
     await using vendor = await startPayingVendor();

@@ -34,63 +34,37 @@ async function goesOn(): Promise<void> {
     DATABASE_URL: database.url,
     PRICES_FILE: await flatPrices("0.01"),
   };
-  let service = await startService({ env });
-  const key = service.firstKey;
-  const own = `${key};sk-of-the-caller`;
-  let paid = 0;
-  let free = 0;
-  /** One call after the other; gives what they came to. */
-  const call = async (count: number, credential = key): Promise<Outcome[]> => {
-    const outcomes: Outcome[] = [];
-    for (let one = 0; one < count; one++) {
-      const outcome = await outcomeOf(await asked(service, credential).post(chatPath, chatBody()));
-      if (outcome.status === 200) credential === key ? paid++ : free++;
-      outcomes.push(outcome);
-    }
-    return outcomes;
-  };
-  /** Calls until the lease is used up; gives how many it paid for. */
-  const useUp = async (): Promise<number> => {
-    for (let admitted = 0; admitted < 500; admitted++) {
-      const [{ status, type, code }] = await call(1) as [Outcome];
-      if (status === 200) continue;
-      // Nobody knows that the balance is empty: this is no 402.
-      assert.deepEqual([status, type, code], [503, "overloaded_error", "store_unavailable"]);
-      return admitted;
-    }
-    throw new Error("the lease has no end");
-  };
+  const client = new Client(await startService({ env }));
 
-  assert.ok((await call(20)).every(({ status }) => status === 200));
+  assert.ok((await client.call(20)).every(({ status }) => status === 200));
   await server.stop("immediate");
-  const first = await useUp();
-  assert.ok(first >= 3, `the lease paid for ${first} calls\n${warnings(service)}`);
-  assert.ok((await call(10, own)).every(({ status }) => status === 200), "own keys need no lease");
-  assert.equal((await fetch(`${service.baseUrl}/livez`)).status, 200);
-  assert.equal((await fetch(`${service.baseUrl}/readyz`)).status, 503);
+  const first = await client.useUp();
+  assert.ok((await client.call(10, "own")).every(({ status }) => status === 200), "needs no lease");
+  const { baseUrl } = client.service;
+  assert.equal((await fetch(`${baseUrl}/livez`)).status, 200);
+  assert.equal((await fetch(`${baseUrl}/readyz`)).status, 503);
   await server.start();
-  await untilPaid(service, key, () => paid++);
-  assert.ok((await call(10)).every(({ status }) => status === 200));
-  await recorded(service, key, paid, free);
+  await client.untilPaid();
+  assert.ok((await client.call(10)).every(({ status }) => status === 200));
+  await client.checkRows();
 
   // Again, and this time the process dies before it could post anything.
   await server.stop("immediate");
-  const second = await useUp();
-  assert.ok(second >= 3, `the lease paid for ${second} calls\n${warnings(service)}`);
-  await call(5, own);
-  service.kill("SIGKILL");
-  await service.status;
+  const second = await client.useUp();
+  await client.call(5, "own");
+  client.service.kill("SIGKILL");
+  await client.service.status;
   await server.start();
-  service = await startService({ env });
-  await recorded(service, key, paid, free);
-  assert.ok((await call(5)).every(({ status }) => status === 200));
-  await recorded(service, key, paid, free);
-  assert.equal(await service.stop(), 0);
+  client.service = await startService({ env });
+  await client.checkRows();
+  assert.ok((await client.call(5)).every(({ status }) => status === 200));
+  await client.checkRows();
+  assert.equal(await client.service.stop(), 0);
 
   const opened = await openPostgres(database.url);
   const ledger = createLedger(opened);
   assert.deepEqual(await ledger.check(), []);
-  const balance = 10_000_000_000n - BigInt(paid) * 10_000_000n;
+  const balance = 10_000_000_000n - BigInt(client.paid) * 10_000_000n;
   assert.equal((await ledger.show(1)).balanceNanos, balance);
   assert.equal((await ledger.available([1])).get(1), balance, "nothing is leased any more");
   await opened.close();
@@ -99,36 +73,63 @@ async function goesOn(): Promise<void> {
   console.log(`leases paid for ${first} and ${second} calls while the store was away`);
 }
 
-/** What the log says of failures. */
-function warnings(service: ServiceProcess): string {
-  return service.output().split("\n").filter((line) => / (warn|error) |status=5/.test(line)).join(
-    "\n",
-  );
-}
+/** Calls that cost a cent or, with an own vendor key, nothing; counts those that were answered. */
+class Client {
+  readonly #key: string;
+  paid = 0;
+  #free = 0;
 
-/** Resolves when a managed call is answered again. */
-async function untilPaid(service: ServiceProcess, key: string, paid: () => void): Promise<void> {
-  const back = performance.now();
-  for (;;) {
-    const { status } = await outcomeOf(await asked(service, key).post(chatPath, chatBody()));
-    if (status === 200) return paid();
-    assert.equal(status, 503);
-    assert.ok(performance.now() - back < 10_000, "calls are answered soon after the store is back");
-    await new Promise((resolve) => setTimeout(resolve, 100));
+  constructor(public service: ServiceProcess) {
+    this.#key = service.firstKey;
   }
-}
 
-/** Each answer is one record with its charge, and nothing else is. */
-async function recorded(
-  service: ServiceProcess,
-  key: string,
-  paid: number,
-  free: number,
-): Promise<void> {
-  const rows = await asked(service, key).rows();
-  const of = (mode: string) => rows.filter((row) => row.mode === mode);
-  assert.deepEqual([of("managed").length, of("dual_key").length], [paid, free]);
-  assert.ok(of("managed").every((row) => row.charged_usd === "0.010000000"));
-  assert.ok(of("dual_key").every((row) => row.charged_usd === "0.000000000"));
-  assert.equal(new Set(rows.map((row) => row.transaction_id)).size, paid + free);
+  /** One after the other; gives what they came to. */
+  async call(count: number, mode: "managed" | "own" = "managed"): Promise<Outcome[]> {
+    const credential = mode === "own" ? `${this.#key};sk-of-the-caller` : this.#key;
+    const outcomes: Outcome[] = [];
+    for (let one = 0; one < count; one++) {
+      const answer = await asked(this.service, credential).post(chatPath, chatBody());
+      const outcome = await outcomeOf(answer);
+      if (outcome.status === 200 && mode === "managed") this.paid++;
+      if (outcome.status === 200 && mode === "own") this.#free++;
+      outcomes.push(outcome);
+    }
+    return outcomes;
+  }
+
+  /** Calls until the lease is used up; gives how many it paid for. */
+  async useUp(): Promise<number> {
+    for (let admitted = 0; admitted < 500; admitted++) {
+      const [{ status, type, code }] = await this.call(1) as [Outcome];
+      if (status === 200) continue;
+      // Nobody knows that the balance is empty: this is no 402.
+      assert.deepEqual([status, type, code], [503, "overloaded_error", "store_unavailable"]);
+      const failures = this.service.output().split("\n").filter((line) => / warn /.test(line));
+      assert.ok(admitted >= 3, `the lease paid for ${admitted} calls\n${failures.join("\n")}`);
+      return admitted;
+    }
+    throw new Error("the lease has no end");
+  }
+
+  /** Resolves when a managed call is answered again. */
+  async untilPaid(): Promise<void> {
+    const back = performance.now();
+    for (;;) {
+      const [{ status }] = await this.call(1) as [Outcome];
+      if (status === 200) return;
+      assert.equal(status, 503);
+      assert.ok(performance.now() - back < 10_000, "calls are answered soon");
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  }
+
+  /** Each answer is one record with its charge, and nothing else is. */
+  async checkRows(): Promise<void> {
+    const rows = await asked(this.service, this.#key).rows();
+    const of = (mode: string) => rows.filter((row) => row.mode === mode);
+    assert.deepEqual([of("managed").length, of("dual_key").length], [this.paid, this.#free]);
+    assert.ok(of("managed").every((row) => row.charged_usd === "0.010000000"));
+    assert.ok(of("dual_key").every((row) => row.charged_usd === "0.000000000"));
+    assert.equal(new Set(rows.map((row) => row.transaction_id)).size, this.paid + this.#free);
+  }
 }
