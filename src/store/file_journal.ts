@@ -7,36 +7,13 @@ import { readSegment } from "./journal_files.ts";
 import { removeReplayed, type Replayed, replayFiles } from "./journal_left.ts";
 import { encodeRecord, type JournalRecord } from "./journal_records.ts";
 import { RejectedRecords } from "./journal_rejected.ts";
+import { type Ended, type Known, silentWatcher } from "./journal_state.ts";
 import { Segment } from "./journal_segment.ts";
 
 const defaultSegmentBytes = 4 * 1024 * 1024;
 /** A file that is done is left for another at this size, so that little stays on the disk. */
-const tidyBytes = 256 * 1024;
+const tidyBytes = 1024 * 1024;
 const intervalMs = 10;
-
-/** An end that the disk has yet to confirm. */
-interface Ended {
-  interaction: Interaction;
-  isSpilled: boolean;
-  resolve: () => void;
-  reject: (thrown: unknown) => void;
-}
-
-/** A call whose record is in memory too: under way, or ended and waiting for the store. */
-interface Known {
-  /** Where the call began, then where it ended. */
-  segment: Segment;
-  /** Its begin record has this; undefined once it has ended. */
-  request: string | null | undefined;
-}
-
-const silent: JournalWatcher = {
-  synced() {},
-  failing() {},
-  mended() {},
-  lost() {},
-  unreadable() {},
-};
 
 /** The journal as numbered files in a folder. */
 export class FileJournal implements Journal {
@@ -46,7 +23,7 @@ export class FileJournal implements Journal {
   readonly #rejected: RejectedRecords;
   readonly #maxBytes: number;
   readonly #segmentBytes: number;
-  #watcher = silent;
+  #watcher: JournalWatcher = silentWatcher;
   #left: readonly string[];
   #next: number;
   /** Oldest first; the last one is written to. */
@@ -65,6 +42,8 @@ export class FileJournal implements Journal {
   /** They were written again, and the disk has not confirmed it. */
   #isConfirming = false;
   #isFailing = false;
+  /** The last record found no room. */
+  #isCramped = false;
   #syncing: Promise<void> | undefined;
   #tidying: Promise<void> = Promise.resolve();
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -226,8 +205,10 @@ export class FileJournal implements Journal {
   #append(record: JournalRecord): Segment {
     if (this.#closed) throw new Error("the journal is closed");
     const bytes = encodeRecord(record);
+    this.#isCramped = true;
     const segment = this.#writable();
     segment.append(bytes);
+    this.#isCramped = false;
     this.#bytes += bytes.length;
     return segment;
   }
@@ -320,6 +301,8 @@ export class FileJournal implements Journal {
   }
 
   #failed(thrown: unknown): void {
+    // A file that is done makes room once nothing of it waits for the disk.
+    this.#startSync();
     if (!this.#isFailing) this.#watcher.failing(messageOf(thrown));
     this.#isFailing = true;
   }
@@ -343,7 +326,7 @@ export class FileJournal implements Journal {
       try {
         await this.#sync();
         for (const { resolve } of group) resolve();
-        if (this.#unwritten.length === 0) this.#mended();
+        if (this.#unwritten.length === 0 && !this.#isCramped) this.#mended();
         this.#isConfirming = false;
       } catch (thrown) {
         this.#isConfirming = false;
@@ -370,6 +353,7 @@ export class FileJournal implements Journal {
       throw thrown;
     }
     for (const segment of leaving) segment.open--;
+    if (dirty.length === 0) return;
     this.#watcher.synced((this.#clock.monotonicMs() - startedMs) / 1000);
   }
 
@@ -383,7 +367,8 @@ export class FileJournal implements Journal {
       this.#drop(this.#segments.shift()!);
     }
     const only = this.#segments.length === 1 ? this.#segments[0] : undefined;
-    if (!only?.isDone || only.bytes < Math.min(tidyBytes, this.#maxBytes / 8)) return;
+    const fewBytes = this.#isCramped ? 1 : Math.min(tidyBytes, this.#maxBytes / 8);
+    if (!only?.isDone || only.bytes < fewBytes) return;
     this.#segments = [];
     this.#drop(only);
   }
