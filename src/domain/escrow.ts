@@ -55,11 +55,13 @@ export class Purse {
   /** Decays by half-lives of about a minute, so it stands near a minute's spending. */
   #spent = 0n;
   #decayedMs: number;
+  readonly #bornMs: number;
 
   constructor(policy: EscrowPolicy, nowMs: number) {
     this.#policy = policy;
     this.#usedMs = nowMs;
     this.#decayedMs = nowMs;
+    this.#bornMs = nowMs;
   }
 
   /** Reserved by calls under way, whatever became of their leases. */
@@ -117,15 +119,17 @@ export class Purse {
     return askable({
       atLeastNanos: least - free,
       wantedNanos: wanted,
-      aheadNanos: wanted + this.#target(),
+      aheadNanos: wanted + this.#target(nowMs),
     });
   }
 
   /** What to take while nobody waits, so that the next calls need not; undefined: nothing. */
   demandAhead(nowMs: number): Demand | undefined {
-    const target = this.#target();
+    const target = this.#target(nowMs);
     const free = this.freeNanos(nowMs);
-    if (this.#isIdle(nowMs) || this.#isScarce(free) || free >= target / 2n) return undefined;
+    // So full that a store which goes away now is not missed for more than a minute.
+    const isFull = free >= target * 3n / 4n;
+    if (this.#isIdle(nowMs) || this.#isScarce(free) || isFull) return undefined;
     const others = this.#othersNanos;
     // What can be had is at most a quarter of the rest, and pointless below one call.
     if (others !== undefined && others / 4n < this.#recentBound) return undefined;
@@ -226,11 +230,17 @@ export class Purse {
   }
 
   /** Enough for ten calls, for twice the calls under way and for two minutes' spending. */
-  #target(): bigint {
-    return [this.#recentBound * 10n, this.#peakInFlight * 2n, this.#spent * 2n].reduce(
+  #target(nowMs: number): bigint {
+    return [this.#recentBound * 10n, this.#peakInFlight * 2n, this.#perMinute(nowMs) * 2n].reduce(
       (most, one) => one > most ? one : most,
       this.#policy.aheadNanos,
     );
+  }
+
+  /** Spending in a minute; in its first one a process goes by the pace it has seen so far. */
+  #perMinute(nowMs: number): bigint {
+    const seenMs = Math.min(60_000, Math.max(10_000, Math.ceil(nowMs - this.#bornMs)));
+    return this.#spent * 60_000n / BigInt(seenMs);
   }
 }
 

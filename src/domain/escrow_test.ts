@@ -82,7 +82,9 @@ Deno.test("leases grow with the calls under way and with what is spent, and shri
   const call = purse.reserve(90n, () => 0)!;
   assert.equal(purse.demand([10n], 0).aheadNanos, 10n - 10n + 180n);
   call.settle(90n);
-  assert.equal(purse.demand([10n], 0).aheadNanos, 10n - 10n + 180n);
+  // Two minutes at the pace of the first ten seconds.
+  assert.equal(purse.demand([10n], 0).aheadNanos, 10n - 10n + 90n * 6n * 2n);
+  assert.equal(purse.demand([10n], 60_000).aheadNanos, 10n - 10n + 180n);
   for (let minute = 1; minute < 20; minute++) purse.fade(minute * 30_000);
   assert.equal(purse.demand([10n], 0).aheadNanos, 10n - 10n + 100n);
 });
