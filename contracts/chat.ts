@@ -24,8 +24,10 @@ export const chatRequest = z.looseObject({
   messages: z.array(message).min(1).describe("The conversation so far, oldest first."),
   stream: optional(z.boolean()).describe("Answer as server-sent events. Default false."),
   stream_options: optional(z.looseObject({
-    include_usage: optional(z.boolean()).describe("Send a last chunk with the usage."),
-  })),
+    include_usage: optional(z.boolean()).describe(
+      "Send a last chunk with the usage. Default false.",
+    ),
+  })).describe("How to stream; looked at with `stream` only."),
   max_completion_tokens: optional(z.number().int().min(1)).describe(
     "Upper bound of the answer in tokens, reasoning included. Default: the model's limit.",
   ),
@@ -38,27 +40,35 @@ export const chatRequest = z.looseObject({
 const usage = z.looseObject({
   prompt_tokens: z.number().int().describe("Whole prompt in tokens, cached parts included."),
   completion_tokens: z.number().int().describe("Whole answer in tokens, reasoning included."),
-  total_tokens: z.number().int(),
+  total_tokens: z.number().int().describe("Sum of both, in tokens."),
 }).openapi("ChatUsage");
 
 /** The whole answer (spec.md, Chat completion response). */
 export const chatCompletion = z.looseObject({
-  id: z.string(),
-  object: z.literal("chat.completion"),
+  id: z.string().describe("The vendor's id of the answer, or ours where it gave none."),
+  object: z.literal("chat.completion").describe("Always `chat.completion`."),
   created: z.number().int().describe("Unix time in seconds."),
   model: z.string().describe("The model that the vendor says it used."),
   choices: z.array(z.looseObject({
-    index: z.number().int(),
-    message: z.looseObject({ role: z.string(), content: z.string().nullable() }),
-    finish_reason: z.string().nullable(),
-  })),
-  usage: usage.optional(),
+    index: z.number().int().describe("Position of the answer, from 0."),
+    message: z.looseObject({
+      role: z.string().describe("`assistant`."),
+      content: z.string().nullable().describe("The text; null beside tool calls."),
+    }).describe("The answer; `tool_calls`, `refusal` and the like stand beside the text."),
+    finish_reason: z.string().nullable().describe(
+      "Why it ended: `stop`, `length`, `tool_calls` or `content_filter`.",
+    ),
+  })).describe("The answers, `n` of them."),
+  usage: usage.optional().describe("Tokens of the call."),
 }).openapi("ChatCompletion");
 
 const chatChunk = z.looseObject({
-  id: z.string(),
-  object: z.literal("chat.completion.chunk"),
-  choices: z.array(z.looseObject({ index: z.number().int(), delta: z.looseObject({}) })),
+  id: z.string().describe("The same in every chunk of an answer."),
+  object: z.literal("chat.completion.chunk").describe("Always `chat.completion.chunk`."),
+  choices: z.array(z.looseObject({
+    index: z.number().int().describe("Position of the answer, from 0."),
+    delta: z.looseObject({}).describe("What is new: a piece of `content`, of `tool_calls`, …"),
+  })).describe("What is new of each answer; empty in the chunk that carries the usage."),
 }).openapi("ChatCompletionChunk");
 
 /** `POST …/chat/completions` of one vendor's family, under its label and aliases. */

@@ -17,7 +17,7 @@ const conversion = z.strictObject({
   id: labelText(128).nullish().describe(
     "The caller's own id of this item, such as an order number: under it the item counts once in its cohort, however often it is posted. Default null: posted twice counts twice.",
   ),
-});
+}).openapi("CohortOutcomeItem");
 
 export const cohortOutcome = z.strictObject({
   cohort_id: cohortIdSchema,
@@ -25,10 +25,10 @@ export const cohortOutcome = z.strictObject({
 }).openapi("CohortOutcome");
 
 export const cohortOutcomeAnswer = z.strictObject({
-  status: z.literal("ok"),
+  status: z.literal("ok").describe("Always `ok`."),
   cohort_id: cohortIdSchema,
   accepted: z.number().int().describe("Items recorded by this request; known ids don't count."),
-  message: z.string(),
+  message: z.string().describe("What was done, for people."),
 }).openapi("CohortOutcomeAccepted");
 
 export const postCohortOutcome = defineContract({

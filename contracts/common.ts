@@ -18,6 +18,11 @@ export const errorSchema = z.object({
   request_id: z.string().optional().describe("Messages dialect only."),
 }).openapi("Error");
 
+/** A block, part or item that says its type; what else it holds is up to its dialect. */
+export const typedPart = z.looseObject({
+  type: z.string().describe("What it is, such as `text`."),
+}).openapi("TypedPart");
+
 /** An RFC 3339 timestamp, with a time zone. */
 export const timestampSchema = z.iso.datetime({ offset: true }).openapi({
   format: "date-time",

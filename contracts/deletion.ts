@@ -31,11 +31,11 @@ export const deletionRequest = z.strictObject({
 }).openapi("DeletionRequest");
 
 const deletionAnswer = z.strictObject({
-  status: z.literal("success"),
+  status: z.literal("success").describe("Always `success`."),
   deleted_count: z.number().int().describe(
     "Rows of the three tables that were deleted, or would be; payloads are not counted apart.",
   ),
-  message: z.string(),
+  message: z.string().describe("What was done, for people."),
   deletion_id: z.string().optional().describe(
     "Names the receipt, see `GET /api/v1/data/requests/{request_id}`. Absent after a dry run.",
   ),
@@ -80,26 +80,26 @@ export const requestErasure = defineContract({
   dialect: "service",
   body: erasureRequest,
   answer: z.strictObject({
-    status: z.literal("ok"),
-    message: z.string(),
+    status: z.literal("ok").describe("Always `ok`."),
+    message: z.string().describe("What was done, for people."),
     request_id: z.string().describe("For `GET /api/v1/data/requests/{request_id}`."),
   }).openapi("ErasureAnswer"),
   errors: ["idempotency_conflict"],
 });
 
 const counts = z.strictObject({
-  interactions: z.number().int(),
-  eval_runs: z.number().int(),
-  eval_results: z.number().int(),
+  interactions: z.number().int().describe("Rows of calls."),
+  eval_runs: z.number().int().describe("Rows of evaluations."),
+  eval_results: z.number().int().describe("Rows of evaluations' results."),
 }).openapi("DeletionCounts");
 
 const receipt = z.strictObject({
-  counts,
+  counts: counts.describe("Rows deleted, by table."),
   selectors_hash: z.string().describe(
     "SHA-256 of what was asked for: of the JSON text of `account_id`, `tables`, `start_date`, `end_date`, `transaction_ids`, `session_ids`, `user_ids` in this order, lists sorted, what was not given left out.",
   ),
-  reason: z.string().nullable(),
-  completed_at: timestampSchema,
+  reason: z.string().nullable().describe("As it was given; null for `DELETE /api/v1/data`."),
+  completed_at: timestampSchema.describe("When the last row was gone."),
 }).openapi("DeletionReceipt");
 
 /** `GET /api/v1/data/requests/{request_id}`: how far a deletion is, and its receipt. */
@@ -115,7 +115,7 @@ export const getDeletion = defineContract({
     request_id: z.string().describe("A `request_id` or a `deletion_id`."),
   }),
   answer: z.strictObject({
-    request_id: z.string(),
+    request_id: z.string().describe("Id of the deletion."),
     state: z.enum(["queued", "running", "done", "failed"]).describe(
       "`queued`: it waits, or waits to be tried again. `failed` is for deletions that are given up, which none is at present.",
     ),
@@ -123,9 +123,9 @@ export const getDeletion = defineContract({
     expected_count: z.number().int().nullable().describe(
       "Rows that were there when it began; null before that.",
     ),
-    counts,
+    counts: counts.describe("Rows deleted so far, by table."),
     attempts: z.number().int().describe("How often it was begun."),
-    requested_at: timestampSchema,
+    requested_at: timestampSchema.describe("When it was asked for."),
     receipt: receipt.nullable().describe("Null until it is done."),
   }).openapi("Deletion"),
   errors: ["deletion_not_found"],

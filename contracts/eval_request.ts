@@ -28,7 +28,10 @@ const filterValue = z.union([z.string().max(1000), z.number(), z.boolean()]);
 const filter = z.union([filterValue, z.array(filterValue).min(1).max(1000)]).optional();
 
 export const evalFilters = z.strictObject(
-  Object.fromEntries(filterColumns.map((column) => [column, filter])) as Record<
+  Object.fromEntries(filterColumns.map((column) => [
+    column,
+    filter.describe(`\`${column}\` of the interaction: a value, or an array of 1 to 1,000.`),
+  ])) as Record<
     typeof filterColumns[number],
     typeof filter
   >,
@@ -52,7 +55,7 @@ const jsonSchema = z.strictObject({
   type: z.literal("json_schema").describe(
     "The answer's text is JSON that the schema allows. Drafts 2020-12 and 07; `format` is not checked.",
   ),
-  schema: z.union([z.record(z.string(), z.unknown()), z.boolean()]),
+  schema: z.union([z.record(z.string(), z.unknown()), z.boolean()]).describe("The schema."),
 });
 
 const regex = z.strictObject({

@@ -3,6 +3,8 @@ import { timestampSchema } from "./common.ts";
 import { defineContract } from "./contract.ts";
 import { evalFilters, evalGraders } from "./eval_request.ts";
 
+const runId = z.uuid().describe("Id of the run.");
+
 const counts = z.strictObject({
   total: z.number().int().describe("Stored interactions that the run is about."),
   done: z.number().int().describe("Of those, how many are finished, in whichever way."),
@@ -39,29 +41,34 @@ export const evalRequest = z.strictObject({
 }).openapi("EvalRequest");
 
 export const evalAccepted = z.strictObject({
-  status: z.literal("ok"),
-  eval_run_id: z.uuid(),
+  status: z.literal("ok").describe("Always `ok`."),
+  eval_run_id: runId,
   total: z.number().int().describe("Stored interactions that the run is about."),
-  message: z.string(),
+  message: z.string().describe("What happens next, for people."),
 }).openapi("EvalAccepted");
 
 const stateOf = z.enum(["queued", "running", "done", "failed", "cancelled"]);
 
 const runFields = {
-  eval_run_id: z.uuid(),
-  created_at: timestampSchema,
-  finished_at: timestampSchema.nullable(),
-  name: z.string().nullable(),
-  model: z.string(),
-  state: stateOf,
+  eval_run_id: runId,
+  created_at: timestampSchema.describe("When it was asked for."),
+  finished_at: timestampSchema.nullable().describe("When it ended; null before."),
+  name: z.string().nullable().describe("As it was given."),
+  model: z.string().describe("Model that is asked again."),
+  state: stateOf.describe("How far it is."),
   waiting: z.strictObject({
     for: z.string().describe("Code of the error, such as `insufficient_credits`."),
-    until: timestampSchema,
-  }).nullable().describe("Why the run stands still, and when it tries again."),
-  error: z.strictObject({ code: z.string(), message: z.string() }).nullable().describe(
+    until: timestampSchema.describe("When it tries again."),
+  }).openapi("EvalWaiting").nullable().describe(
+    "Why the run stands still, and when it tries again.",
+  ),
+  error: z.strictObject({
+    code: z.string().describe("Code of the error, as in error answers."),
+    message: z.string().describe("What went wrong, for people."),
+  }).openapi("EvalFailure").nullable().describe(
     "Why a run failed or was cancelled.",
   ),
-  counts,
+  counts: counts.describe("Figures of the run so far."),
 };
 
 const page = {
@@ -78,17 +85,17 @@ const result = z.strictObject({
   transaction_id: z.string().describe("The stored interaction."),
   answer_transaction_id: z.string().nullable().describe("The call that was made for it."),
   judge_transaction_id: z.string().nullable().describe("The judge's call."),
-  session_id: z.string().nullable(),
-  user_id: z.string().nullable(),
-  created_at: timestampSchema,
+  session_id: z.string().nullable().describe("Session of the stored interaction."),
+  user_id: z.string().nullable().describe("End user of the stored interaction."),
+  created_at: timestampSchema.describe("When it was judged."),
   grader_index: z.number().int().describe("Position of the grader in the run's list."),
   grader: z.unknown().describe("The grader as it was given."),
   passed: z.boolean().nullable().describe("Null: it could not say; `detail` has the reason."),
   score: z.number().nullable().describe("0 to 1."),
-  detail: z.string().nullable(),
+  detail: z.string().nullable().describe("What the grader said."),
 }).openapi("EvalResult");
 
-const params = z.object({ eval_run_id: z.uuid() });
+const params = z.object({ eval_run_id: runId });
 
 export const createEval = defineContract({
   method: "post",
@@ -115,7 +122,9 @@ export const listEvals = defineContract({
   scope: "evals",
   dialect: "service",
   query: z.strictObject(page),
-  answer: z.strictObject({ data: z.array(evalRun), next }).openapi("EvalRunList"),
+  answer: z.strictObject({ data: z.array(evalRun).describe("A page of runs."), next }).openapi(
+    "EvalRunList",
+  ),
 });
 
 export const getEval = defineContract({
@@ -130,8 +139,8 @@ export const getEval = defineContract({
   query: z.strictObject(page),
   answer: z.strictObject({
     ...runFields,
-    filters: z.unknown(),
-    graders: z.unknown(),
+    filters: z.unknown().describe("As they were given."),
+    graders: z.unknown().describe("As they were given."),
     results: z.array(result).describe("By stored interaction and grader."),
     next,
   }).openapi("EvalRunWithResults"),

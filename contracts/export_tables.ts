@@ -24,7 +24,7 @@ const count = (text: string) => z.number().int().nullable().describe(text);
 const time = (text: string) => timestampSchema.describe(text);
 
 /** One stored call as an export shows it: the columns of interface.md §6, in that order. */
-export const interactionRecord = z.object({
+export const interactionRecord = z.strictObject({
   transaction_id: word("Our id of the call, as in `X-Transaction-ID`."),
   created_at: time("When the request arrived, UTC."),
   request_id: word("`X-Request-ID`, the caller's or ours."),
@@ -70,7 +70,7 @@ export const interactionRecord = z.object({
 }).openapi("Interaction");
 
 /** One evaluation. */
-export const evalRunRecord = z.object({
+export const evalRunRecord = z.strictObject({
   eval_run_id: word("Id of the evaluation."),
   created_at: time("When it was asked for, UTC."),
   account_id: z.number().int().describe("The key's account."),
@@ -84,7 +84,7 @@ export const evalRunRecord = z.object({
 }).openapi("ExportedEvalRun");
 
 /** One answer's grade. */
-export const evalResultRecord = z.object({
+export const evalResultRecord = z.strictObject({
   eval_run_id: word("Id of the evaluation."),
   created_at: time("When it was graded, UTC."),
   account_id: z.number().int().describe("The key's account."),

@@ -5,8 +5,10 @@ import { defineContract } from "./contract.ts";
 import type { VendorFamily } from "./vendors.ts";
 
 const content = z.looseObject({
-  role: optional(z.string()).describe("`user` or `model`."),
-  parts: optional(z.array(z.looseObject({}))),
+  role: optional(z.string()).describe("`user` or `model`. Default `user`."),
+  parts: optional(z.array(z.looseObject({}))).describe(
+    "Text, inline data, function calls and their answers.",
+  ),
 }).openapi("GenerateContent");
 
 /**
@@ -20,20 +22,31 @@ export const generateRequest = z.looseObject({
 }).openapi("GenerateRequest");
 
 const countRequest = z.looseObject({
-  contents: z.union([z.array(content), content]).optional(),
-  generateContentRequest: z.looseObject({}).optional(),
+  contents: z.union([z.array(content), content]).optional().describe(
+    "The conversation that is counted. Either this or `generateContentRequest`.",
+  ),
+  generateContentRequest: z.looseObject({}).optional().describe(
+    "A whole request, system instruction and tools included.",
+  ),
 }).openapi("GenerateCountRequest");
 
 export const generateAnswer = z.looseObject({
-  candidates: z.array(z.looseObject({})).optional(),
-  usageMetadata: z.looseObject({}).optional(),
-  modelVersion: z.string().optional(),
+  candidates: z.array(z.looseObject({})).optional().describe("The answers, or pieces of them."),
+  usageMetadata: z.looseObject({}).optional().describe("Tokens of the call so far."),
+  modelVersion: z.string().optional().describe("The model that the vendor says it used."),
 }).openapi("GenerateAnswer");
 
-const tokenCount = z.looseObject({ totalTokens: z.number().int() }).openapi("GenerateTokenCount");
+const tokenCount = z.looseObject({
+  totalTokens: z.number().int().describe("Tokens of the whole prompt."),
+}).openapi("GenerateTokenCount");
 
 /** `alt=sse` (or `$alt=sse`) streams server-sent events; else a stream is one JSON array. */
-const query = z.looseObject({ alt: z.string().optional(), $alt: z.string().optional() });
+const query = z.looseObject({
+  alt: z.string().optional().describe(
+    "`sse`: server-sent events. Default: one JSON array.",
+  ).openapi({ example: "sse" }),
+  $alt: z.string().optional().describe("Longer name of `alt`."),
+});
 
 /** The native endpoints of one vendor's family. */
 export function familyGenerate(family: VendorFamily) {
@@ -49,6 +62,10 @@ function generateContracts(prefix: string, aliases: readonly string[], scope: st
     method: "post" as const,
     path: `/${prefix}/v1/models/{model}:${name}`,
     // `{model}` may hold slashes, and the `models/` segment may be missing (interface.md §4).
+    aliases: [prefix, ...aliases].flatMap((one) => [
+      ...(one === prefix ? [] : [`/${one}/v1/models/{model}:${name}`]),
+      `/${one}/v1beta/models/{model}:${name}`,
+    ]),
     mounts: [prefix, ...aliases].flatMap((one) => [
       `/${one}/v1/:model{.+:${name}}`,
       `/${one}/v1beta/:model{.+:${name}}`,
@@ -57,13 +74,14 @@ function generateContracts(prefix: string, aliases: readonly string[], scope: st
     tag: prefix,
     scope,
     dialect: "generate" as const,
-    params: z.object({ model: z.string().transform((path) => modelOf(path, name)) }),
+    params: z.object({
+      model: z.string().describe("Name of the model.").transform((path) => modelOf(path, name)),
+    }),
   });
   return {
     whole: defineContract({
       ...verb("generateContent"),
       summary: prefix === "chat" ? "Generate content, any vendor" : `Generate content (${prefix})`,
-      description: "Answers under `/v1beta` too.",
       body: generateRequest,
       answer: generateAnswer,
       errors: callErrors,
@@ -71,8 +89,7 @@ function generateContracts(prefix: string, aliases: readonly string[], scope: st
     stream: defineContract({
       ...verb("streamGenerateContent"),
       summary: "Generate content, streamed",
-      description:
-        "One JSON array, or server-sent events with `?alt=sse`. Answers under `/v1beta` too.",
+      description: "One JSON array, or server-sent events with `?alt=sse`.",
       query,
       body: generateRequest,
       answer: z.array(generateAnswer),

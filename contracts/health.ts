@@ -5,18 +5,20 @@ import type { VendorFamily } from "./vendors.ts";
 
 const healthStatus = z.enum(["ok", "degraded", "down"]);
 
-export const vendorHealth = z.object({
-  status: healthStatus,
+export const vendorHealth = z.strictObject({
+  status: healthStatus.describe("`degraded`: it answers, though not as it should."),
   vendor: z.string().describe("Label of the vendor."),
-  checked_at: timestampSchema,
-  latency_ms: z.number().int().optional().describe("How long the vendor took to answer."),
+  checked_at: timestampSchema.describe("When the vendor was asked."),
+  latency_ms: z.number().int().optional().describe(
+    "How long the vendor took to answer, in milliseconds.",
+  ),
   reason: z.string().optional().describe("Why the status is not `ok`."),
 }).openapi("VendorHealth");
 
-export const unifiedHealthBody = z.object({
+export const unifiedHealthBody = z.strictObject({
   status: healthStatus.describe("`ok` when every configured vendor is, `down` when none is."),
-  checked_at: timestampSchema,
-  vendors: z.array(vendorHealth),
+  checked_at: timestampSchema.describe("When the vendor was asked."),
+  vendors: z.array(vendorHealth).describe("Every vendor that has a key."),
 }).openapi("Health");
 
 /** `GET /vendor-x/health`, which also answers with the prefix repeated (spec.md). */

@@ -1,12 +1,12 @@
 import { z } from "@hono/zod-openapi";
 import { callErrors } from "./call_errors.ts";
-import { optional } from "./common.ts";
+import { optional, typedPart } from "./common.ts";
 import { defineContract } from "./contract.ts";
 import type { VendorFamily } from "./vendors.ts";
 
 const message = z.looseObject({
   role: z.enum(["user", "assistant", "system"]).describe("Who speaks."),
-  content: z.union([z.string(), z.array(z.looseObject({ type: z.string() }))]),
+  content: z.union([z.string(), z.array(typedPart)]).describe("Text, or an array of blocks."),
 }).openapi("MessagesMessage");
 
 /**
@@ -17,32 +17,49 @@ export const messagesRequest = z.looseObject({
   model: z.string().min(1).describe(
     "`<provider>/<model_name>` on the unified endpoint; the vendor's own name on its family.",
   ).openapi({ example: "vendor-c/claude-haiku-5-5" }),
-  max_tokens: z.number().int().min(0).describe("Upper bound of the answer in tokens."),
+  max_tokens: z.number().int().min(0).describe(
+    "Upper bound of the answer in tokens, thinking included. Required; no default.",
+  ),
   messages: z.array(message).min(1).describe("The conversation so far, oldest first."),
-  system: optional(z.union([z.string(), z.array(z.looseObject({}))])),
+  system: optional(z.union([z.string(), z.array(z.looseObject({}))])).describe(
+    "System prompt: text, or an array of text blocks. Default none.",
+  ),
   stream: optional(z.boolean()).describe("Answer as server-sent events. Default false."),
-  metadata: optional(z.looseObject({ user_id: optional(z.string()) })).describe(
+  metadata: optional(z.looseObject({
+    user_id: optional(z.string()).describe("The end user, recorded as `user_id`."),
+  })).describe(
     "`user_id` is recorded as the end user.",
   ),
 }).openapi("MessagesRequest");
 
 const countRequest = z.looseObject({
-  model: z.string().min(1),
-  messages: z.array(message).min(1),
+  model: z.string().min(1).describe("As in a messages request.").openapi({
+    example: "vendor-c/claude-haiku-5-5",
+  }),
+  messages: z.array(message).min(1).describe("The conversation that is counted."),
 }).openapi("MessagesCountRequest");
 
 export const messageObject = z.looseObject({
-  id: z.string(),
-  type: z.literal("message"),
-  role: z.literal("assistant"),
-  model: z.string(),
-  content: z.array(z.looseObject({ type: z.string() })),
-  stop_reason: z.string().nullable(),
-  usage: z.looseObject({ input_tokens: z.number().int(), output_tokens: z.number().int() }),
+  id: z.string().describe("The vendor's id of the answer, or ours where it gave none."),
+  type: z.literal("message").describe("Always `message`."),
+  role: z.literal("assistant").describe("Always `assistant`."),
+  model: z.string().describe("The model that the vendor says it used."),
+  content: z.array(typedPart).describe("Blocks of the answer: text, thinking, tool use."),
+  stop_reason: z.string().nullable().describe(
+    "Why it ended: `end_turn`, `max_tokens`, `stop_sequence`, `tool_use`, `refusal`, …",
+  ),
+  usage: z.looseObject({
+    input_tokens: z.number().int().describe("Tokens of the prompt, cached parts not included."),
+    output_tokens: z.number().int().describe("Tokens of the answer, thinking included."),
+  }).describe("Tokens of the call; cached parts of the prompt stand in fields of their own."),
 }).openapi("Message");
 
-const messageEvent = z.looseObject({ type: z.string() }).openapi("MessageStreamEvent");
-const tokenCount = z.looseObject({ input_tokens: z.number().int() }).openapi("MessagesTokenCount");
+const messageEvent = z.looseObject({
+  type: z.string().describe("Name of the event, such as `content_block_delta`."),
+}).openapi("MessageStreamEvent");
+const tokenCount = z.looseObject({
+  input_tokens: z.number().int().describe("Tokens of the whole prompt."),
+}).openapi("MessagesTokenCount");
 
 /** `POST …/messages` and `…/messages/count_tokens` of one vendor's family. */
 export function familyMessages(family: VendorFamily) {

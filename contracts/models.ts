@@ -4,15 +4,15 @@ import type { VendorFamily } from "./vendors.ts";
 
 const model = z.looseObject({
   id: z.string().describe("`<provider>/<model_name>` in the unified list, else the vendor's name."),
-  object: z.literal("model"),
+  object: z.literal("model").describe("Always `model`."),
   owned_by: z.string().describe("The provider's label."),
   created: z.number().int().describe("Unix time in seconds, 0 when the vendor does not say."),
 }).openapi("Model");
 
 /** The specification's list; families of other dialects add their own keys beside it. */
 export const modelList = z.looseObject({
-  object: z.literal("list"),
-  data: z.array(model),
+  object: z.literal("list").describe("Always `list`."),
+  data: z.array(model).describe("All models, in one page."),
 }).openapi("ModelList");
 
 /** `GET …/v1/models` of one vendor's family. */

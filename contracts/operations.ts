@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { defineContract } from "./contract.ts";
 
-const ok = z.object({ status: z.literal("ok") }).openapi("Alive");
+const ok = z.strictObject({ status: z.literal("ok").describe("Always `ok`.") }).openapi("Alive");
 
 export const livez = defineContract({
   method: "get",
@@ -35,6 +35,6 @@ export const metrics = defineContract({
   tag: "operations",
   scope: null,
   dialect: "service",
-  media: { "text/plain": z.string() },
+  media: { "text/plain": z.string().describe("Metrics, a sample a line.") },
   errors: ["endpoint_not_found"],
 });

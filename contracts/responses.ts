@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { callErrors } from "./call_errors.ts";
-import { optional } from "./common.ts";
+import { optional, typedPart } from "./common.ts";
 import { defineContract } from "./contract.ts";
 import type { VendorFamily } from "./vendors.ts";
 
@@ -15,16 +15,18 @@ export const responsesRequest = z.looseObject({
   input: z.union([z.string(), z.array(z.looseObject({}))]).describe(
     "Text of one user message, or the items of the conversation.",
   ),
-  instructions: optional(z.string()).describe("Put before the input; not kept for the next turn."),
+  instructions: optional(z.string()).describe(
+    "Put before the input; not kept for the next turn. Default none.",
+  ),
   stream: optional(z.boolean()).describe("Answer as server-sent events. Default false."),
   store: optional(z.boolean()).describe(
     "Keep the response, so that it can be read and continued. Default true.",
   ),
   previous_response_id: optional(z.string().min(1)).describe(
-    "Id of a stored response that this request continues.",
+    "Id of a stored response that this request continues. Default none.",
   ),
   max_output_tokens: optional(z.number().int().min(1)).describe(
-    "Upper bound of the answer in tokens, reasoning included.",
+    "Upper bound of the answer in tokens, reasoning included. Default: the model's limit.",
   ),
   user: optional(z.string()).describe("The end user, recorded as `user_id`."),
   safety_identifier: optional(z.string()).describe("Newer name of `user`."),
@@ -32,21 +34,26 @@ export const responsesRequest = z.looseObject({
 
 /** The whole answer (protocols/responses.md §4). */
 export const responseObject = z.looseObject({
-  id: z.string(),
-  object: z.literal("response"),
+  id: z.string().describe("Id of the response; continues it as `previous_response_id`."),
+  object: z.literal("response").describe("Always `response`."),
   created_at: z.number().int().describe("Unix time in seconds."),
-  status: z.string(),
-  model: z.string(),
-  output: z.array(z.looseObject({ type: z.string() })),
+  status: z.string().describe("`completed`, `incomplete`, `in_progress` or `failed`."),
+  model: z.string().describe("The model that the vendor says it used."),
+  output: z.array(typedPart).describe(
+    "What the model made, in order: messages, reasoning, function calls.",
+  ),
 }).openapi("Response");
 
-const responseEvent = z.looseObject({ type: z.string(), sequence_number: z.number().int() })
+const responseEvent = z.looseObject({
+  type: z.string().describe("Name of the event, such as `response.output_text.delta`."),
+  sequence_number: z.number().int().describe("Position in the stream, from 0."),
+})
   .openapi("ResponseStreamEvent");
 
-const deletedResponse = z.object({
-  id: z.string(),
-  object: z.literal("response"),
-  deleted: z.literal(true),
+const deletedResponse = z.strictObject({
+  id: z.string().describe("Id of the response that was forgotten."),
+  object: z.literal("response").describe("Always `response`."),
+  deleted: z.literal(true).describe("Always true."),
 }).openapi("DeletedResponse");
 
 /** `POST …/responses`, and `GET`/`DELETE …/responses/{id}` beside it, of one vendor's family. */
@@ -66,7 +73,9 @@ function responsesContracts(prefix: string, aliases: readonly string[], scope: s
     dialect: "responses" as const,
   });
   const suffix = prefix.replace("-", "_");
-  const params = z.object({ response_id: z.string().min(1) });
+  const params = z.object({
+    response_id: z.string().min(1).describe("`id` of a response that was stored."),
+  });
   return {
     create: defineContract({
       ...at(""),

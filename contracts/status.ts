@@ -3,14 +3,14 @@ import { defineContract } from "./contract.ts";
 import { timestampSchema } from "./common.ts";
 
 /** Both shapes of the specification in one body (interface.md §5). */
-export const statusBody = z.object({
-  status: z.literal("ok"),
+export const statusBody = z.strictObject({
+  status: z.literal("ok").describe("Always `ok`."),
   project: z.string().describe("Name of the account that the key belongs to."),
-  service: z.string(),
+  service: z.string().describe("Name of the service."),
   version: z.string().describe("Semantic version of the service."),
-  timestamp: timestampSchema,
+  timestamp: timestampSchema.describe("The service's time."),
   user_id: z.number().int().describe("Id of the account that the key belongs to."),
-  authenticated: z.literal(true),
+  authenticated: z.literal(true).describe("Always true: without a valid key it is a 401."),
 }).openapi("Status");
 
 export const status = defineContract({
