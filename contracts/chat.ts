@@ -2,7 +2,7 @@ import { z } from "@hono/zod-openapi";
 import { callErrors } from "./call_errors.ts";
 import { defineContract } from "./contract.ts";
 import { optional } from "./common.ts";
-import type { VendorFamily } from "./vendors.ts";
+import { operationName, type VendorFamily } from "./vendors.ts";
 
 const message = z.looseObject({
   role: z.enum(["system", "developer", "user", "assistant", "tool", "function"]).describe(
@@ -96,7 +96,7 @@ function chatContract(
     method: "post",
     path: `/${at.prefix}/v1/chat/completions`,
     aliases: at.aliases.map((alias) => `/${alias}/v1/chat/completions`),
-    operationId: `createChatCompletion_${at.prefix.replace("-", "_")}`,
+    operationId: operationName("createChatCompletion", at.prefix),
     summary: at.summary,
     tag: at.prefix,
     scope: at.scope,
@@ -104,6 +104,7 @@ function chatContract(
     body: chatRequest,
     answer: chatCompletion,
     media: { "text/event-stream": chatChunk },
+    interaction: true,
     errors: callErrors,
   });
 }

@@ -1,22 +1,40 @@
 import { z } from "@hono/zod-openapi";
 
+const fault = {
+  message: z.string().describe("What went wrong, for people. Names the field by its path."),
+  type: z.string().describe("Class of the error, such as `invalid_request_error`."),
+  code: z.string().describe("What went wrong, for programs, such as `missing_required_field`."),
+};
+
+const param = z.string().nullable().describe("Path of the wrong field; null where there is none.");
+const chatError = z.strictObject({
+  error: z.strictObject({ ...fault, param }).openapi("ChatErrorBody").describe("The error."),
+}).openapi("ChatError");
+
 /**
- * Every error answer (spec.md, Errors). `message`, `type` and `code` are always strings; a dialect
- * adds its own fields beside them (protocols/translation.md §14.3).
+ * Error answers by dialect (spec.md, Errors). `message`, `type` and `code` are always there and
+ * strings; a dialect adds its own fields beside them (protocols/translation.md §14.3).
  */
-export const errorSchema = z.object({
-  error: z.object({
-    message: z.string().describe("What went wrong, for people. Names the field by its path."),
-    type: z.string().describe("Class of the error, such as `invalid_request_error`."),
-    code: z.string().describe("What went wrong, for programs, such as `missing_required_field`."),
-    param: z.string().nullable().optional().describe(
-      "Path of the wrong field (chat and responses dialects).",
+export const errorSchemas = {
+  service: z.strictObject({
+    error: z.strictObject(fault).openapi("ErrorBody").describe("The error."),
+  }).openapi("Error"),
+  chat: chatError,
+  responses: chatError,
+  messages: z.strictObject({
+    type: z.literal("error").describe("Always `error`."),
+    error: z.strictObject(fault).openapi("MessagesErrorBody").describe(
+      "The error; its `type` is of the closed list of this dialect.",
     ),
-    status: z.string().optional().describe("Canonical name of the status (generate dialect)."),
-  }),
-  type: z.literal("error").optional().describe("Messages dialect only."),
-  request_id: z.string().optional().describe("Messages dialect only."),
-}).openapi("Error");
+    request_id: z.string().describe("`X-Request-ID`."),
+  }).openapi("MessagesError"),
+  generate: z.strictObject({
+    error: z.strictObject({
+      ...fault,
+      status: z.string().describe("Canonical name of the status, such as `NOT_FOUND`."),
+    }).openapi("GenerateErrorBody").describe("The error."),
+  }).openapi("GenerateError"),
+} as const;
 
 /** A block, part or item that says its type; what else it holds is up to its dialect. */
 export const typedPart = z.looseObject({

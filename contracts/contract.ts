@@ -1,6 +1,6 @@
 import { createRoute, type RouteConfig, z } from "@hono/zod-openapi";
 import { type ErrorCode, errors } from "./errors.ts";
-import { errorSchema } from "./common.ts";
+import { errorSchemas } from "./common.ts";
 
 /** The dialect whose error body an endpoint answers with (protocols/translation.md §14.3). */
 export type ErrorDialect = "chat" | "responses" | "messages" | "generate" | "service";
@@ -24,6 +24,7 @@ export interface ContractSpec<
   aliases?: readonly string[];
   /** Patterns of the router in place of the paths, where these can't say which addresses match. */
   mounts?: readonly string[];
+  /** Name of the method in generated clients, camelCase; its examples are in `examples/`. */
   operationId: string;
   summary: string;
   description?: string;
@@ -44,6 +45,8 @@ export interface ContractSpec<
   otherStatuses?: Readonly<
     Partial<Record<202 | 206, Readonly<Record<string, z.ZodType>>>>
   >;
+  /** Whether a call is recorded as an interaction, billed and tied to sessions and users. */
+  interaction?: boolean;
   /** Codes that the endpoint can answer with beside those that every endpoint can. */
   errors?: readonly ErrorCode[];
 }
@@ -116,8 +119,8 @@ function routeConfig(
   ]);
   for (const [status, named] of Map.groupBy(codes, (code) => errors[code].status)) {
     responses[status] = {
-      description: named.map((code) => `\`${code}\`: ${errors[code].message}`).join("\n"),
-      content: { "application/json": { schema: errorSchema } },
+      description: named.map((code) => `\`${code}\`: ${errors[code].message}`).join("\n\n"),
+      content: { "application/json": { schema: errorSchemas[spec.dialect] } },
     };
   }
   return {
@@ -127,7 +130,11 @@ function routeConfig(
     summary: spec.summary,
     ...(spec.description === undefined ? {} : { description: spec.description }),
     tags: [spec.tag],
-    security: spec.scope === null ? [] : [{ bearer: [] }, { apiKeyHeader: [] }],
+    security: spec.scope === null ? [] : [
+      { bearer: [] },
+      { apiKeyHeader: [] },
+      ...(spec.dialect === "generate" ? [{ googApiKeyHeader: [] }] : []),
+    ],
     request: {
       ...(spec.params ? { params: spec.params } : {}),
       ...(spec.query ? { query: spec.query } : {}),

@@ -2,7 +2,7 @@ import { z } from "@hono/zod-openapi";
 import { callErrors } from "./call_errors.ts";
 import { optional } from "./common.ts";
 import { defineContract } from "./contract.ts";
-import type { VendorFamily } from "./vendors.ts";
+import { operationName, type VendorFamily } from "./vendors.ts";
 
 const content = z.looseObject({
   role: optional(z.string()).describe("`user` or `model`. Default `user`."),
@@ -57,7 +57,6 @@ export function familyGenerate(family: VendorFamily) {
 export const unifiedGenerate = generateContracts("chat", [], "chat");
 
 function generateContracts(prefix: string, aliases: readonly string[], scope: string) {
-  const suffix = prefix.replace("-", "_");
   const verb = (name: string) => ({
     method: "post" as const,
     path: `/${prefix}/v1/models/{model}:${name}`,
@@ -70,7 +69,7 @@ function generateContracts(prefix: string, aliases: readonly string[], scope: st
       `/${one}/v1/:model{.+:${name}}`,
       `/${one}/v1beta/:model{.+:${name}}`,
     ]),
-    operationId: `${name}_${suffix}`,
+    operationId: operationName(name, prefix),
     tag: prefix,
     scope,
     dialect: "generate" as const,
@@ -84,6 +83,7 @@ function generateContracts(prefix: string, aliases: readonly string[], scope: st
       summary: prefix === "chat" ? "Generate content, any vendor" : `Generate content (${prefix})`,
       body: generateRequest,
       answer: generateAnswer,
+      interaction: true,
       errors: callErrors,
     }),
     stream: defineContract({
@@ -94,6 +94,7 @@ function generateContracts(prefix: string, aliases: readonly string[], scope: st
       body: generateRequest,
       answer: z.array(generateAnswer),
       media: { "text/event-stream": generateAnswer },
+      interaction: true,
       errors: callErrors,
     }),
     count: defineContract({

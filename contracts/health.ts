@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { defineContract } from "./contract.ts";
 import { timestampSchema } from "./common.ts";
-import type { VendorFamily } from "./vendors.ts";
+import { operationName, type VendorFamily } from "./vendors.ts";
 
 const healthStatus = z.enum(["ok", "degraded", "down"]);
 
@@ -30,7 +30,7 @@ export function familyHealth(family: VendorFamily) {
       `/${family.label}/${family.label}/health`,
       ...family.aliases.flatMap((alias) => [`/${alias}/health`, `/${alias}/${alias}/health`]),
     ],
-    operationId: `getHealth_${family.label.replace("-", "_")}`,
+    operationId: operationName("getHealth", family.label),
     summary: `Health of ${family.label}`,
     description:
       "Always 200. Asks the vendor for its model list at most every ten seconds; never spends tokens.",

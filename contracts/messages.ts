@@ -2,7 +2,7 @@ import { z } from "@hono/zod-openapi";
 import { callErrors } from "./call_errors.ts";
 import { optional, typedPart } from "./common.ts";
 import { defineContract } from "./contract.ts";
-import type { VendorFamily } from "./vendors.ts";
+import { operationName, type VendorFamily } from "./vendors.ts";
 
 const message = z.looseObject({
   role: z.enum(["user", "assistant", "system"]).describe("Who speaks."),
@@ -77,22 +77,22 @@ function messagesContracts(prefix: string, aliases: readonly string[], scope: st
     scope,
     dialect: "messages" as const,
   });
-  const suffix = prefix.replace("-", "_");
   return {
     create: defineContract({
       ...at(""),
       method: "post",
-      operationId: `createMessage_${suffix}`,
+      operationId: operationName("createMessage", prefix),
       summary: prefix === "chat" ? "Message, any vendor" : `Message (${prefix})`,
       body: messagesRequest,
       answer: messageObject,
       media: { "text/event-stream": messageEvent },
+      interaction: true,
       errors: callErrors,
     }),
     count: defineContract({
       ...at("/count_tokens"),
       method: "post",
-      operationId: `countMessageTokens_${suffix}`,
+      operationId: operationName("countMessageTokens", prefix),
       summary: "Tokens of a messages request",
       description:
         "The vendor's own count where it has one, else an estimate with `X-Token-Count: estimated`. Costs nothing.",

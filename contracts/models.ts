@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { defineContract } from "./contract.ts";
-import type { VendorFamily } from "./vendors.ts";
+import { operationName, type VendorFamily } from "./vendors.ts";
 
 const model = z.looseObject({
   id: z.string().describe("`<provider>/<model_name>` in the unified list, else the vendor's name."),
@@ -26,7 +26,7 @@ export function familyModels(family: VendorFamily) {
       ...(prefix === family.label ? [] : [`/${prefix}/v1/models`]),
       ...(generate ? [`/${prefix}/v1beta/models`] : []),
     ]),
-    operationId: `listModels_${family.label.replace("-", "_")}`,
+    operationId: operationName("listModels", family.label),
     summary: `Models of ${family.label} (${family.kind})`,
     tag: family.label,
     scope: family.label,

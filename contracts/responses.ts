@@ -2,7 +2,7 @@ import { z } from "@hono/zod-openapi";
 import { callErrors } from "./call_errors.ts";
 import { optional, typedPart } from "./common.ts";
 import { defineContract } from "./contract.ts";
-import type { VendorFamily } from "./vendors.ts";
+import { operationName, type VendorFamily } from "./vendors.ts";
 
 /**
  * A responses request (protocols/responses.md §1). Only what the service interprets is checked;
@@ -72,7 +72,6 @@ function responsesContracts(prefix: string, aliases: readonly string[], scope: s
     scope,
     dialect: "responses" as const,
   });
-  const suffix = prefix.replace("-", "_");
   const params = z.object({
     response_id: z.string().min(1).describe("`id` of a response that was stored."),
   });
@@ -80,17 +79,18 @@ function responsesContracts(prefix: string, aliases: readonly string[], scope: s
     create: defineContract({
       ...at(""),
       method: "post",
-      operationId: `createResponse_${suffix}`,
+      operationId: operationName("createResponse", prefix),
       summary: prefix === "chat" ? "Response, any vendor" : `Response (${prefix})`,
       body: responsesRequest,
       answer: responseObject,
       media: { "text/event-stream": responseEvent },
+      interaction: true,
       errors: [...callErrors, "previous_response_not_found"],
     }),
     get: defineContract({
       ...at("/{response_id}"),
       method: "get",
-      operationId: `getResponse_${suffix}`,
+      operationId: operationName("getResponse", prefix),
       summary: "A stored response",
       params,
       answer: responseObject,
@@ -99,7 +99,7 @@ function responsesContracts(prefix: string, aliases: readonly string[], scope: s
     remove: defineContract({
       ...at("/{response_id}"),
       method: "delete",
-      operationId: `deleteResponse_${suffix}`,
+      operationId: operationName("deleteResponse", prefix),
       summary: "Forget a stored response",
       description: "It can't be read or continued afterwards; the interaction's record stays.",
       params,

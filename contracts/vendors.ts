@@ -16,6 +16,12 @@ export interface VendorFamily {
   readonly dialects: readonly DialectName[];
 }
 
+/** `createMessage` as the method of one prefix: as it is for `chat`, `createMessageVendorC`, … */
+export function operationName(verb: string, prefix: string): string {
+  if (prefix === "chat") return verb;
+  return verb + prefix.replace(/(?:^|-)(\w)/g, (_, letter: string) => letter.toUpperCase());
+}
+
 export const vendorFamilies: readonly VendorFamily[] = [
   {
     label: "vendor-a",

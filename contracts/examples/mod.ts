@@ -1,0 +1,23 @@
+import type { Contract } from "../contract.ts";
+import { operationName } from "../vendors.ts";
+import { callExamples } from "./calls.ts";
+import type { OperationExamples } from "./example.ts";
+import { insightExamples } from "./insights.ts";
+import { recordExamples } from "./records.ts";
+import { serviceExamples } from "./service.ts";
+
+/** Examples of a contract. Throws an Error where there are none: every operation has some. */
+export function examplesOf(contract: Pick<Contract, "operationId" | "tag">): OperationExamples {
+  const found = Object.entries({
+    ...callExamples(contract.tag),
+    ...serviceExamples(contract.tag),
+    ...recordExamples,
+    ...insightExamples,
+  }).find(([name]) =>
+    name === contract.operationId || operationName(name, contract.tag) === contract.operationId
+  );
+  if (found === undefined) {
+    throw new Error(`Operation ${contract.operationId} has no examples in contracts/examples/`);
+  }
+  return found[1];
+}

@@ -1,0 +1,48 @@
+import type { OperationExamples } from "./example.ts";
+
+/** Examples of model lists and health under one prefix, and of what is there once. */
+export function serviceExamples(prefix: string): Readonly<Record<string, OperationExamples>> {
+  const label = prefix === "chat" ? "vendor-b" : prefix;
+  const healthy = { status: "ok", vendor: label, checked_at: now, latency_ms: 84 };
+  const model = {
+    id: prefix === "chat" ? "vendor-b/gpt-5-mini" : "example-model",
+    object: "model",
+    owned_by: label,
+    created: 1754092800,
+  };
+  return {
+    listModels: { answers: { list: { object: "list", data: [model] } } },
+    getHealth: {
+      answers: prefix === "chat" ? { ok: { status: "ok", checked_at: now, vendors: [healthy] } } : {
+        ok: healthy,
+        down: { status: "down", vendor: label, checked_at: now, reason: "no answer in time" },
+      },
+    },
+    getStatus: {
+      answers: {
+        ok: {
+          status: "ok",
+          project: "default",
+          service: "llm-gateway",
+          version: "0.1.0",
+          timestamp: now,
+          user_id: 1,
+          authenticated: true,
+        },
+      },
+    },
+    getLivez: { answers: { ok: { status: "ok" } } },
+    getReadyz: { answers: { ok: { status: "ok" } } },
+    getMetrics: {
+      texts: {
+        "text/plain":
+          '# TYPE gateway_requests_total counter\ngateway_requests_total{route="/chat/v1/chat/completions",status="200"} 17\n',
+      },
+    },
+    getMedia: {
+      params: { sha256: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08" },
+    },
+  };
+}
+
+const now = "2026-11-21T09:00:00Z";
