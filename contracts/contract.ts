@@ -60,6 +60,8 @@ export interface Contract<
 > extends ContractSpec<Params, Query, Body, Answer> {
   /** Patterns of the router that answer. */
   readonly patterns: readonly string[];
+  /** Every code that it can answer with. */
+  readonly codes: readonly ErrorCode[];
   readonly route: RouteConfig;
 }
 
@@ -76,6 +78,7 @@ export function defineContract<
     ...spec,
     patterns: spec.mounts ??
       [spec.path, ...(spec.aliases ?? [])].map((path) => path.replace(/\{(\w+)\}/g, ":$1")),
+    codes: codesOf(spec),
     route: createRoute(
       routeConfig(spec as ContractSpec<undefined, undefined, undefined, undefined>),
     ),
@@ -111,13 +114,7 @@ function routeConfig(
     const schemas = Object.entries(types).map(([type, schema]) => [type, { schema }]);
     responses[status] = { description: spec.summary, content: Object.fromEntries(schemas) };
   }
-  const codes = new Set<ErrorCode>([
-    ...(spec.scope === null ? [] : everywhere),
-    ...(spec.body || spec.query ? ["invalid_value", "missing_required_field"] as const : []),
-    ...(spec.body ? ["invalid_json", "request_too_large"] as const : []),
-    ...(spec.errors ?? []),
-  ]);
-  for (const [status, named] of Map.groupBy(codes, (code) => errors[code].status)) {
+  for (const [status, named] of Map.groupBy(codesOf(spec), (code) => errors[code].status)) {
     responses[status] = {
       description: named.map((code) => `\`${code}\`: ${errors[code].message}`).join("\n\n"),
       content: { "application/json": { schema: errorSchemas[spec.dialect] } },
@@ -144,4 +141,17 @@ function routeConfig(
     },
     responses,
   };
+}
+
+function codesOf(
+  spec: Pick<Contract, "scope" | "errors"> & { body?: unknown; query?: unknown },
+): ErrorCode[] {
+  return [
+    ...new Set<ErrorCode>([
+      ...(spec.scope === null ? [] : everywhere),
+      ...(spec.body || spec.query ? ["invalid_value", "missing_required_field"] as const : []),
+      ...(spec.body ? ["invalid_json", "request_too_large"] as const : []),
+      ...(spec.errors ?? []),
+    ]),
+  ];
 }

@@ -1,6 +1,7 @@
 import { familyChat, unifiedChat } from "./chat.ts";
 import { getCohort, postCohortOutcome } from "./cohort.ts";
 import type { Contract } from "./contract.ts";
+import { documents } from "./document.ts";
 import { deleteData, getDeletion, requestErasure } from "./deletion.ts";
 import { cancelEval, createEval, getEval, listEvals } from "./evals.ts";
 import { familyGenerate, unifiedGenerate } from "./generate.ts";
@@ -52,6 +53,7 @@ export const contracts = {
   livez,
   readyz,
   metrics,
+  documents,
 } as const;
 
 /** Every contract, for the document. */

@@ -28,8 +28,10 @@ export const responsesRequest = z.looseObject({
   max_output_tokens: optional(z.number().int().min(1)).describe(
     "Upper bound of the answer in tokens, reasoning included. Default: the model's limit.",
   ),
-  user: optional(z.string()).describe("The end user, recorded as `user_id`."),
-  safety_identifier: optional(z.string()).describe("Newer name of `user`."),
+  user: optional(z.string()).describe("Older name of `safety_identifier`.").openapi({
+    deprecated: true,
+  }),
+  safety_identifier: optional(z.string()).describe("The end user, recorded as `user_id`."),
 }).openapi("ResponsesRequest");
 
 /** The whole answer (protocols/responses.md §4). */

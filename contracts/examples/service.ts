@@ -39,6 +39,9 @@ export function serviceExamples(prefix: string): Readonly<Record<string, Operati
           '# TYPE gateway_requests_total counter\ngateway_requests_total{route="/chat/v1/chat/completions",status="200"} 17\n',
       },
     },
+    getOpenApi: { answers: { document: { openapi: "3.1.0" } } },
+    getOpenApi30: { answers: { document: { openapi: "3.0.3" } } },
+    getReference: { texts: { "text/html": "<!doctype html>" } },
     getMedia: {
       params: { sha256: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08" },
     },

@@ -1,0 +1,33 @@
+import { z } from "@hono/zod-openapi";
+import { defineContract } from "./contract.ts";
+
+const open = { method: "get", tag: "operations", scope: null, dialect: "service" } as const;
+const document = { "application/json": z.looseObject({}).openapi("OpenApiDocument") };
+
+/** What this service is, for programs and for people; no key is asked for. */
+export const documents = {
+  current: defineContract({
+    ...open,
+    path: "/openapi.json",
+    operationId: "getOpenApi",
+    summary: "This document, OpenAPI 3.1",
+    description: "`servers` names the address of the service that answers.",
+    media: document,
+  }),
+  older: defineContract({
+    ...open,
+    path: "/openapi-3.0.json",
+    operationId: "getOpenApi30",
+    summary: "This document, OpenAPI 3.0.3",
+    description: "For generators that don't take 3.1.",
+    media: document,
+  }),
+  reference: defineContract({
+    ...open,
+    path: "/reference",
+    operationId: "getReference",
+    summary: "This document as a page",
+    description: "Every operation can be tried against this service with a key that is typed in.",
+    media: { "text/html": z.string().describe("The page.") },
+  }),
+};

@@ -1,0 +1,63 @@
+import type { ErrorDialect } from "./contract.ts";
+import { type ErrorCode, errors } from "./errors.ts";
+
+/** What an error answer is made from. `message` is public. */
+export interface ErrorFacts {
+  readonly code: ErrorCode;
+  readonly message: string;
+  /** Path of the wrong field. */
+  readonly param: string | undefined;
+  readonly requestId: string;
+}
+
+/** The body of an error answer: the specification's three fields, and the dialect's own. */
+export function errorBody(facts: ErrorFacts, dialect: ErrorDialect): unknown {
+  const { code, message } = facts;
+  return bodies[dialect]({ message, type: errors[code].type, code }, facts);
+}
+
+interface PublicError {
+  message: string;
+  type: string;
+  code: ErrorCode;
+}
+type Encode = (error: PublicError, facts: ErrorFacts) => unknown;
+
+/** Fields that each dialect's own clients look for (translation.md §14.3). */
+const bodies: Readonly<Record<ErrorDialect, Encode>> = {
+  service: (error) => ({ error }),
+  chat: (error, { param }) => ({ error: { ...error, param: param || null } }),
+  responses: (error, { param }) => ({ error: { ...error, param: param || null } }),
+  messages: (error, { requestId }) => ({
+    type: "error",
+    error: { ...error, type: messagesTypes[error.code] ?? messagesTypes[error.type] ?? error.type },
+    request_id: requestId,
+  }),
+  generate: (error) => ({
+    error: { ...error, status: canonicalNames[errors[error.code].status] ?? "UNKNOWN" },
+  }),
+};
+
+/** The messages dialect has a closed list of types (messages.md §6). */
+const messagesTypes: Readonly<Record<string, string>> = {
+  upstream_error: "api_error",
+  request_too_large: "request_too_large",
+};
+
+/** Canonical status names of the generate dialect (generate-content.md §7). */
+const canonicalNames: Readonly<Record<number, string>> = {
+  400: "INVALID_ARGUMENT",
+  401: "UNAUTHENTICATED",
+  402: "FAILED_PRECONDITION",
+  403: "PERMISSION_DENIED",
+  404: "NOT_FOUND",
+  409: "ABORTED",
+  413: "INVALID_ARGUMENT",
+  416: "OUT_OF_RANGE",
+  429: "RESOURCE_EXHAUSTED",
+  500: "INTERNAL",
+  501: "UNIMPLEMENTED",
+  502: "UNAVAILABLE",
+  503: "UNAVAILABLE",
+  504: "DEADLINE_EXCEEDED",
+};

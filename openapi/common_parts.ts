@@ -1,0 +1,131 @@
+import type { Contract } from "../contracts/contract.ts";
+import { type Reference, reference } from "./shapes.ts";
+
+/** How a key is sent. All three take the dual-key form. */
+export const securitySchemes = {
+  bearer: {
+    type: "http",
+    scheme: "bearer",
+    description:
+      "`Authorization: Bearer dmt_…`. In the dual-key form, `Authorization: Bearer dmt_…;VENDOR_KEY`, the call uses your own vendor key: it is recorded with its cost, and nothing is charged. The vendor key is never stored.",
+  },
+  apiKeyHeader: {
+    type: "apiKey",
+    in: "header",
+    name: "X-API-Key",
+    description:
+      "The same key, as clients of the messages dialect send it; `dmt_…;VENDOR_KEY` works too.",
+  },
+  googApiKeyHeader: {
+    type: "apiKey",
+    in: "header",
+    name: "x-goog-api-key",
+    description:
+      "The same key on generate paths, as their clients send it; `dmt_…;VENDOR_KEY` works too.",
+  },
+} as const;
+
+const text = (maxLength: number, example: string) => ({ type: "string", maxLength, example });
+
+/** Headers of requests that many operations take. */
+export const commonParameters = {
+  RequestId: {
+    name: "X-Request-ID",
+    in: "header",
+    description:
+      "Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.",
+    schema: text(256, "order-1042"),
+  },
+  SessionId: {
+    name: "X-Session-ID",
+    in: "header",
+    description: "Groups calls into a session. At most 256 characters; default none.",
+    schema: text(256, "session-17"),
+  },
+  UserId: {
+    name: "X-User-ID",
+    in: "header",
+    description:
+      "The end user, where the body doesn't name one. At most 256 characters; default none.",
+    schema: text(256, "user-42"),
+  },
+  TranslationMode: {
+    name: "X-Translation-Mode",
+    in: "header",
+    description:
+      "What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.",
+    schema: { type: "string", enum: ["strict", "lenient"] },
+  },
+} as const;
+
+/** Headers of answers. */
+export const commonHeaders = {
+  "X-Request-ID": {
+    description: "Id of the request, yours or ours.",
+    schema: { type: "string", example: "order-1042" },
+  },
+  "X-Transaction-ID": {
+    description:
+      "Id of the recorded call, once a vendor was called: what exports show and deletions take.",
+    schema: { type: "string", example: "0197e0c2-a3f0-7c41-9d2e-6b1f4c8a7d35" },
+  },
+  "X-RateLimit-Limit": {
+    description: "Requests that the account may make in a minute.",
+    schema: { type: "integer", example: 60 },
+  },
+  "X-RateLimit-Remaining": {
+    description: "Requests that it may make now, at most the limit.",
+    schema: { type: "integer", example: 59 },
+  },
+  "X-RateLimit-Reset": {
+    description: "Unix time in seconds at which the limit is there again.",
+    schema: { type: "integer", example: 1795251660 },
+  },
+  "Retry-After": {
+    description: "Seconds to wait before the next try, at least 1.",
+    schema: { type: "integer", minimum: 1, example: 2 },
+  },
+  "X-Translation-Loss": {
+    description:
+      "Paths of fields that the vendor could not be given, separated by commas; absent when there are none.",
+    schema: { type: "string", example: "logit_bias,seed" },
+  },
+  "X-Idempotent-Replay": {
+    description: "`true` when the answer was stored by an earlier request with the same id.",
+    schema: { type: "string", enum: ["true"] },
+  },
+  "X-Token-Count": {
+    description: "`estimated` when the vendor has no count of its own.",
+    schema: { type: "string", enum: ["estimated"] },
+  },
+} as const;
+
+/** Headers that a contract's requests may carry. */
+export function requestParameters(contract: Contract): Reference[] {
+  if (contract.scope === null) return [];
+  const names: (keyof typeof commonParameters)[] = contract.interaction
+    ? ["RequestId", "SessionId", "UserId", "TranslationMode"]
+    : ["RequestId"];
+  return names.map((name) => reference("parameters", name));
+}
+
+/** Headers of a contract's answers with a status. */
+export function answerHeaders(contract: Contract, status: string): Record<string, Reference> {
+  const good = Number(status) < 400;
+  const names: (keyof typeof commonHeaders)[] = ["X-Request-ID"];
+  if (contract.scope !== null && status !== "401") {
+    names.push("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset");
+  }
+  if (status === "429" || status === "503") names.push("Retry-After");
+  if (contract.interaction) names.push("X-Transaction-ID");
+  if (good && contract.interaction) names.push("X-Translation-Loss");
+  if (good && contract.method === "post" && contract.scope !== null) {
+    names.push(isCount(contract) ? "X-Token-Count" : "X-Idempotent-Replay");
+  }
+  return Object.fromEntries(names.map((name) => [name, reference("headers", name)]));
+}
+
+/** Counting costs nothing, so that a repeat is simply made again. */
+function isCount(contract: Contract): boolean {
+  return contract.operationId.startsWith("count");
+}

@@ -1,0 +1,53 @@
+import { OpenAPIHono } from "@hono/zod-openapi";
+import type { Contract } from "../contracts/contract.ts";
+import { allContracts } from "../contracts/mod.ts";
+import { tags } from "../contracts/tags.ts";
+import { commonHeaders, commonParameters, securitySchemes } from "./common_parts.ts";
+import { describeOperation } from "./describe_operation.ts";
+import { errorExamples } from "./error_examples.ts";
+import { information } from "./information.ts";
+import type { Document } from "./shapes.ts";
+
+export type DocumentVersion = "3.1.0" | "3.0.3";
+
+/**
+ * The OpenAPI document, made from the contracts alone: the seven families and what is there once.
+ * Families of an operator's own rows have the same paths under their own labels.
+ */
+export function buildDocument(
+  openapi: DocumentVersion,
+  version: string,
+  contracts: readonly Contract[] = allContracts(),
+): Document {
+  const document = schemasAndPaths(openapi, version, contracts);
+  for (const contract of contracts) {
+    const operation = document.paths[contract.path]?.[contract.method];
+    if (operation === undefined) throw new Error(`${contract.operationId} has no operation`);
+    describeOperation(operation, contract);
+  }
+  return {
+    ...document,
+    components: {
+      ...document.components,
+      parameters: commonParameters,
+      headers: commonHeaders,
+      examples: errorExamples(contracts),
+      securitySchemes,
+    },
+  };
+}
+
+function schemasAndPaths(
+  openapi: DocumentVersion,
+  version: string,
+  contracts: readonly Contract[],
+): Document {
+  const app = new OpenAPIHono();
+  for (const contract of contracts) app.openAPIRegistry.registerPath(contract.route);
+  const head = { openapi, ...information(version), tags: [...tags] };
+  const generated = openapi === "3.0.3"
+    ? app.getOpenAPIDocument(head)
+    : app.getOpenAPI31Document(head);
+  // As it will be read: plain values, without what is undefined.
+  return JSON.parse(JSON.stringify(generated));
+}
