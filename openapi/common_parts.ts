@@ -100,6 +100,14 @@ export const commonHeaders = {
   },
 } as const;
 
+/** Answers that every operation can give. */
+export const commonResponses = {
+  HeadersTooLarge: {
+    description:
+      "The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.",
+  },
+} as const;
+
 /** Headers that a contract's requests may carry. */
 export function requestParameters(contract: Contract): Reference[] {
   if (contract.scope === null) return [];

@@ -25,8 +25,9 @@ export function describeOperation(operation: Operation, contract: Contract): voi
   const request = operation.requestBody?.content["application/json"];
   if (request !== undefined) setExamples(request, examples.requests);
   for (const [status, answer] of Object.entries(operation.responses)) {
-    describeAnswer(answer, status, contract, examples);
+    if (!("$ref" in answer)) describeAnswer(answer, status, contract, examples);
   }
+  operation.responses["431"] = reference("responses", "HeadersTooLarge");
 }
 
 function descriptionOf(contract: Contract): string {

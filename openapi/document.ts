@@ -2,10 +2,16 @@ import { OpenAPIHono } from "@hono/zod-openapi";
 import type { Contract } from "../contracts/contract.ts";
 import { allContracts } from "../contracts/mod.ts";
 import { tags } from "../contracts/tags.ts";
-import { commonHeaders, commonParameters, securitySchemes } from "./common_parts.ts";
+import {
+  commonHeaders,
+  commonParameters,
+  commonResponses,
+  securitySchemes,
+} from "./common_parts.ts";
 import { describeOperation } from "./describe_operation.ts";
 import { errorExamples } from "./error_examples.ts";
 import { information } from "./information.ts";
+import { mendNullable } from "./older_schemas.ts";
 import type { Document } from "./shapes.ts";
 
 export type DocumentVersion = "3.1.0" | "3.0.3";
@@ -31,6 +37,7 @@ export function buildDocument(
       ...document.components,
       parameters: commonParameters,
       headers: commonHeaders,
+      responses: commonResponses,
       examples: errorExamples(contracts),
       securitySchemes,
     },
@@ -45,9 +52,7 @@ function schemasAndPaths(
   const app = new OpenAPIHono();
   for (const contract of contracts) app.openAPIRegistry.registerPath(contract.route);
   const head = { openapi, ...information(version), tags: [...tags] };
-  const generated = openapi === "3.0.3"
-    ? app.getOpenAPIDocument(head)
-    : app.getOpenAPI31Document(head);
   // As it will be read: plain values, without what is undefined.
-  return JSON.parse(JSON.stringify(generated));
+  if (openapi === "3.1.0") return JSON.parse(JSON.stringify(app.getOpenAPI31Document(head)));
+  return mendNullable(JSON.parse(JSON.stringify(app.getOpenAPIDocument(head))));
 }

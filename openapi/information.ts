@@ -4,7 +4,6 @@ export function information(version: string) {
     info: {
       title: "LLM gateway",
       version,
-      summary: undefined,
       description: paragraphs.join("\n\n"),
       license: {
         name: "Apache-2.0",

@@ -12,7 +12,7 @@ export interface Operation {
   description?: string;
   parameters?: (Parameter | Reference)[];
   requestBody?: { content: Record<string, Media> };
-  responses: Record<string, Answer>;
+  responses: Record<string, Answer | Reference>;
 }
 
 export interface Parameter {
