@@ -31,3 +31,14 @@ export const documents = {
     media: { "text/html": z.string().describe("The page.") },
   }),
 };
+
+/** Scripts and styles of the page; not an operation of the document. */
+export const referenceFile = defineContract({
+  ...open,
+  path: "/reference/{file}",
+  operationId: "getReferenceFile",
+  summary: "A file of the reference page",
+  params: z.object({ file: z.string() }),
+  media: { "application/octet-stream": z.string() },
+  errors: ["endpoint_not_found"],
+});

@@ -35,7 +35,7 @@ const requestId = z.string().openapi({ format: "uuid" }).describe("Id of the exp
 
 /** Job form. */
 export const exportJob = z.strictObject({
-  status: z.literal("success"),
+  status: z.literal("success").describe("Always `success`."),
   request_id: requestId,
   bytes_size: z.number().int().describe("Bytes of the file; 0 as long as it is not written."),
   message: z.string().describe("What to do next, for people."),
@@ -121,7 +121,7 @@ export const deleteExport = defineContract({
   dialect: "service",
   params: idParams,
   answer: z.strictObject({
-    status: z.literal("success"),
+    status: z.literal("success").describe("Always `success`."),
     request_id: requestId,
     message: z.string().describe("What was done, for people."),
   }).openapi("ExportDeleted"),

@@ -25,7 +25,8 @@ export const securitySchemes = {
   },
 } as const;
 
-const text = (maxLength: number, example: string) => ({ type: "string", maxLength, example });
+// Without examples: the reference page would send them, and a repeated id is a replay.
+const text = (maxLength: number) => ({ type: "string", maxLength });
 
 /** Headers of requests that many operations take. */
 export const commonParameters = {
@@ -34,20 +35,20 @@ export const commonParameters = {
     in: "header",
     description:
       "Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.",
-    schema: text(256, "order-1042"),
+    schema: text(256),
   },
   SessionId: {
     name: "X-Session-ID",
     in: "header",
     description: "Groups calls into a session. At most 256 characters; default none.",
-    schema: text(256, "session-17"),
+    schema: text(256),
   },
   UserId: {
     name: "X-User-ID",
     in: "header",
     description:
       "The end user, where the body doesn't name one. At most 256 characters; default none.",
-    schema: text(256, "user-42"),
+    schema: text(256),
   },
   TranslationMode: {
     name: "X-Translation-Mode",

@@ -2,31 +2,23 @@ import manifest from "../deno.json" with { type: "json" };
 import { buildDocument, type DocumentVersion } from "./document.ts";
 
 /**
- * `deno task openapi` writes the document in both versions; `--check` only says whether the files
- * are what the contracts make, and exits 1 when they aren't.
+ * Writes the document in both versions into a folder; with `check` it only compares. Returns the
+ * names of the files that are not what the contracts make.
  */
-function main(args: readonly string[]): number {
-  const check = args.includes("--check");
-  const outdated = files.filter(({ path, openapi }) => {
+export function writeDocuments(folder: URL, check: boolean): string[] {
+  return files.filter(([name, openapi]) => {
+    const path = new URL(name, folder);
     const wanted = JSON.stringify(buildDocument(openapi, manifest.version), null, 1) + "\n";
     if (wanted === present(path)) return false;
     if (!check) Deno.writeTextFileSync(path, wanted);
     return true;
-  });
-  if (outdated.length === 0) return 0;
-  const names = outdated.map(({ name }) => name).join(" and ");
-  console.log(
-    check ? `${names} is not what contracts/ makes: run 'deno task openapi'` : `wrote ${names}`,
-  );
-  return check ? 1 : 0;
+  }).map(([name]) => name);
 }
 
-const file = (name: string, openapi: DocumentVersion) => ({
-  name: `openapi/${name}`,
-  path: new URL(`./${name}`, import.meta.url),
-  openapi,
-});
-const files = [file("openapi.json", "3.1.0"), file("openapi-3.0.json", "3.0.3")];
+const files: readonly (readonly [name: string, openapi: DocumentVersion])[] = [
+  ["openapi.json", "3.1.0"],
+  ["openapi-3.0.json", "3.0.3"],
+];
 
 function present(path: URL): string {
   try {
@@ -35,6 +27,17 @@ function present(path: URL): string {
     if (error instanceof Deno.errors.NotFound) return "";
     throw error;
   }
+}
+
+/** `deno task openapi` writes, `deno task openapi --check` exits 1 on drift. */
+function main(args: readonly string[]): number {
+  const check = args.includes("--check");
+  const outdated = writeDocuments(new URL("./", import.meta.url), check);
+  for (const name of outdated) {
+    const drift = `openapi/${name} is not what contracts/ makes: run 'deno task openapi'`;
+    console.log(check ? drift : `wrote openapi/${name}`);
+  }
+  return check && outdated.length > 0 ? 1 : 0;
 }
 
 if (import.meta.main) Deno.exit(main(Deno.args));

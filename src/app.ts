@@ -24,6 +24,7 @@ import { mediaRoutes, signedMediaRoutes } from "./http/routes/media.ts";
 import { modelRoutes } from "./http/routes/models.ts";
 import { operationRoutes } from "./http/routes/operations.ts";
 import { proxyRoutes } from "./http/routes/proxy.ts";
+import { referenceRoutes } from "./http/routes/reference.ts";
 import { statusRoutes } from "./http/routes/status.ts";
 import type { Env } from "./http/scene.ts";
 import type { Services } from "./services.ts";
@@ -50,6 +51,11 @@ export function createApp(services: Services): Hono<Env> {
     ready: services.ready,
     metrics,
     metricsToken: config.metricsToken,
+  });
+  referenceRoutes(app, {
+    ...parts,
+    baseUrl: config.baseUrl,
+    secure: config.tls !== undefined,
   });
   signedMediaRoutes(app, { ...parts, ...services });
   app.use(authenticate({ keyRing: services.keyRing, errorDialect, onFault }));

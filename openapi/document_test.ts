@@ -1,0 +1,130 @@
+import assert from "@std/assert";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import { allContracts } from "../contracts/mod.ts";
+import { buildDocument } from "./document.ts";
+import { writeDocuments } from "./generate.ts";
+import type { Operation } from "./shapes.ts";
+
+const document = buildDocument("3.1.0", "1.0.0");
+const operations: Operation[] = Object.values(document.paths).flatMap((item) =>
+  Object.values(item)
+);
+
+Deno.test("the committed documents are what the contracts make", () => {
+  const drifted = writeDocuments(new URL("./", import.meta.url), true);
+  assert.deepEqual(drifted, [], "run 'deno task openapi' and commit what it writes");
+});
+
+Deno.test("a document that is not what the contracts make is found", async () => {
+  const folder = await Deno.makeTempDir();
+  try {
+    const url = new URL(`file://${folder}/`);
+    assert.deepEqual(writeDocuments(url, true), ["openapi.json", "openapi-3.0.json"]);
+    writeDocuments(url, false);
+    assert.deepEqual(writeDocuments(url, true), []);
+    await Deno.writeTextFile(new URL("openapi.json", url), "x", { append: true });
+    assert.deepEqual(writeDocuments(url, true), ["openapi.json"]);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});
+
+Deno.test("a contract that changes is a document that changes", () => {
+  const contracts = allContracts();
+  const [first, ...rest] = contracts;
+  const changed = { ...first!, route: { ...first!.route, summary: "Something else" } };
+  const texts = [contracts, [changed, ...rest]].map((each) =>
+    JSON.stringify(buildDocument("3.1.0", "1.0.0", each))
+  );
+  assert.notEqual(texts[0], texts[1]);
+});
+
+Deno.test("every contract is in the document once, under a name that makes a method", () => {
+  const ids = operations.map((operation) => operation.operationId);
+  assert.equal(ids.length, allContracts().length);
+  assert.deepEqual(ids.filter((id, at) => ids.indexOf(id) !== at), []);
+  assert.deepEqual(ids.filter((id) => !/^[a-z][A-Za-z0-9]*$/.test(id)), []);
+});
+
+Deno.test("every field of every schema says what it is", () => {
+  const silent: string[] = [];
+  visit(document.components.schemas, "", (schema, path) => {
+    for (const [name, field] of Object.entries(schema.properties ?? {})) {
+      // Beside a reference the description stands in an alternative of its own.
+      const said = [field, ...field.allOf ?? []].some((each) => each.description !== undefined);
+      if (!said) silent.push(`${path}/${name}`);
+    }
+  });
+  visit(document.paths, "", (schema, path) => {
+    if (schema.in !== undefined && schema.description === undefined) silent.push(path);
+  });
+  assert.deepEqual(silent, []);
+});
+
+Deno.test("what occurs twice has a name", () => {
+  const places = new Map<string, string[]>();
+  visit([document.components.schemas, document.paths], "", (schema, path) => {
+    const fields = Object.keys(schema.properties ?? {});
+    // Components stand right below the list of them.
+    if (schema.type !== "object" || fields.length < 2 || /^\/0\/\w+$/.test(path)) return;
+    const text = JSON.stringify(schema.properties);
+    places.set(text, [...places.get(text) ?? [], path]);
+  });
+  assert.deepEqual([...places.values()].filter((paths) => paths.length > 1), []);
+});
+
+Deno.test("every request and every good answer has an example", () => {
+  const without = operations.flatMap((operation) => {
+    const parts = [operation.requestBody, ...Object.values(operation.responses)];
+    const media = parts.flatMap((part) =>
+      part !== undefined && "content" in part ? Object.entries(part.content ?? {}) : []
+    );
+    return media.filter(([type, { examples }]) =>
+      type !== "application/octet-stream" && Object.keys(examples ?? {}).length === 0
+    ).map(([type]) => `${operation.operationId} ${type}`);
+  });
+  assert.deepEqual(without, []);
+});
+
+Deno.test("every example is what its schema says", () => {
+  const ajv = new Ajv2020({ strict: false, validateFormats: false });
+  ajv.addSchema(document, "document");
+  const wrong: string[] = [];
+  visit(document.paths, "#/paths", (media, path) => {
+    if (media.schema === undefined || media.examples === undefined) return;
+    const schema = { $ref: `document${path}/schema` };
+    for (const [name, example] of Object.entries(media.examples)) {
+      const value = example.$ref === undefined ? example.value : shared(example.$ref);
+      if (!ajv.validate(schema, value)) wrong.push(`${path} ${name}: ${ajv.errorsText()}`);
+    }
+  });
+  assert.deepEqual(wrong, []);
+});
+
+function shared($ref: string): unknown {
+  const examples = document.components.examples as Record<string, { value: unknown }>;
+  return examples[$ref.slice("#/components/examples/".length)]?.value;
+}
+
+interface Node {
+  type?: unknown;
+  in?: unknown;
+  description?: string;
+  properties?: Record<string, Node>;
+  allOf?: readonly Node[];
+  schema?: unknown;
+  examples?: Record<string, { $ref?: string; value?: unknown }>;
+}
+
+/** Every object below a value, with its JSON pointer, as it stands in a URI. */
+function visit(value: unknown, path: string, look: (node: Node, path: string) => void): void {
+  if (typeof value !== "object" || value === null) return;
+  if (!Array.isArray(value)) look(value, path);
+  for (const [key, inner] of Object.entries(value)) {
+    if (key !== "value" && key !== "example") visit(inner, `${path}/${escaped(key)}`, look);
+  }
+}
+
+function escaped(key: string): string {
+  return encodeURIComponent(key.replaceAll("~", "~0").replaceAll("/", "~1"));
+}

@@ -1,0 +1,91 @@
+import type { Hono } from "hono";
+import { documents, referenceFile } from "../../../contracts/document.ts";
+import { Fault } from "../../domain/fault.ts";
+import { type BindParts, bindPublic, type ReplyOutput } from "../bind.ts";
+import type { Env } from "../scene.ts";
+
+/** Mounts the document in both versions, and the page that shows it; none asks for a key. */
+export function referenceRoutes(app: Hono<Env>, parts: BindParts & AddressParts): void {
+  for (
+    const [contract, name] of [
+      [documents.current, "openapi.json"],
+      [documents.older, "openapi-3.0.json"],
+    ] as const
+  ) {
+    bindPublic(app, contract, parts, async ({ header }) => {
+      const text = await Deno.readTextFile(new URL(`../../../openapi/${name}`, import.meta.url));
+      const servers = [{ url: addressOf(parts, header), description: "This service" }];
+      return bytes("application/json", JSON.stringify({ ...JSON.parse(text), servers }));
+    });
+  }
+  bindPublic(app, documents.reference, parts, async () => await page("page.html"));
+  bindPublic(app, referenceFile, parts, async ({ params, header }) => {
+    if (params.file !== "page.html" && params.file in types) return await page(params.file);
+    if (params.file === `${scalar}.js`) return await scalarScript(header("accept-encoding") ?? "");
+    throw new Fault("endpoint_not_found");
+  });
+}
+
+/** What tells the address that callers know the service by. */
+interface AddressParts {
+  readonly baseUrl: string | undefined;
+  readonly secure: boolean;
+}
+
+/** Name of the bundle; a new version gets a new name, so that it may be kept for good. */
+const scalar = "scalar-1.72.1";
+
+/** The files of the page. */
+const types: Readonly<Record<string, string>> = {
+  "page.html": "text/html; charset=utf-8",
+  "page.css": "text/css; charset=utf-8",
+  "icon.svg": "image/svg+xml",
+  "before.js": javascript(),
+  "start.js": javascript(),
+};
+
+function javascript(): string {
+  return "text/javascript; charset=utf-8";
+}
+
+async function page(name: string): Promise<ReplyOutput> {
+  return bytes(types[name]!, await Deno.readTextFile(fileOf(name)));
+}
+
+/** Kept compressed; who takes no gzip gets it unpacked. */
+async function scalarScript(acceptEncoding: string): Promise<ReplyOutput> {
+  const packed = await Deno.readFile(fileOf(`${scalar}.js.gz`));
+  const headers = {
+    "cache-control": "public, max-age=31536000, immutable",
+    vary: "accept-encoding",
+  };
+  if (/\bgzip\b/.test(acceptEncoding)) {
+    const reply = bytes(javascript(), packed, { ...headers, "content-encoding": "gzip" });
+    return reply;
+  }
+  const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return bytes(javascript(), await new Response(unpacked).bytes(), headers);
+}
+
+function fileOf(name: string): URL {
+  return new URL(`../reference/${name}`, import.meta.url);
+}
+
+function bytes(
+  type: string,
+  body: string | Uint8Array<ArrayBuffer>,
+  headers: Record<string, string> = { "cache-control": "no-cache" },
+): ReplyOutput {
+  return { reply: { status: 200, headers: { "content-type": type, ...headers }, body } };
+}
+
+function addressOf(
+  parts: AddressParts,
+  header: (name: string) => string | undefined,
+): string {
+  if (parts.baseUrl !== undefined) return parts.baseUrl.replace(/\/+$/, "");
+  const host = header("host") ?? "";
+  // A relative address is resolved against the one that the document was read from.
+  if (!/^[\w.-]+(:\d+)?$|^\[[\da-fA-F:.]+\](:\d+)?$/.test(host)) return "/";
+  return `${parts.secure ? "https" : "http"}://${host}`;
+}

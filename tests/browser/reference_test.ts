@@ -1,0 +1,101 @@
+/** The reference page in a real browser, under the exact policy, against a running service. */
+import assert from "@std/assert";
+import type { Browser, Page } from "playwright-core";
+import { chromiumIsThere, startChromium } from "../support/chromium.ts";
+import { startTestService, type TestService } from "../support/service.ts";
+
+const ignore = !chromiumIsThere();
+
+Deno.test({
+  name: "the reference lists every operation, and asks nobody else, and nothing of it is blocked",
+  ignore,
+  fn: () =>
+    onPage(async (page, service, heard) => {
+      const document = await (await fetch(`${service.baseUrl}/openapi.json`)).json();
+      const wanted = Object.entries<Record<string, { tags: string[] }>>(document.paths).flatMap(
+        ([path, item]) =>
+          Object.entries(item).map(([method, { tags }]) =>
+            `#tag/${tags[0]}/${method.toUpperCase()}${path}`
+          ),
+      );
+      const shown = new Set(
+        await page.$$eval("a[href]", (links) => links.map((link) => link.getAttribute("href"))),
+      );
+      assert.ok(wanted.length > 50);
+      assert.deepEqual(wanted.filter((href) => !shown.has(href)), []);
+      // It looks as it should: its style sheets arrived.
+      const font = await page.$eval("h1", (title) => getComputedStyle(title).fontSize);
+      assert.ok(parseFloat(font) >= 20, font);
+      assert.deepEqual(heard, { blocked: [], foreign: [], errors: [] });
+    }),
+});
+
+Deno.test({
+  name: "'try it' sends a call with a key that is typed in, shows the answer and keeps no key",
+  ignore,
+  fn: () =>
+    onPage(async (page, service, heard) => {
+      await page.goto(`${service.baseUrl}/reference#tag/data-management/GET/api/v1/status`);
+      await page.locator("button", { hasText: "(get /api/v1/status)" }).first().click();
+      await page.getByPlaceholder("Token").last().fill(service.key);
+      const [answer] = await Promise.all([
+        page.waitForResponse(`${service.baseUrl}/api/v1/status`),
+        page.getByRole("button", { name: /send/i }).last().click(),
+      ]);
+      assert.equal(answer.status(), 200);
+      // An id that the page made up would make the second call a replay of the first.
+      assert.equal(answer.request().headers()["x-request-id"], undefined);
+      await page.getByText("authenticated").last().waitFor();
+      assert.equal((await page.evaluate(storedText)).includes(service.key), false);
+      assert.deepEqual(heard, { blocked: [], foreign: [], errors: [] });
+    }),
+});
+
+interface Heard {
+  /** What the policy blocked. */
+  readonly blocked: string[];
+  /** Requests to other hosts. */
+  readonly foreign: string[];
+  readonly errors: string[];
+}
+
+async function onPage(
+  run: (page: Page, service: TestService, heard: Heard) => Promise<void>,
+): Promise<void> {
+  await using service = await startTestService();
+  const browser = await startChromium();
+  try {
+    const { page, heard } = await open(browser, service.baseUrl);
+    await page.goto(`${service.baseUrl}/reference`);
+    await page.getByText("Verify the key").first().waitFor();
+    await run(page, service, heard);
+  } finally {
+    await browser.close();
+  }
+}
+
+async function open(browser: Browser, baseUrl: string): Promise<{ page: Page; heard: Heard }> {
+  const page = await browser.newPage({ viewport: { width: 1400, height: 900 } });
+  const heard: Heard = { blocked: [], foreign: [], errors: [] };
+  await page.addInitScript(() => {
+    globalThis.addEventListener("securitypolicyviolation", (event) => {
+      const { effectiveDirective, blockedURI } = event as SecurityPolicyViolationEvent;
+      console.error(`blocked ${effectiveDirective} ${blockedURI}`);
+    });
+  });
+  page.on("console", (message) => {
+    if (/^blocked |Content Security Policy/.test(message.text())) {
+      heard.blocked.push(message.text());
+    }
+  });
+  page.on("pageerror", (error) => heard.errors.push(error.message));
+  page.on("request", (request) => {
+    if (!request.url().startsWith(`${baseUrl}/`)) heard.foreign.push(request.url());
+  });
+  return { page, heard };
+}
+
+/** Runs in the page. */
+function storedText(): string {
+  return JSON.stringify([{ ...localStorage }, { ...sessionStorage }, location.href]);
+}
