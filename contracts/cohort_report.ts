@@ -124,6 +124,20 @@ const comparison = z.strictObject({
   }).describe("`cohort` less `compared_with`; sums and percentiles have no interval."),
 }).openapi("CohortComparison");
 
+/** Parts whose descriptions are those of the fields that hold them. */
+export const cohortParts = {
+  CohortMean: mean,
+  CohortMeanUsd: usdMean,
+  CohortInterval: interval,
+  CohortIntervalUsd: usdInterval,
+  CohortRate: rate,
+  CohortLatency: latency,
+  CohortDifference: plain,
+  CohortDifferenceUsd: plainUsd,
+  CohortTestedDifference: testedNumber,
+  CohortTestedDifferenceUsd: testedUsd,
+} as const;
+
 /** `GET /api/v1/cohort/{cohort_id}` (interface.md §7). */
 export const cohortReport = z.strictObject({
   cohort_id: cohortIdSchema,

@@ -144,11 +144,12 @@ function routeConfig(
 }
 
 function codesOf(
-  spec: Pick<Contract, "scope" | "errors"> & { body?: unknown; query?: unknown },
+  spec: Pick<Contract, "scope" | "errors"> & { params?: unknown; body?: unknown; query?: unknown },
 ): ErrorCode[] {
   return [
     ...new Set<ErrorCode>([
       ...(spec.scope === null ? [] : everywhere),
+      ...(spec.params ? ["invalid_value"] as const : []),
       ...(spec.body || spec.query ? ["invalid_value", "missing_required_field"] as const : []),
       ...(spec.body ? ["invalid_json", "request_too_large"] as const : []),
       ...(spec.errors ?? []),

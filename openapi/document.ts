@@ -1,4 +1,5 @@
 import { OpenAPIHono } from "@hono/zod-openapi";
+import { cohortParts } from "../contracts/cohort_report.ts";
 import type { Contract } from "../contracts/contract.ts";
 import { allContracts } from "../contracts/mod.ts";
 import { tags } from "../contracts/tags.ts";
@@ -50,6 +51,10 @@ function schemasAndPaths(
   contracts: readonly Contract[],
 ): Document {
   const app = new OpenAPIHono();
+  // Else the first field that holds one would lend it its own description.
+  for (const [name, schema] of Object.entries(cohortParts)) {
+    app.openAPIRegistry.register(name, schema);
+  }
   for (const contract of contracts) app.openAPIRegistry.registerPath(contract.route);
   const head = { openapi, ...information(version), tags: [...tags] };
   // As it will be read: plain values, without what is undefined.

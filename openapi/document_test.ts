@@ -50,8 +50,10 @@ Deno.test("every field of every schema says what it is", () => {
   const silent: string[] = [];
   visit(document.components.schemas, "", (schema, path) => {
     for (const [name, field] of Object.entries(schema.properties ?? {})) {
-      // Beside a reference the description stands in an alternative of its own.
-      const said = [field, ...field.allOf ?? []].some((each) => each.description !== undefined);
+      // Beside a reference the description stands in an alternative, or where it leads to.
+      const said = [field, ...field.allOf ?? [], component(field.$ref)].some((each) =>
+        each?.description !== undefined
+      );
       if (!said) silent.push(`${path}/${name}`);
     }
   });
@@ -106,7 +108,12 @@ function shared($ref: string): unknown {
   return examples[$ref.slice("#/components/examples/".length)]?.value;
 }
 
+function component($ref: string | undefined): Node | undefined {
+  return document.components.schemas[$ref?.split("/").at(-1) ?? ""] as Node | undefined;
+}
+
 interface Node {
+  $ref?: string;
   type?: unknown;
   in?: unknown;
   description?: string;

@@ -20,7 +20,9 @@ export function referenceRoutes(app: Hono<Env>, parts: BindParts & AddressParts)
   }
   bindPublic(app, documents.reference, parts, async () => await page("page.html"));
   bindPublic(app, referenceFile, parts, async ({ params, header }) => {
-    if (params.file !== "page.html" && params.file in types) return await page(params.file);
+    if (params.file !== "page.html" && Object.hasOwn(types, params.file)) {
+      return await page(params.file);
+    }
     if (params.file === `${scalar}.js`) return await scalarScript(header("accept-encoding") ?? "");
     throw new Fault("endpoint_not_found");
   });
@@ -60,8 +62,7 @@ async function scalarScript(acceptEncoding: string): Promise<ReplyOutput> {
     vary: "accept-encoding",
   };
   if (/\bgzip\b/.test(acceptEncoding)) {
-    const reply = bytes(javascript(), packed, { ...headers, "content-encoding": "gzip" });
-    return reply;
+    return bytes(javascript(), packed, { ...headers, "content-encoding": "gzip" });
   }
   const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
   return bytes(javascript(), await new Response(unpacked).bytes(), headers);
