@@ -1,4 +1,5 @@
 import { z } from "@hono/zod-openapi";
+import { orNull } from "./common.ts";
 import { cohortIdSchema } from "./labels.ts";
 
 /** Money as a decimal string in USD with nine decimals. */
@@ -50,16 +51,16 @@ const figureFields = {
   unknown_cost_interactions: z.number().int().describe("Calls of models without a known price."),
   conversions: z.array(conversions).describe("By type and label."),
   conversions_total: z.number().describe("Sum of the values of all types but `revenue`."),
-  conversions_per_interaction: rate.nullable().describe("Null without calls."),
+  conversions_per_interaction: orNull(rate).describe("Null without calls."),
   cost_per_conversion_usd: usd.nullable().describe("Null without conversions."),
-  cost_per_conversion_95_usd: usdInterval.nullable().describe(
+  cost_per_conversion_95_usd: orNull(usdInterval).describe(
     "Its interval at 95 %; null where there is none.",
   ),
   revenue_usd: usd.nullable().describe("Sum of the values of type `revenue`; null if none came."),
   revenue_per_dollar: z.number().nullable().describe(
     "Revenue per dollar of cost. Null without revenue posted or without cost.",
   ),
-  revenue_per_dollar_95: interval.nullable().describe(
+  revenue_per_dollar_95: orNull(interval).describe(
     "Its interval at 95 %; null where there is none.",
   ),
   cost_per_interaction_usd: usdMean.describe("Over the calls whose cost is known."),

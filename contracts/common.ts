@@ -51,3 +51,8 @@ export const timestampSchema = z.iso.datetime({ offset: true }).openapi({
 export function optional<T extends z.ZodType>(schema: T) {
   return schema.nullish();
 }
+
+/** A part of an answer that has a name in the document, or null; `nullable` would lend it its null. */
+export function orNull<T extends z.ZodType>(schema: T) {
+  return z.union([schema, z.null()]);
+}

@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { timestampSchema } from "./common.ts";
+import { orNull, timestampSchema } from "./common.ts";
 import { defineContract } from "./contract.ts";
 
 /** How many ids one request takes of each kind. */
@@ -126,7 +126,7 @@ export const getDeletion = defineContract({
     counts: counts.describe("Rows deleted so far, by table."),
     attempts: z.number().int().describe("How often it was begun."),
     requested_at: timestampSchema.describe("When it was asked for."),
-    receipt: receipt.nullable().describe("Null until it is done."),
+    receipt: orNull(receipt).describe("Null until it is done."),
   }).openapi("Deletion"),
   errors: ["deletion_not_found"],
 });

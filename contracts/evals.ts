@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { timestampSchema } from "./common.ts";
+import { orNull, timestampSchema } from "./common.ts";
 import { defineContract } from "./contract.ts";
 import { evalFilters, evalGraders } from "./eval_request.ts";
 
@@ -56,16 +56,20 @@ const runFields = {
   name: z.string().nullable().describe("As it was given."),
   model: z.string().describe("Model that is asked again."),
   state: stateOf.describe("How far it is."),
-  waiting: z.strictObject({
-    for: z.string().describe("Code of the error, such as `insufficient_credits`."),
-    until: timestampSchema.describe("When it tries again."),
-  }).openapi("EvalWaiting").nullable().describe(
+  waiting: orNull(
+    z.strictObject({
+      for: z.string().describe("Code of the error, such as `insufficient_credits`."),
+      until: timestampSchema.describe("When it tries again."),
+    }).openapi("EvalWaiting"),
+  ).describe(
     "Why the run stands still, and when it tries again.",
   ),
-  error: z.strictObject({
-    code: z.string().describe("Code of the error, as in error answers."),
-    message: z.string().describe("What went wrong, for people."),
-  }).openapi("EvalFailure").nullable().describe(
+  error: orNull(
+    z.strictObject({
+      code: z.string().describe("Code of the error, as in error answers."),
+      message: z.string().describe("What went wrong, for people."),
+    }).openapi("EvalFailure"),
+  ).describe(
     "Why a run failed or was cancelled.",
   ),
   counts: counts.describe("Figures of the run so far."),

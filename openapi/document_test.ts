@@ -75,6 +75,13 @@ Deno.test("what occurs twice has a name", () => {
   assert.deepEqual([...places.values()].filter((paths) => paths.length > 1), []);
 });
 
+Deno.test("null belongs to the field that may be null, not to the named part", () => {
+  const nullable = Object.entries(document.components.schemas as Record<string, Node>).filter(
+    ([, schema]) => Array.isArray(schema.type) && schema.type.includes("null"),
+  );
+  assert.deepEqual(nullable.map(([name]) => name), []);
+});
+
 Deno.test("every request and every good answer has an example", () => {
   const without = operations.flatMap((operation) => {
     const parts = [operation.requestBody, ...Object.values(operation.responses)];
