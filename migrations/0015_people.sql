@@ -91,5 +91,5 @@ create table api_key_notes (
   api_key_id text primary key references api_keys (id),
   environment text not null,
   -- The key that this one was made to replace.
-  replaces text references api_keys (id)
+  replaces text unique references api_keys (id)
 );

@@ -74,7 +74,10 @@ export function createOpenIdProvider(
 
 async function read(issuer: string): Promise<oauth.AuthorizationServer> {
   const url = new URL(issuer);
-  const answer = await oauth.discoveryRequest(url, { algorithm: "oidc", ...requestOptions(issuer) });
+  const answer = await oauth.discoveryRequest(url, {
+    algorithm: "oidc",
+    ...requestOptions(issuer),
+  });
   return await oauth.processDiscoveryResponse(url, answer);
 }
 

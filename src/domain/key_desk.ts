@@ -9,6 +9,8 @@ export interface KeyRow extends ApiKey {
   environment: string;
   /** Id of the key that this one was made to replace. */
   replaces: string | null;
+  /** Another key was made to replace it. */
+  isReplaced: boolean;
   /** When a call of it was last recorded. */
   lastUsedAt: Date | null;
 }
@@ -40,7 +42,7 @@ export interface KeyDesk {
   revoke(accountId: number, id: string): Promise<boolean>;
   /**
    * Makes `next`, a key like another one that is in use, which then ends at `oldEndsAt` at the
-   * latest. False when the account has no such key in use.
+   * latest. False when the account has no such key in use, or it was replaced before.
    */
   rotate(
     accountId: number,

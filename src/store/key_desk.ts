@@ -25,7 +25,9 @@ export function createKeyDesk(database: Database, analytics: Queryable): KeyDesk
         const rows = await tx.query(
           `update api_keys set expires_at = least(expires_at, $3), changed_at = clock_timestamp()
            where id = $1 and account_id = $2 and revoked_at is null
-             and (expires_at is null or expires_at > $4) returning id`,
+             and (expires_at is null or expires_at > $4)
+             and not exists (select 1 from api_key_notes n where n.replaces = api_keys.id)
+           returning id`,
           [id, accountId, oldEndsAt, now],
         );
         if (rows.length === 0) return false;
@@ -60,7 +62,8 @@ async function read(
 ): Promise<KeyRow[]> {
   const rows = await database.query(
     `select ${keyColumns.split(", ").map((one) => `k.${one}`).join(", ")},
-       n.environment, n.replaces
+       n.environment, n.replaces,
+       exists (select 1 from api_key_notes o where o.replaces = k.id) as is_replaced
      from api_keys k left join api_key_notes n on n.api_key_id = k.id
      where k.account_id = $1 and ($2::text is null or k.id = $2::text)
      order by k.created_at desc, k.id desc`,
@@ -71,6 +74,7 @@ async function read(
     ...readKey(row),
     environment: String(row.environment ?? ""),
     replaces: row.replaces as string | null,
+    isReplaced: row.is_replaced === true,
     lastUsedAt: used.get(String(row.id)) ?? null,
   }));
 }

@@ -70,16 +70,20 @@ eachDatabase("a rotated key ends with the overlap, or when it would anyway", asy
   const { account, desk } = await setUp(database);
   await desk.create(newKey(account.id, "a"), { environment: "production" });
   const oldEndsAt = new Date(now.getTime() + 1000);
-  const later = { oldEndsAt: new Date(now.getTime() + 9000), now };
-  assert.ok(await desk.rotate(account.id, "a", newKey(account.id, "b"), { oldEndsAt, now }));
-  assert.ok(await desk.rotate(account.id, "a", newKey(account.id, "c"), later));
-  assert.deepEqual((await desk.find(account.id, "a"))?.expiresAt, oldEndsAt);
-  const next = await desk.find(account.id, "b");
+  const later = new Date(now.getTime() + 9000);
+  const rotate = (id: string, next: string, ends: Date, at = now) =>
+    desk.rotate(account.id, id, newKey(account.id, next), { oldEndsAt: ends, now: at });
+  assert.ok(await rotate("a", "b", oldEndsAt));
+  const [old, next] = await Promise.all(["a", "b"].map((id) => desk.find(account.id, id)));
+  assert.deepEqual([old?.expiresAt, old?.isReplaced], [oldEndsAt, true]);
   assert.deepEqual([next?.environment, next?.replaces], ["production", "a"]);
-  // Nothing is left to overlap with.
-  const ended = { oldEndsAt: later.oldEndsAt, now: oldEndsAt };
-  assert.equal(await desk.rotate(account.id, "a", newKey(account.id, "d"), ended), false);
-  assert.equal(await desk.find(account.id, "d"), undefined);
+  // Once replaced is enough: a third key would belong to nobody.
+  assert.equal(await rotate("a", "c", later), false);
+  await desk.create({ ...newKey(account.id, "short"), expiresAt: oldEndsAt }, { environment: "" });
+  assert.equal(await rotate("short", "d", later, oldEndsAt), false);
+  assert.ok(await rotate("short", "d", later));
+  assert.deepEqual((await desk.find(account.id, "short"))?.expiresAt, oldEndsAt);
+  assert.equal(await desk.find(account.id, "c"), undefined);
 });
 
 eachDatabase("acts are listed by account, the latest first, page by page", async (database) => {
