@@ -19,13 +19,14 @@ import type { IdentityProvider, SignInSettings } from "./identity_provider.ts";
 /** All below `/dashboard`. */
 export function createDashboard(parts: DashboardParts): Hono {
   const desk: Desk = { ...parts, assets: readAssets(), cookies: createCookies(parts.baseUrl) };
-  const app = new Hono({ strict: false });
-  app.use(async (context, next) => {
+  const app = new Hono();
+  app.use("/dashboard/*", async (context, next) => {
     const elsewhere = otherLoopback(desk.baseUrl, context);
     if (elsewhere !== undefined) return context.redirect(elsewhere, 302);
     await next();
     context.header("referrer-policy", "same-origin");
     if (!context.res.headers.has("cache-control")) context.header("cache-control", "no-store");
+    return undefined;
   });
   app.get("/dashboard/assets/:name", (context) => assetAnswer(desk, context));
   if (parts.signIn) {
