@@ -6,8 +6,6 @@ import { chat } from "./dialects/chat/mod.ts";
 import { generate } from "./dialects/generate/mod.ts";
 import { messages } from "./dialects/messages/mod.ts";
 import { responses } from "./dialects/responses/mod.ts";
-import type { AuditLog } from "./domain/audit.ts";
-import { createAuditLog } from "./store/audit.ts";
 import type { AccountStore } from "./domain/account.ts";
 import type { ApiKeyStore } from "./domain/api_key.ts";
 import { type CountRequest, countTokens } from "./gateway/count_tokens.ts";
@@ -63,7 +61,6 @@ export interface Services
   database: Database;
   accounts: AccountStore;
   apiKeys: ApiKeyStore;
-  audit: AuditLog;
   cohorts: CohortStore;
   keyRing: KeyRing;
   vendorKeys: VendorKeyStore;
@@ -140,7 +137,6 @@ export function createServices(
     database,
     accounts: createAccounts(database),
     apiKeys,
-    audit: createAuditLog(database, clock.now),
     ...recording,
     cohorts: createCohorts(database, opened.analytics),
     ...evals,
