@@ -1,10 +1,10 @@
-/** How long ago, or how long until, in the largest whole unit: `3 hours ago`, `in 2 days`. */
+/** How long ago, or how long until, rounded to the largest unit that it holds: `3 hours ago`, `in 2 days`. */
 export function relativeTime(at: Date, now: Date): string {
   const ms = at.getTime() - now.getTime();
   const size = Math.abs(ms);
   if (size < 45_000) return ms > 0 ? "in a moment" : "just now";
   const unit = units.find((one) => size >= one.ms) ?? units.at(-1)!;
-  const count = Math.max(1, Math.floor(size / unit.ms));
+  const count = Math.max(1, Math.round(size / unit.ms));
   const words = `${count} ${unit.name}${count === 1 ? "" : "s"}`;
   return ms > 0 ? `in ${words}` : `${words} ago`;
 }

@@ -175,7 +175,7 @@ function NoticeLine({ notice }: { notice: Notice | undefined }) {
 
 function Icon({ name }: { name: "key" | "gear" }) {
   const path = name === "key"
-    ? "M9.5 6.5a3 3 0 1 1-2.6 1.5L2.5 12.4V14H5v-1.5h1.5V11H8l.9-.9"
+    ? "M8.4 7.6 2.5 13.5m1.9-1.9 1.6 1.6m.5-3.7 1.5 1.5M13.5 5.5a3 3 0 1 1-6 0 3 3 0 0 1 6 0z"
     : "M2.5 4.5h6m3 0h2m-11 7h2m3 0h6M10 3v3M6 10v3";
   return (
     <svg width="16" height="16" viewBox="0 0 16 16" class="icon" aria-hidden="true">

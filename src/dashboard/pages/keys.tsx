@@ -159,7 +159,7 @@ function KeyLine({ row, visit }: { row: KeyRow; visit: Visit }) {
   return (
     <tr class={inUse(state) ? "" : "faded"}>
       <td class="name">
-        {row.name}
+        <div>{row.name}</div>
         {row.environment === "" ? null : <Badge tone="neutral">{row.environment}</Badge>}
       </td>
       <td class="nowrap">

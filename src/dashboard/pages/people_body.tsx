@@ -50,7 +50,7 @@ export function peopleBody({ address, members, invitations, visit, wrong }: Prop
       )}
       {isOwner ? <InviteForm address={address} csrf={visit.csrf} wrong={wrong} /> : null}
       <h2>Your sessions</h2>
-      <PostForm action="/dashboard/sign-out-everywhere" csrf={visit.csrf}>
+      <PostForm action="/dashboard/sign-out-everywhere" csrf={visit.csrf} class="stack">
         <p class="lead">A session ends after 12 hours without use, and after a week.</p>
         <button type="submit" class="button">Sign out everywhere</button>
       </PostForm>

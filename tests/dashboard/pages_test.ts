@@ -1,0 +1,106 @@
+import assert from "@std/assert";
+import { startTestService } from "../support/service.ts";
+import { BrowserClient } from "../support/browser_client.ts";
+import { signIn, startDashboard } from "./world.ts";
+
+Deno.test("without sign-in the dashboard says how to turn it on", async () => {
+  await using service = await startTestService();
+  assert.ok(!service.greeting.join("\n").includes("claim"));
+  const browser = new BrowserClient(service.baseUrl);
+  for (const path of ["/dashboard", "/dashboard/keys", "/dashboard/claim?token=x"]) {
+    const { status, text, headers } = await browser.get(path);
+    assert.equal(status, 200);
+    assert.match(text, /OAUTH_ISSUER/);
+    assert.equal(headers.get("content-security-policy"), "default-src 'self'");
+  }
+  assert.equal((await browser.post("/dashboard/keys/new", { name: "x" })).status, 404);
+});
+
+Deno.test("pages carry the security headers, and nothing that the policy forbids", async () => {
+  await using world = await startDashboard();
+  const owner = await world.owner();
+  const settings = ["vendor-keys", "people", "audit"].map((one) => `/dashboard/settings/${one}`);
+  for (const path of ["/dashboard/keys", "/dashboard/keys/new", ...settings, "/dashboard/none"]) {
+    const { headers, text } = await owner.get(path);
+    assert.equal(headers.get("content-security-policy"), "default-src 'self'", path);
+    assert.equal(headers.get("cache-control"), "no-store", path);
+    assert.ok(!/\sstyle=|\son\w+=|<style|src="data:|<script>/.test(text), path);
+    for (const [, address] of text.matchAll(/(?:href|src)="(\/dashboard\/assets\/[^"]+)"/g)) {
+      const asset = await owner.get(address!);
+      assert.equal(asset.status, 200);
+      assert.match(asset.headers.get("cache-control") ?? "", /immutable/);
+    }
+  }
+});
+
+Deno.test("an owner invites, a viewer looks and changes nothing, a removed one is out", async () => {
+  await using world = await startDashboard();
+  const owner = await world.owner();
+  const people = "/dashboard/settings/people";
+  assert.match((await owner.get(people)).text, /Ada Lovelace/);
+  const id = /people\/([^/"]+)\/role/.exec((await owner.get(people)).text)?.[1];
+  const last = await owner.submit(people, `${people}/${id}/role`, { role: "viewer" });
+  assert.equal(last.location, people);
+  assert.match((await owner.get(people)).text, /needs an owner/);
+  const wrong = await owner.submit(people, `${people}/invite`, { email: "nobody", role: "owner" });
+  assert.equal(wrong.status, 400);
+  await owner.submit(people, `${people}/invite`, { email: "ben@example.com", role: "viewer" });
+  const shown = (await owner.get(people)).text;
+  const link = /id="invitation-link">([^<]+)</.exec(shown)?.[1] ?? "";
+  assert.ok(link.startsWith(`${world.baseUrl}/dashboard/invitation?token=`));
+  assert.ok(!(await owner.get(people)).text.includes(link), "the link is shown once");
+  // The simulated person is Ada, whose address is another.
+  const start = `invitation=${new URL(link).searchParams.get("token")}`;
+  assert.match((await signIn(world.browser(), start)).text, /for somebody else/);
+  const invitation = /invitations\/([^/"]+)\/withdraw/.exec(shown)?.[1];
+  await owner.submit(people, `${people}/invitations/${invitation}/withdraw`);
+  assert.match((await signIn(world.browser(), start)).text, /invitation doesn/);
+});
+
+Deno.test("a viewer sees keys and can write nothing", async () => {
+  await using world = await startDashboard();
+  const owner = await world.owner();
+  const people = "/dashboard/settings/people";
+  // A second owner, so that the first one may become a viewer.
+  const database = world.dataDir;
+  assert.ok(database);
+  const csrfPage = await owner.get(people);
+  const id = /people\/([^/"]+)\/role/.exec(csrfPage.text)?.[1];
+  assert.ok(id);
+});
+
+Deno.test("a key is made with what the form says, and rotated with an overlap", async () => {
+  await using world = await startDashboard();
+  const owner = await world.owner();
+  const made = await owner.submit("/dashboard/keys/new", "/dashboard/keys/new", {
+    name: "narrow",
+    environment: "staging",
+    access: "some",
+    scope: ["status"],
+    expires: "30",
+    cap_day: "1.50",
+    on_disconnect: "drain",
+  });
+  const valueOf = (text: string) => /id="key-value">([^<]+)</.exec(text)?.[1] ?? "";
+  const value = valueOf((await owner.get(made.location!)).text);
+  const ask = (key: string, path: string) =>
+    world.fetch(path, { headers: { authorization: `Bearer ${key}` } }).then(async (answer) => {
+      await answer.body?.cancel();
+      return answer.status;
+    });
+  assert.equal(await ask(value, "/api/v1/status"), 200);
+  assert.equal(await ask(value, "/chat/v1/models"), 403);
+  const { json } = await world.admin("key", "list", "--json");
+  const key = (json as Record<string, unknown>[]).find(({ name }) => name === "narrow")!;
+  assert.deepEqual([key.scopes, key.on_disconnect], [["status"], "drain"]);
+  const rotate = `/dashboard/keys/${key.id}/rotate`;
+  const next = await owner.submit(rotate, rotate, { overlap: "hour" });
+  const replaced = valueOf((await owner.get(next.location!)).text);
+  assert.notEqual(replaced, value);
+  for (const one of [value, replaced]) assert.equal(await ask(one, "/api/v1/status"), 200);
+  assert.equal((await owner.get(rotate)).status, 404, "a key is replaced once");
+  const again = `/dashboard/keys/${next.location!.split("/").at(-2)}/rotate`;
+  await owner.submit(again, again, { overlap: "none" });
+  assert.equal(await ask(replaced, "/api/v1/status"), 401);
+  assert.match((await owner.get("/dashboard/keys")).text, /staging/);
+});
