@@ -7,29 +7,38 @@ export interface IdentityProvider {
   issuer: string;
   clientId: string;
   clientSecret: string;
+  /** Who signs in from now on. */
+  become(name: string, email: string): void;
   close(): Promise<void>;
 }
 
-const person = {
-  sub: "ada",
-  name: "Ada Lovelace",
-  email: "ada@example.com",
-  email_verified: true,
-};
+const ada = { name: "Ada Lovelace", email: "ada@example.com" };
 
 /** Where it listens if it can: the person stays the same one over restarts. */
 const usualPort = 8786;
 const clientId = "llm-gateway-demo";
 const clientSecret = "simulated-client-secret";
 
+interface Person {
+  name: string;
+  email: string;
+}
+
 interface Grant {
+  person: Person;
   redirectUri: string;
   challenge: string;
   nonce: string | null;
 }
 
 export function startIdentityProvider(hostname = "127.0.0.1"): IdentityProvider {
-  const state: State = { grants: new Map(), tokens: new Set(), issuer: "", key: undefined };
+  const state: State = {
+    person: ada,
+    grants: new Map(),
+    tokens: new Map(),
+    issuer: "",
+    key: undefined,
+  };
   const listen = (port: number) =>
     Deno.serve({ hostname, port, onListen() {} }, (request) => answer(request, state));
   let server;
@@ -39,14 +48,21 @@ export function startIdentityProvider(hostname = "127.0.0.1"): IdentityProvider 
     server = listen(0);
   }
   state.issuer = `http://${hostname}:${server.addr.port}`;
-  return { issuer: state.issuer, clientId, clientSecret, close: () => server.shutdown() };
+  return {
+    issuer: state.issuer,
+    clientId,
+    clientSecret,
+    become: (name, email) => void (state.person = { name, email }),
+    close: () => server.shutdown(),
+  };
 }
 
 interface State {
+  person: Person;
   issuer: string;
   /** By code; each is taken once. */
   grants: Map<string, Grant>;
-  tokens: Set<string>;
+  tokens: Map<string, Person>;
   key: Promise<CryptoKeyPair> | undefined;
 }
 
@@ -84,7 +100,7 @@ function discovery(issuer: string) {
   };
 }
 
-function authorize({ searchParams }: URL, { grants }: State): Response {
+function authorize({ searchParams }: URL, { grants, person }: State): Response {
   const ask = (name: string) => searchParams.get(name);
   const redirectUri = ask("redirect_uri") ?? "";
   const isOurs = ask("client_id") === clientId && URL.canParse(redirectUri) &&
@@ -97,7 +113,7 @@ function authorize({ searchParams }: URL, { grants }: State): Response {
     back.searchParams.set("error", "invalid_request");
   } else {
     const code = crypto.randomUUID();
-    grants.set(code, { redirectUri, challenge, nonce: ask("nonce") });
+    grants.set(code, { person, redirectUri, challenge, nonce: ask("nonce") });
     back.searchParams.set("code", code);
   }
   return new Response(null, { status: 302, headers: { location: back.href } });
@@ -117,12 +133,12 @@ async function token(request: Request, state: State): Promise<Response> {
     return Response.json({ error: "invalid_grant" }, { status: 400 });
   }
   const accessToken = crypto.randomUUID();
-  state.tokens.add(accessToken);
+  state.tokens.set(accessToken, grant.person);
   return Response.json({
     access_token: accessToken,
     token_type: "Bearer",
     expires_in: 600,
-    id_token: await idToken(state, grant.nonce),
+    id_token: await idToken(state, grant),
   });
 }
 
@@ -137,15 +153,18 @@ function isClient(authorization: string): boolean {
 
 function userinfo(request: Request, { tokens }: State): Response {
   const given = request.headers.get("authorization")?.replace(/^Bearer /, "") ?? "";
-  return tokens.has(given) ? Response.json(person) : new Response(null, { status: 401 });
+  const person = tokens.get(given);
+  if (!person) return new Response(null, { status: 401 });
+  const { name, email } = person;
+  return Response.json({ sub: email, name, email, email_verified: true });
 }
 
-async function idToken(state: State, nonce: string | null): Promise<string> {
+async function idToken(state: State, { person, nonce }: Grant): Promise<string> {
   const now = Math.floor(Date.now() / 1000);
   const claims = {
     iss: state.issuer,
     aud: clientId,
-    sub: person.sub,
+    sub: person.email,
     iat: now,
     exp: now + 600,
     ...(nonce === null ? {} : { nonce }),

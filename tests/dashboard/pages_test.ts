@@ -1,7 +1,9 @@
 import assert from "@std/assert";
 import { startTestService } from "../support/service.ts";
-import { BrowserClient } from "../support/browser_client.ts";
+import { BrowserClient, csrfIn } from "../support/browser_client.ts";
 import { signIn, startDashboard } from "./world.ts";
+
+const people = "/dashboard/settings/people";
 
 Deno.test("without sign-in the dashboard says how to turn it on", async () => {
   await using service = await startTestService();
@@ -33,10 +35,9 @@ Deno.test("pages carry the security headers, and nothing that the policy forbids
   }
 });
 
-Deno.test("an owner invites, a viewer looks and changes nothing, a removed one is out", async () => {
+Deno.test("an invitation is shown once, is for its address, and ends when it is withdrawn", async () => {
   await using world = await startDashboard();
   const owner = await world.owner();
-  const people = "/dashboard/settings/people";
   assert.match((await owner.get(people)).text, /Ada Lovelace/);
   const id = /people\/([^/"]+)\/role/.exec((await owner.get(people)).text)?.[1];
   const last = await owner.submit(people, `${people}/${id}/role`, { role: "viewer" });
@@ -57,16 +58,45 @@ Deno.test("an owner invites, a viewer looks and changes nothing, a removed one i
   assert.match((await signIn(world.browser(), start)).text, /invitation doesn/);
 });
 
-Deno.test("a viewer sees keys and can write nothing", async () => {
+Deno.test("a viewer sees and changes nothing, and is out once removed", async () => {
   await using world = await startDashboard();
   const owner = await world.owner();
-  const people = "/dashboard/settings/people";
-  // A second owner, so that the first one may become a viewer.
-  const database = world.dataDir;
-  assert.ok(database);
-  const csrfPage = await owner.get(people);
-  const id = /people\/([^/"]+)\/role/.exec(csrfPage.text)?.[1];
-  assert.ok(id);
+  await owner.submit(people, `${people}/invite`, { email: "ben@example.com", role: "viewer" });
+  const token = /invitation\?token=([^<]+)</.exec((await owner.get(people)).text)?.[1];
+  world.provider.become("Ben", "ben@example.com");
+  const ben = world.browser();
+  const arrived = await signIn(ben, `invitation=${token}`);
+  assert.equal(arrived.status, 200);
+  assert.ok(!arrived.text.includes("Create API Key"));
+  const csrf = csrfIn(arrived.text);
+  const key = /keys\/([^/"]+)\/revoke/.exec((await owner.get("/dashboard/keys")).text)?.[1];
+  const id = /people\/([^/"]+)\/role/.exec((await owner.get(people)).text)?.[1];
+  for (const path of ["/dashboard/keys/new", `/dashboard/keys/${key}/revoke`]) {
+    assert.equal((await ben.get(path)).status, 403, path);
+  }
+  const acts = [
+    "/dashboard/keys/new",
+    `/dashboard/keys/${key}/revoke`,
+    `/dashboard/keys/${key}/rotate`,
+    "/dashboard/settings/vendor-keys/vendor-b",
+    "/dashboard/settings/vendor-keys/vendor-b/remove",
+    `${people}/invite`,
+    `${people}/${id}/role`,
+    `${people}/${id}/remove`,
+  ];
+  for (const path of acts) {
+    const { status } = await ben.post(path, { csrf, name: "x", role: "owner", email: "e@e.org" });
+    assert.equal(status, 403, path);
+  }
+  const ids = [...(await owner.get(people)).text.matchAll(/people\/([^/"]+)\/remove/g)];
+  const bens = ids.map(([, one]) => one!).find((one) => one !== id);
+  // Ben becomes a member, who makes keys and leaves people alone.
+  await owner.submit(people, `${people}/${bens}/role`, { role: "member" });
+  assert.equal((await ben.get("/dashboard/keys/new")).status, 200);
+  assert.equal((await ben.post(`${people}/${id}/remove`, { csrf })).status, 403);
+  await owner.submit(`${people}/${bens}/remove`, `${people}/${bens}/remove`);
+  assert.equal((await ben.get("/dashboard/keys")).status, 303);
+  assert.match((await signIn(ben)).text, /You have no access/);
 });
 
 Deno.test("a key is made with what the form says, and rotated with an overlap", async () => {
