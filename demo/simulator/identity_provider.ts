@@ -94,7 +94,7 @@ function discovery(issuer: string) {
     response_types_supported: ["code"],
     subject_types_supported: ["public"],
     id_token_signing_alg_values_supported: ["RS256"],
-    token_endpoint_auth_methods_supported: ["client_secret_basic"],
+    token_endpoint_auth_methods_supported: ["client_secret_basic", "client_secret_post"],
     code_challenge_methods_supported: ["S256"],
     scopes_supported: ["openid", "email", "profile"],
   };
@@ -120,10 +120,11 @@ function authorize({ searchParams }: URL, { grants, person }: State): Response {
 }
 
 async function token(request: Request, state: State): Promise<Response> {
-  if (!isClient(request.headers.get("authorization") ?? "")) {
+  const form = new URLSearchParams(await request.text());
+  const isPosted = form.get("client_id") === clientId && form.get("client_secret") === clientSecret;
+  if (!isPosted && !isClient(request.headers.get("authorization") ?? "")) {
     return Response.json({ error: "invalid_client" }, { status: 401 });
   }
-  const form = new URLSearchParams(await request.text());
   const code = form.get("code") ?? "";
   const grant = state.grants.get(code);
   state.grants.delete(code);

@@ -16,15 +16,8 @@ export function exactTime(at: Date): string {
 }
 
 /** `21 Nov 2026`, in UTC. */
-export function dayOf(at: Date): string {
+function dayOf(at: Date): string {
   return `${at.getUTCDate()} ${months[at.getUTCMonth()]} ${at.getUTCFullYear()}`;
-}
-
-/** `$2.50` of nano-dollars; further digits only where there are some. */
-export function usd(nanos: bigint): string {
-  const digits = nanos.toString().padStart(10, "0");
-  const fraction = digits.slice(-9).replace(/0{1,7}$/, "");
-  return `$${digits.slice(0, -9)}.${fraction}`;
 }
 
 const units = [

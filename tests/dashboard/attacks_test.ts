@@ -4,7 +4,7 @@ import { shared } from "../support/service.ts";
 import { csrfIn } from "../support/browser_client.ts";
 import { type DashboardWorld, signIn, startDashboard } from "./world.ts";
 
-const world = shared(startDashboard);
+const world = shared(() => startDashboard());
 
 /** The provider's way back, with its code and state, not yet taken. */
 async function callbackOf(at: DashboardWorld, query = "") {

@@ -134,3 +134,33 @@ Deno.test("a key is made with what the form says, and rotated with an overlap", 
   assert.equal(await ask(replaced, "/api/v1/status"), 401);
   assert.match((await owner.get("/dashboard/keys")).text, /staging/);
 });
+
+Deno.test("a provider without OpenID signs people in by its three addresses", async () => {
+  await using world = await startDashboard({
+    addresses: true,
+    env: { OAUTH_EMAIL_DOMAINS: "example.com" },
+  });
+  const owner = await world.owner();
+  assert.match((await owner.get(people)).text, /ada@example.com/);
+  world.provider.become("Ben", "ben@example.com");
+  const ben = world.browser();
+  assert.equal((await signIn(ben)).status, 200, "an allowed domain");
+  assert.match((await ben.get("/dashboard/keys")).text, /Create API Key/);
+  world.provider.become("Eve", "eve@example.org");
+  assert.match((await signIn(world.browser())).text, /You have no access/);
+});
+
+Deno.test("over https the session's cookie is bound to the host", async () => {
+  const base = "https://gateway.example.com";
+  await using world = await startDashboard({ env: { BASE_URL: base } });
+  const start = await world.browser().get("/dashboard/sign-in/start");
+  const line = start.headers.get("set-cookie") ?? "";
+  assert.match(line, /^__Host-gateway_sign_in=[0-9A-Za-z]{43};/);
+  for (const part of ["HttpOnly", "Secure", "SameSite=Lax", "Path=/"]) {
+    assert.ok(line.includes(part), part);
+  }
+  assert.ok(!/domain=/i.test(line));
+  const asked = new URL(start.location ?? "").searchParams;
+  assert.equal(asked.get("redirect_uri"), `${base}/dashboard/callback`);
+  assert.deepEqual([asked.get("code_challenge_method"), asked.get("nonce")?.length], ["S256", 43]);
+});

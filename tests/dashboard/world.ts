@@ -14,11 +14,21 @@ export interface DashboardWorld extends TestService {
   owner(): Promise<BrowserClient>;
 }
 
-export async function startDashboard(env: Environment = {}): Promise<DashboardWorld> {
+/** `addresses`: sign-in by the provider's three addresses, without OpenID. */
+export async function startDashboard(
+  { addresses = false, env = {} }: { addresses?: boolean; env?: Environment } = {},
+): Promise<DashboardWorld> {
   const provider = startIdentityProvider();
+  const { issuer } = provider;
   const service = await startTestService({
     env: {
-      OAUTH_ISSUER: provider.issuer,
+      ...(addresses
+        ? {
+          OAUTH_AUTHORIZE_URL: `${issuer}/authorize`,
+          OAUTH_TOKEN_URL: `${issuer}/token`,
+          OAUTH_USERINFO_URL: `${issuer}/userinfo`,
+        }
+        : { OAUTH_ISSUER: issuer }),
       OAUTH_CLIENT_ID: provider.clientId,
       OAUTH_CLIENT_SECRET: provider.clientSecret,
       ...env,
