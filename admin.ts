@@ -16,6 +16,7 @@ import { exportsOf } from "./src/export_services.ts";
 import { scrubHere } from "./src/admin/scrub_here.ts";
 import { createAccounts } from "./src/store/accounts.ts";
 import type { Database } from "./src/store/database.ts";
+import { createAuditLog } from "./src/store/audit.ts";
 import { createApiKeys } from "./src/store/api_keys.ts";
 import { createLedger } from "./src/store/ledger.ts";
 import { findMasterKey } from "./src/store/master_key.ts";
@@ -143,6 +144,7 @@ async function runHere(
       adminPartsOf({
         accounts: createAccounts(database),
         apiKeys: createApiKeys(database),
+        audit: createAuditLog(database, systemClock.now),
         vendorKeys: createVendorKeys(
           database,
           () => findMasterKey({ configured: config.masterKey, dataDir: config.dataDir, database }),

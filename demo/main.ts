@@ -1,12 +1,15 @@
 import { readConfig } from "../src/config.ts";
 import { runServer } from "../src/run_server.ts";
+import { startIdentityProvider } from "./simulator/identity_provider.ts";
 import { startSimulators } from "./simulators.ts";
 
 /**
- * `deno task demo`: the service with one simulated vendor per family on loopback, so that every
- * endpoint works without an account elsewhere. Variables that are set come before the simulators.
+ * `deno task demo`: the service with one simulated vendor per family and a simulated OpenID
+ * provider on loopback, so that every endpoint and the dashboard work without an account elsewhere.
+ * Variables that are set come before the simulators.
  */
 const simulators = await startSimulators();
+const provider = startIdentityProvider();
 await runServer(() => {
   const own = readConfig();
   const simulated = Object.entries(simulators.vendors).flatMap(([label, { baseUrl, apiKey }]) => {
@@ -15,5 +18,10 @@ await runServer(() => {
     const name = label.toUpperCase().replace("-", "_");
     return [[`${name}_BASE_URL`, baseUrl], [`${name}_API_KEY`, apiKey]];
   });
-  return readConfig(Object.fromEntries(simulated));
+  const signIn = own.oauth ? {} : {
+    OAUTH_ISSUER: provider.issuer,
+    OAUTH_CLIENT_ID: provider.clientId,
+    OAUTH_CLIENT_SECRET: provider.clientSecret,
+  };
+  return readConfig({ ...Object.fromEntries(simulated), ...signIn });
 });

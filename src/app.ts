@@ -1,4 +1,4 @@
-import { Hono } from "hono";
+import { Hono, type MiddlewareHandler } from "hono";
 import { Fault } from "./domain/fault.ts";
 import { messageOf } from "./domain/fault.ts";
 import { maskSecrets } from "./base/secret.ts";
@@ -27,10 +27,12 @@ import { proxyRoutes } from "./http/routes/proxy.ts";
 import { referenceRoutes } from "./http/routes/reference.ts";
 import { statusRoutes } from "./http/routes/status.ts";
 import type { Env } from "./http/scene.ts";
+import { createDashboard } from "./dashboard/app.tsx";
+import type { DashboardParts } from "./dashboard/parts.ts";
 import type { Services } from "./services.ts";
 
 /** The web application: middleware in the order of interface.md §5, then the mounts. */
-export function createApp(services: Services): Hono<Env> {
+export function createApp(services: Services, dashboard: DashboardParts): Hono<Env> {
   const { config, clock, log, metrics } = services;
   const app = new Hono<Env>({ strict: true });
   const errorDialect = createErrorDialect(services.registry.all.map((vendor) => vendor.family));
@@ -58,6 +60,9 @@ export function createApp(services: Services): Hono<Env> {
     secure: config.tls !== undefined,
   });
   signedMediaRoutes(app, { ...parts, ...services });
+  app.use("/dashboard/*", nameRoute("/dashboard"));
+  // People have sessions in place of keys, which open nothing here, as sessions open nothing below.
+  app.route("/", createDashboard(dashboard));
   app.use(authenticate({ keyRing: services.keyRing, errorDialect, onFault }));
   app.use(rateLimit({ limiter: services.rateLimiter, errorDialect, onFault }));
   statusRoutes(app, { ...parts, clock, version: services.version });
@@ -84,6 +89,14 @@ export function createApp(services: Services): Hono<Env> {
     answerFault(asFault(thrown), context.req.path, context.get("scene"))
   );
   return app;
+}
+
+/** One name for all pages in log and metrics: some of their paths hold ids. */
+function nameRoute(route: string): MiddlewareHandler<Env> {
+  return async (context, next) => {
+    context.get("scene").route = route;
+    await next();
+  };
 }
 
 /** Only failures of our own are logged as errors; what callers did wrong is an ordinary answer. */

@@ -51,6 +51,10 @@ export interface OAuthConfig {
   authorizeUrl: string | undefined;
   tokenUrl: string | undefined;
   userinfoUrl: string | undefined;
+  /** Separated by spaces; undefined: what suits the provider. */
+  scopes: string | undefined;
+  /** Small letters; people with a verified address of these may sign in. */
+  emailDomains: readonly string[];
 }
 
 export interface ExportBucketConfig {
@@ -160,6 +164,8 @@ function oauthSettings(read: EnvironmentReader): OAuthConfig | undefined {
   const userinfoUrl = read.url("OAUTH_USERINFO_URL");
   const clientId = read.text("OAUTH_CLIENT_ID");
   const clientSecret = read.secret("OAUTH_CLIENT_SECRET");
+  const scopes = read.text("OAUTH_SCOPES");
+  const emailDomains = read.hosts("OAUTH_EMAIL_DOMAINS").map((one) => one.toLowerCase());
   const plain = [authorizeUrl, tokenUrl, userinfoUrl];
   if ([issuer, clientId, clientSecret, ...plain].every((one) => one === undefined)) {
     return undefined;
@@ -189,7 +195,16 @@ function oauthSettings(read: EnvironmentReader): OAuthConfig | undefined {
   if (clientSecret === undefined) {
     throw new ConfigError("OAUTH_CLIENT_SECRET is missing: sign-in needs it.");
   }
-  return { clientId, clientSecret, issuer, authorizeUrl, tokenUrl, userinfoUrl };
+  return {
+    clientId,
+    clientSecret,
+    issuer,
+    authorizeUrl,
+    tokenUrl,
+    userinfoUrl,
+    scopes,
+    emailDomains,
+  };
 }
 
 function bucketSettings(read: EnvironmentReader): ExportBucketConfig | undefined {

@@ -7,9 +7,19 @@ export function greeting(
   services: Pick<Services, "config" | "registry" | "version" | "prices" | "clock">,
   address: string,
   firstKey: Secret | undefined,
+  claimLink?: string,
 ): string[] {
   const base = services.config.baseUrl ?? address;
   const lines = [`llm-gateway ${services.version} listens on ${address}`];
+  if (claimLink !== undefined) {
+    lines.push(
+      "",
+      "Nobody owns the dashboard yet. Who signs in through this link does, once:",
+      "",
+      `  ${claimLink}`,
+      "",
+    );
+  }
   if (!firstKey) return lines;
   const key = firstKey.reveal();
   const model = firstModel(services);
@@ -36,7 +46,7 @@ export function greeting(
 }
 
 /** A priced model of the first vendor that has a key and takes chat calls. */
-function firstModel(
+export function firstModel(
   services: Pick<Services, "registry" | "prices" | "clock">,
 ): string | undefined {
   // vendor-b first: it is the one that the next line names.

@@ -1,21 +1,25 @@
 import type { Clock } from "./base/clock.ts";
 import type { Log } from "./base/log.ts";
 import type { Config } from "./config.ts";
+import type { AuditLog } from "./domain/audit.ts";
 import type { MediaStore } from "./domain/media.ts";
 import { createMediaSigner, type MediaSigner } from "./domain/signed_media.ts";
 import { every } from "./jobs/every.ts";
 import { createRetentionJob, retentionEveryMs, retentionFirstMs } from "./jobs/retention.ts";
+import { createAuditLog } from "./store/audit.ts";
 import type { Database } from "./store/database.ts";
 import type { MasterKeyHolder } from "./store/master_key.ts";
 import { createMedia } from "./store/media.ts";
 import { createRetention } from "./store/retention.ts";
 
-/** What is kept of calls beside their rows, and how all of it goes. */
+/** What is kept beside the rows of calls, and how all of it goes. */
 export interface RecordServices {
   /** Where interactions, payloads and media stand; the database itself unless configured. */
   analytics: Database;
   media: MediaStore;
   mediaSigner: MediaSigner;
+  /** What people and operators did, for good. */
+  audit: AuditLog;
 }
 
 /** `stopRetention` ends the job that erases what is too old. */
@@ -33,6 +37,7 @@ export function createRecordServices(parts: {
   return {
     analytics,
     media: createMedia(analytics),
+    audit: createAuditLog(database, clock.now),
     mediaSigner: createMediaSigner({
       mac: (text) => masterKey.current().signAddress(text),
       now: clock.now,

@@ -20,6 +20,8 @@ import { openMasterKey } from "./store/master_key.ts";
 import { openJournal } from "./store/journal.ts";
 import { openAnalytics, openDatabase } from "./store/open.ts";
 import { readProcessId } from "./store/process_id.ts";
+import { claimLink } from "./dashboard/app.tsx";
+import { dashboardParts } from "./dashboard_parts.ts";
 import { version } from "./version.ts";
 import { greeting } from "./greeting.ts";
 
@@ -44,14 +46,14 @@ export async function startServer(
   print: (line: string) => void,
   logLines?: LogLines,
 ): Promise<Server> {
-  const claim = await claimDataDir(config.dataDir);
+  const directory = await claimDataDir(config.dataDir);
   // What a start that fails has to take back, last first.
-  const undo: (() => Promise<void>)[] = [() => claim.release()];
+  const undo: (() => Promise<void>)[] = [() => directory.release()];
   try {
     // The port is taken first: a key printed by a start that then fails would be lost.
     const listeners = await listen(config);
     undo.push(() => listeners.abort());
-    await claim.describe({ address: listeners.address });
+    await directory.describe({ address: listeners.address });
     const database = await openDatabase(config.databaseUrl, config.dataDir);
     undo.push(() => database.close());
     const analytics = await openAnalytics(config, database);
@@ -79,12 +81,14 @@ export async function startServer(
     const control = await serveControl(config.dataDir, adminAndExportPartsOf(services));
     undo.push(() => control.close());
     const first = await firstStart(services);
-    const app = createApp(services);
+    const dashboard = dashboardParts(services, config.baseUrl ?? listeners.address);
+    const app = createApp(services, dashboard);
     listeners.open((request, remoteHost) => app.fetch(request, { remoteHost }));
-    for (const line of greeting(services, listeners.address, first)) print(line);
+    const claim = await claimLink(dashboard);
+    for (const line of greeting(services, listeners.address, first, claim)) print(line);
     return {
       address: listeners.address,
-      stop: () => stop(listeners, services, [control, claim]),
+      stop: () => stop(listeners, services, [control, directory]),
     };
   } catch (thrown) {
     for (const act of undo.reverse()) await act();

@@ -1,6 +1,8 @@
 import { parseArgs } from "node:util";
 import type { Account, AccountStore, Tier } from "../domain/account.ts";
 import { tierLimits } from "../domain/account.ts";
+import { type AuditLog, commandLine } from "../domain/audit.ts";
+import { auditEntry } from "./audited.ts";
 import type { ApiKey, ApiKeyStore, OnDisconnect, TranslationMode } from "../domain/api_key.ts";
 import { mintKey } from "../domain/credential.ts";
 import { messageOf } from "../domain/fault.ts";
@@ -31,6 +33,7 @@ export interface AdminParts
   extends VendorKeyParts, CreditParts, PriceParts, ScrubParts, JournalParts {
   accounts: AccountStore;
   apiKeys: ApiKeyStore;
+  audit: AuditLog;
   /** Scopes that a key may have. */
   scopes: readonly string[];
   clock: Clock;
@@ -86,19 +89,28 @@ export function runCommand(
   argv: readonly string[],
   input = "",
 ): Promise<CommandResult> {
-  return runCommandOf(commands, parts, argv, input);
+  return runCommandOf(commands, parts, argv, input, async (name, json) => {
+    const entry = auditEntry(name, json);
+    if (entry) await parts.audit.record(entry);
+  });
 }
 
-/** As `runCommand`, with some of the commands, which need fewer parts. */
+/**
+ * As `runCommand`, with some of the commands, which need fewer parts. `after` hears which command
+ * was done and what it gave.
+ */
 export async function runCommandOf<Parts>(
   table: Readonly<Record<string, Command<Parts>>>,
   parts: Parts,
   argv: readonly string[],
   input = "",
+  after?: (name: string, json: unknown) => Promise<void>,
 ): Promise<CommandResult> {
   try {
-    const { command, values, positionals } = parse(table, argv);
-    return await command.run(parts, values, positionals, input);
+    const { name, command, values, positionals } = parse(table, argv);
+    const result = await command.run(parts, values, positionals, input);
+    if (result.exitCode === 0) await after?.(name, result.json);
+    return result;
   } catch (thrown) {
     const message = messageOf(thrown);
     const exitCode = thrown instanceof UsageError ? 2 : 1;
@@ -131,7 +143,7 @@ function parse<Parts>(
   if (!found) {
     throw new UsageError(`'${words.slice(0, 2).join(" ")}' is no command.\n${usage()}`);
   }
-  const { command, rest } = found;
+  const { name, command, rest } = found;
   let parsed;
   try {
     parsed = parseArgs({
@@ -146,7 +158,7 @@ function parse<Parts>(
   if (parsed.positionals.length !== command.positionals.length) {
     throw new UsageError(`usage: ${command.usage}`);
   }
-  return { command, values: parsed.values as Values, positionals: parsed.positionals };
+  return { name, command, values: parsed.values as Values, positionals: parsed.positionals };
 }
 
 /** A command has two words, or one. */
@@ -157,7 +169,7 @@ function findCommand<Parts>(
   for (const length of [2, 1]) {
     const name = words.slice(0, length).join(" ");
     const command = Object.hasOwn(table, name) ? table[name] : undefined;
-    if (command) return { command, rest: words.slice(length) };
+    if (command) return { name, command, rest: words.slice(length) };
   }
   return undefined;
 }
@@ -237,6 +249,17 @@ async function revokeKey(
     const exists = (await parts.apiKeys.list()).some((key) => key.id === id);
     const message = exists ? `Key ${id} was revoked before.` : `No key has the id ${id}.`;
     return { exitCode: exists ? 0 : 1, json: { id, revoked: exists }, lines: [message] };
+  }
+  const found = await parts.apiKeys.findById(id!);
+  if (found) {
+    const { accountId, name, prefix } = found.key;
+    await parts.audit.record({
+      accountId,
+      actor: commandLine,
+      action: "api_key.revoked",
+      subject: name,
+      detail: prefix,
+    });
   }
   return done({ id, revoked: true }, [`Key ${id} is revoked.`]);
 }

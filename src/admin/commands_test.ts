@@ -2,6 +2,7 @@ import assert from "@std/assert";
 import { FakeClock } from "../base/clock.ts";
 import type { Account, AccountStore } from "../domain/account.ts";
 import type { ApiKey, ApiKeyStore } from "../domain/api_key.ts";
+import type { AuditEntry } from "../domain/audit.ts";
 import { hashKey, looksLikeKey } from "../domain/credential.ts";
 import { Fault } from "../domain/fault.ts";
 import { createRegistry } from "../vendors/registry.ts";
@@ -43,14 +44,19 @@ function setup(accountNames: readonly string[] = ["operator", "team"]) {
       return Promise.resolve(key !== undefined);
     },
     findByHash: () => Promise.reject(new Error("unused")),
-    findById: () => Promise.reject(new Error("unused")),
+    findById: (id) => {
+      const key = keys.find((one) => one.id === id);
+      return Promise.resolve(key && { key, account: accounts[0]! });
+    },
     changedSince: () => Promise.reject(new Error("unused")),
   };
   const limits = { tier: "enterprise", requestsPerMinute: 9, burst: 9 } as const;
   accountNames.forEach((name) => void accountStore.create({ name, ...limits }));
+  const audit: AuditEntry[] = [];
   const parts: AdminParts = {
     accounts: accountStore,
     apiKeys,
+    audit: { record: (entry) => Promise.resolve(void audit.push(entry)), list: unused },
     scopes: ["chat", "vendor-b"],
     clock,
     registry: createRegistry({}, []),
@@ -72,7 +78,7 @@ function setup(accountNames: readonly string[] = ["operator", "team"]) {
     showCredit: unused,
   };
   const run = (...argv: string[]) => runCommand(parts, argv);
-  return { run, parts, clock, accounts, keys, changed };
+  return { run, parts, clock, accounts, keys, changed, audit };
 }
 
 function unused(): never {
@@ -296,4 +302,21 @@ Deno.test("scrub says what it rewrote and where erased text may be left", async 
   assert.deepEqual(result.json, { rewritten: ["replays"], not_rewritten: ["backups"] });
   assert.match(result.lines.join("\n"), /Rewritten: replays\.\nNot rewritten.*backups/);
   assert.equal((await run("scrub", "all")).exitCode, 2);
+});
+
+Deno.test("what changes an account is noted in its audit log, without the key", async () => {
+  const { run, audit } = setup();
+  const made = await run("key", "create", "--name", "ci");
+  const { id, key, prefix } = made.json as { id: string; key: string; prefix: string };
+  await run("key", "revoke", id);
+  await run("key", "list");
+  await run("key", "create");
+  assert.deepEqual(
+    audit.map(({ action, subject, detail, actor }) => [action, subject, detail, actor.name]),
+    [
+      ["api_key.created", "ci", prefix, "command line"],
+      ["api_key.revoked", "ci", prefix, "command line"],
+    ],
+  );
+  assert.ok(!JSON.stringify(audit).includes(key));
 });

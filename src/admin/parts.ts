@@ -1,4 +1,5 @@
 import type { Clock } from "../base/clock.ts";
+import type { AuditLog } from "../domain/audit.ts";
 import type { AccountStore } from "../domain/account.ts";
 import type { ApiKeyStore } from "../domain/api_key.ts";
 import type { KeyRing } from "../domain/key_ring.ts";
@@ -20,6 +21,7 @@ export function adminPartsOf(
   services: {
     accounts: AccountStore;
     apiKeys: ApiKeyStore;
+    audit: AuditLog;
     registry: Registry;
     clock: Clock;
     keyRing?: KeyRing;
@@ -38,7 +40,8 @@ export function adminPartsOf(
   return {
     accounts: services.accounts,
     apiKeys: services.apiKeys,
-    scopes: [...serviceScopes, ...services.registry.all.map((vendor) => vendor.label)],
+    audit: services.audit,
+    scopes: scopesOf(services.registry),
     clock: services.clock,
     scrub: services.scrub,
     registry: services.registry,
@@ -65,6 +68,11 @@ export function adminAndExportPartsOf(
   services: Parameters<typeof adminPartsOf>[0] & Pick<ExportParts, "exports">,
 ): AdminParts & ExportParts {
   return { ...adminPartsOf(services), exports: services.exports };
+}
+
+/** Every scope that a key may have. */
+export function scopesOf(registry: Registry): string[] {
+  return [...serviceScopes, ...registry.all.map((vendor) => vendor.label)];
 }
 
 /** Scopes that are no vendor's (interface.md §5). */

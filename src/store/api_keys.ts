@@ -9,7 +9,7 @@ import type {
 import { readAccount } from "./accounts.ts";
 import type { Queryable, SqlRow } from "./database.ts";
 
-const columns =
+export const keyColumns =
   "id, account_id, name, prefix, scopes, models, on_disconnect, translation_mode, cap_day_nanos, cap_month_nanos, created_at, expires_at, revoked_at";
 
 export function createApiKeys(database: Queryable): ApiKeyStore {
@@ -19,7 +19,7 @@ export function createApiKeys(database: Queryable): ApiKeyStore {
     findById: (id) => findPrincipal(database, "id", id),
     async list(accountId) {
       const rows = await database.query(
-        `select ${columns} from api_keys
+        `select ${keyColumns} from api_keys
          where $1::bigint is null or account_id = $1::bigint order by created_at, id`,
         [accountId ?? null],
       );
@@ -63,7 +63,7 @@ async function findPrincipal(
   value: string,
 ): Promise<Principal | undefined> {
   const [row] = await database.query(
-    `select ${columns.split(", ").map((one) => `k.${one}`).join(", ")},
+    `select ${keyColumns.split(", ").map((one) => `k.${one}`).join(", ")},
        a.name as account_name, a.tier as account_tier,
        a.requests_per_minute as account_requests_per_minute,
        a.burst as account_burst, a.created_at as account_created_at
@@ -79,7 +79,7 @@ export async function insertKey(database: Queryable, key: NewApiKey): Promise<Ap
     `insert into api_keys (id, account_id, name, prefix, hash, scopes, models, on_disconnect,
        translation_mode, cap_day_nanos, cap_month_nanos, expires_at)
      values ($1, $2, $3, $4, $5, $6::text[], $7::text[], $8, $9, $10, $11, $12)
-     returning ${columns}`,
+     returning ${keyColumns}`,
     [
       key.id,
       key.accountId,
@@ -98,7 +98,7 @@ export async function insertKey(database: Queryable, key: NewApiKey): Promise<Ap
   return readKey(row!);
 }
 
-function readKey(row: SqlRow): ApiKey {
+export function readKey(row: SqlRow): ApiKey {
   return {
     id: String(row.id),
     accountId: Number(row.account_id),

@@ -136,7 +136,11 @@ function asFault(thrown: unknown): Fault {
   return new Fault(code, { cause: thrown });
 }
 
-async function readList(upstream: Upstream, vendor: Vendor): Promise<ListedModel[]> {
+/**
+ * The vendor's list as its key gives it, asked now. Throws `Fault`, or what the list's text throws
+ * when it can't be read.
+ */
+export async function readList(upstream: Upstream, vendor: Vendor): Promise<ListedModel[]> {
   if (!vendor.apiKey) throw notConfigured(vendor);
   const models: ListedModel[] = [];
   let query: string = firstPage[vendor.modelsFormat];

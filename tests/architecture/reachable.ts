@@ -7,7 +7,7 @@ import { codeFiles, type Finding, isTest, type Tree } from "./tree.ts";
  */
 export function checkReachable(tree: Tree): Finding[] {
   const files = codeFiles(tree);
-  const started = [...productEntries, ...taskFiles(tree)];
+  const started = [...productEntries, ...taskFiles(tree), ...assets(tree, files)];
   const live = reach(tree, started);
   const tests = files.filter((path) => /_test\.tsx?$/.test(path));
   const tested = reach(tree, [...started, ...tests, ...programs(tree, files)]);
@@ -29,6 +29,14 @@ function programs(tree: Tree, files: readonly string[]): string[] {
     const name = path.split("/").at(-1)!;
     return files.some((other) => other !== path && tree.get(other)?.includes(name));
   });
+}
+
+/** Scripts for the browser, which pages name by address: named in the list of assets. */
+function assets(tree: Tree, files: readonly string[]): string[] {
+  const list = tree.get("src/dashboard/assets.ts") ?? "";
+  return files.filter((path) =>
+    path.startsWith("src/dashboard/assets/") && list.includes(path.split("/").at(-1)!)
+  );
 }
 
 /** Files that the tasks of `deno.json` run. */

@@ -1,0 +1,212 @@
+/**
+ * A simulated OpenID provider on loopback with one person, who agrees to everything: discovery,
+ * authorization code with PKCE, ID tokens signed with RS256, user info. It checks what a real one
+ * checks: the client's secret, the redirect address, that a code is used once and by its owner.
+ */
+export interface IdentityProvider {
+  issuer: string;
+  clientId: string;
+  clientSecret: string;
+  /** Who signs in from now on. */
+  become(name: string, email: string): void;
+  close(): Promise<void>;
+}
+
+const ada = { name: "Ada Lovelace", email: "ada@example.com" };
+
+/** Where it listens if it can: the person stays the same one over restarts. */
+const usualPort = 8786;
+const clientId = "llm-gateway-demo";
+const clientSecret = "simulated-client-secret";
+
+interface Person {
+  name: string;
+  email: string;
+}
+
+interface Grant {
+  person: Person;
+  redirectUri: string;
+  challenge: string;
+  nonce: string | null;
+}
+
+export function startIdentityProvider(hostname = "127.0.0.1"): IdentityProvider {
+  const state: State = {
+    person: ada,
+    grants: new Map(),
+    tokens: new Map(),
+    issuer: "",
+    key: undefined,
+  };
+  const listen = (port: number) =>
+    Deno.serve({ hostname, port, onListen() {} }, (request) => answer(request, state));
+  let server;
+  try {
+    server = listen(usualPort);
+  } catch {
+    server = listen(0);
+  }
+  state.issuer = `http://${hostname}:${server.addr.port}`;
+  return {
+    issuer: state.issuer,
+    clientId,
+    clientSecret,
+    become: (name, email) => void (state.person = { name, email }),
+    close: () => server.shutdown(),
+  };
+}
+
+interface State {
+  person: Person;
+  issuer: string;
+  /** By code; each is taken once. */
+  grants: Map<string, Grant>;
+  tokens: Map<string, Person>;
+  key: Promise<CryptoKeyPair> | undefined;
+}
+
+async function answer(request: Request, state: State): Promise<Response> {
+  const url = new URL(request.url);
+  switch (`${request.method} ${url.pathname}`) {
+    case "GET /.well-known/openid-configuration":
+      return Response.json(discovery(state.issuer));
+    case "GET /authorize":
+      return authorize(url, state);
+    case "POST /token":
+      return await token(request, state);
+    case "GET /userinfo":
+      return userinfo(request, state);
+    case "GET /jwks":
+      return Response.json({ keys: [await publicKey(state)] });
+    default:
+      return new Response("not found", { status: 404 });
+  }
+}
+
+function discovery(issuer: string) {
+  return {
+    issuer,
+    authorization_endpoint: `${issuer}/authorize`,
+    token_endpoint: `${issuer}/token`,
+    userinfo_endpoint: `${issuer}/userinfo`,
+    jwks_uri: `${issuer}/jwks`,
+    response_types_supported: ["code"],
+    subject_types_supported: ["public"],
+    id_token_signing_alg_values_supported: ["RS256"],
+    token_endpoint_auth_methods_supported: ["client_secret_basic", "client_secret_post"],
+    code_challenge_methods_supported: ["S256"],
+    scopes_supported: ["openid", "email", "profile"],
+  };
+}
+
+function authorize({ searchParams }: URL, { grants, person }: State): Response {
+  const ask = (name: string) => searchParams.get(name);
+  const redirectUri = ask("redirect_uri") ?? "";
+  const isOurs = ask("client_id") === clientId && URL.canParse(redirectUri) &&
+    new URL(redirectUri).pathname === "/dashboard/callback";
+  if (!isOurs) return new Response("unknown client or redirect address", { status: 400 });
+  const back = new URL(redirectUri);
+  back.searchParams.set("state", ask("state") ?? "");
+  const challenge = ask("code_challenge") ?? "";
+  if (ask("response_type") !== "code" || ask("code_challenge_method") !== "S256" || !challenge) {
+    back.searchParams.set("error", "invalid_request");
+  } else {
+    const code = crypto.randomUUID();
+    grants.set(code, { person, redirectUri, challenge, nonce: ask("nonce") });
+    back.searchParams.set("code", code);
+  }
+  return new Response(null, { status: 302, headers: { location: back.href } });
+}
+
+async function token(request: Request, state: State): Promise<Response> {
+  const form = new URLSearchParams(await request.text());
+  const isPosted = form.get("client_id") === clientId && form.get("client_secret") === clientSecret;
+  if (!isPosted && !isClient(request.headers.get("authorization") ?? "")) {
+    return Response.json({ error: "invalid_client" }, { status: 401 });
+  }
+  const code = form.get("code") ?? "";
+  const grant = state.grants.get(code);
+  state.grants.delete(code);
+  const isOwner = grant?.redirectUri === form.get("redirect_uri") &&
+    grant?.challenge === await challengeOf(form.get("code_verifier") ?? "");
+  if (!grant || !isOwner || form.get("grant_type") !== "authorization_code") {
+    return Response.json({ error: "invalid_grant" }, { status: 400 });
+  }
+  const accessToken = crypto.randomUUID();
+  state.tokens.set(accessToken, grant.person);
+  return Response.json({
+    access_token: accessToken,
+    token_type: "Bearer",
+    expires_in: 600,
+    id_token: await idToken(state, grant),
+  });
+}
+
+/** Name and secret are encoded as in a form before they are joined (RFC 6749 §2.3.1). */
+function isClient(authorization: string): boolean {
+  const [, encoded = ""] = /^Basic ([\w+/=]+)$/.exec(authorization) ?? [];
+  const parts = atob(encoded).split(":").map((part) =>
+    decodeURIComponent(part.replaceAll("+", " "))
+  );
+  return parts.length === 2 && parts[0] === clientId && parts[1] === clientSecret;
+}
+
+function userinfo(request: Request, { tokens }: State): Response {
+  const given = request.headers.get("authorization")?.replace(/^Bearer /, "") ?? "";
+  const person = tokens.get(given);
+  if (!person) return new Response(null, { status: 401 });
+  const { name, email } = person;
+  return Response.json({ sub: email, name, email, email_verified: true });
+}
+
+async function idToken(state: State, { person, nonce }: Grant): Promise<string> {
+  const now = Math.floor(Date.now() / 1000);
+  const claims = {
+    iss: state.issuer,
+    aud: clientId,
+    sub: person.email,
+    iat: now,
+    exp: now + 600,
+    ...(nonce === null ? {} : { nonce }),
+  };
+  const parts = [{ alg: "RS256", typ: "JWT", kid: "1" }, claims];
+  const text = parts.map((part) => base64url(new TextEncoder().encode(JSON.stringify(part))))
+    .join(".");
+  const { privateKey } = await keyOf(state);
+  const signed = await crypto.subtle.sign(
+    "RSASSA-PKCS1-v1_5",
+    privateKey,
+    new TextEncoder().encode(text),
+  );
+  return `${text}.${base64url(new Uint8Array(signed))}`;
+}
+
+async function publicKey(state: State) {
+  const { kty, n, e } = await crypto.subtle.exportKey("jwk", (await keyOf(state)).publicKey);
+  return { kty, n, e, alg: "RS256", use: "sig", kid: "1" };
+}
+
+/** Made when it is first needed: it takes a moment. */
+function keyOf(state: State): Promise<CryptoKeyPair> {
+  return state.key ??= crypto.subtle.generateKey(
+    {
+      name: "RSASSA-PKCS1-v1_5",
+      modulusLength: 2048,
+      publicExponent: new Uint8Array([1, 0, 1]),
+      hash: "SHA-256",
+    },
+    true,
+    ["sign", "verify"],
+  );
+}
+
+async function challengeOf(verifier: string): Promise<string> {
+  const bytes = new TextEncoder().encode(verifier);
+  return base64url(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
+}
+
+function base64url(bytes: Uint8Array): string {
+  return btoa(String.fromCharCode(...bytes)).replace(/\+/g, "-").replace(/\//g, "_")
+    .replace(/=+$/, "");
+}

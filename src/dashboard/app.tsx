@@ -1,0 +1,110 @@
+import { type Context, Hono } from "hono";
+import { messageOf } from "../domain/fault.ts";
+import { readAssets } from "./assets.ts";
+import { card, type Desk, notFoundPage } from "./bind.tsx";
+import { createCookies } from "./cookies.ts";
+import { createOpenIdProvider } from "./openid_provider.ts";
+import { auditRoutes } from "./pages/audit.tsx";
+import { keyRoutes } from "./pages/keys.tsx";
+import { newKeyRoutes } from "./pages/new_key.tsx";
+import { peopleRoutes } from "./pages/people.tsx";
+import { vendorKeyRoutes } from "./pages/vendor_keys.tsx";
+import type { DashboardParts } from "./parts.ts";
+import { createPlainProvider } from "./plain_provider.ts";
+import { home } from "./return_path.ts";
+import { hashToken, newToken } from "./secrets.ts";
+import { signInOff, signInRoutes } from "./sign_in.tsx";
+import type { IdentityProvider, SignInSettings } from "./identity_provider.ts";
+
+/** All below `/dashboard`. */
+export function createDashboard(parts: DashboardParts): Hono {
+  const desk: Desk = { ...parts, assets: readAssets(), cookies: createCookies(parts.baseUrl) };
+  const app = new Hono();
+  app.use("/dashboard/*", async (context, next) => {
+    const elsewhere = otherLoopback(desk.baseUrl, context);
+    if (elsewhere !== undefined) return context.redirect(elsewhere, 302);
+    await next();
+    context.header("referrer-policy", "same-origin");
+    if (!context.res.headers.has("cache-control")) context.header("cache-control", "no-store");
+    return undefined;
+  });
+  app.get("/dashboard/assets/:name", (context) => assetAnswer(desk, context));
+  if (parts.signIn) {
+    signInRoutes(app, desk, providerOf(parts.signIn, `${parts.baseUrl}/dashboard/callback`));
+    app.get("/dashboard", (context) => context.redirect(home, 303));
+    newKeyRoutes(app, desk);
+    keyRoutes(app, desk);
+    app.get(
+      "/dashboard/settings",
+      (context) => context.redirect("/dashboard/settings/vendor-keys", 303),
+    );
+    vendorKeyRoutes(app, desk);
+    peopleRoutes(app, desk);
+    auditRoutes(app, desk);
+  } else {
+    signInOff(app, desk);
+  }
+  app.all("/dashboard/*", (context) => notFoundPage(desk, context));
+  app.onError((thrown, context) => failed(desk, context, thrown));
+  return app;
+}
+
+/**
+ * A new claim link while sign-in is on and nobody owns the first account; undefined otherwise.
+ */
+export async function claimLink(
+  parts: Pick<DashboardParts, "baseUrl" | "signIn" | "signIns" | "clock">,
+): Promise<string | undefined> {
+  if (!parts.signIn) return undefined;
+  const token = newToken();
+  const isOpen = await parts.signIns.offerClaim(hashToken(token), parts.clock.now());
+  return isOpen ? `${parts.baseUrl}/dashboard/claim?token=${token}` : undefined;
+}
+
+function providerOf(settings: SignInSettings, redirectUri: string): IdentityProvider {
+  const { issuer, authorizeUrl, tokenUrl, userinfoUrl } = settings;
+  if (issuer !== undefined) return createOpenIdProvider({ ...settings, issuer }, redirectUri);
+  if (authorizeUrl === undefined || tokenUrl === undefined || userinfoUrl === undefined) {
+    throw new Error("sign-in takes an issuer or three addresses");
+  }
+  return createPlainProvider({ ...settings, authorizeUrl, tokenUrl, userinfoUrl }, redirectUri);
+}
+
+/** On one machine `localhost` and `127.0.0.1` are two places to a cookie: pages live at one. */
+function otherLoopback(baseUrl: string, context: Context): string | undefined {
+  const base = new URL(baseUrl);
+  const asked = new URL(context.req.url);
+  const isLoopback = (url: URL) => /^(localhost|127(\.\d+){3}|\[::1\])$/.test(url.hostname);
+  if (context.req.method !== "GET" || asked.hostname === base.hostname) return undefined;
+  if (!isLoopback(base) || !isLoopback(asked) || asked.port !== base.port) return undefined;
+  return base.origin + asked.pathname + asked.search;
+}
+
+function assetAnswer(desk: Desk, context: Context): Response | Promise<Response> {
+  const asset = desk.assets.find(context.req.param("name") ?? "");
+  if (!asset) return notFoundPage(desk, context);
+  const isExact = context.req.query("v") === asset.version;
+  return context.body(asset.body, 200, {
+    "content-type": asset.type,
+    "cache-control": isExact ? "public, max-age=31536000, immutable" : "no-cache",
+  });
+}
+
+function failed(desk: Desk, context: Context, thrown: unknown): Promise<Response> {
+  desk.log.error("a page failed", { path: context.req.path, reason: messageOf(thrown) });
+  return card(
+    desk,
+    context,
+    503,
+    "Something went wrong",
+    <>
+      <p>
+        The page can't be shown at this moment. The service's log says why; calls of the API may
+        well go on.
+      </p>
+      <p>
+        <a class="button" href="/dashboard">Try again</a>
+      </p>
+    </>,
+  );
+}

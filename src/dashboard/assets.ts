@@ -1,0 +1,31 @@
+import { sha256Hex } from "../base/hash.ts";
+
+/** The files that pages refer to, served by ourselves: the content policy allows no others. */
+export interface Assets {
+  /** Address of a file; it changes with the content, so that browsers may keep it for ever. */
+  address(name: AssetName): string;
+  /** Undefined when there is no such file. */
+  find(name: string): { body: string; type: string; version: string } | undefined;
+}
+
+export type AssetName = "style.css" | "dashboard.js" | "favicon.svg";
+
+const types: Readonly<Record<AssetName, string>> = {
+  "style.css": "text/css; charset=utf-8",
+  "dashboard.js": "text/javascript; charset=utf-8",
+  "favicon.svg": "image/svg+xml",
+};
+
+/** Reads the files once. */
+export function readAssets(): Assets {
+  const files = new Map(
+    Object.entries(types).map(([name, type]) => {
+      const body = Deno.readTextFileSync(new URL(`assets/${name}`, import.meta.url));
+      return [name, { body, type, version: sha256Hex(body).slice(0, 12) }];
+    }),
+  );
+  return {
+    address: (name) => `/dashboard/assets/${name}?v=${files.get(name)!.version}`,
+    find: (name) => files.get(name),
+  };
+}

@@ -1,0 +1,214 @@
+import type { Context, Handler } from "hono";
+import type { Child } from "hono/jsx";
+import { mayAs, type Role } from "../domain/person.ts";
+import type { Session } from "../domain/session.ts";
+import type { Assets } from "./assets.ts";
+import type { Cookies } from "./cookies.ts";
+import { type Form, readForm } from "./form.ts";
+import { Card, type Frame, SignedIn } from "./layout.tsx";
+import { type Notice, noticeSeconds, parseNotice } from "./notice.ts";
+import type { DashboardParts } from "./parts.ts";
+import { csrfOf, hashToken, openFor, sameText, sealFor } from "./secrets.ts";
+
+/** What handlers and helpers share. */
+export interface Desk extends DashboardParts {
+  assets: Assets;
+  cookies: Cookies;
+}
+
+/** Somebody who is signed in, looking at a page or sending a form. */
+export interface Visit {
+  session: Session;
+  csrf: string;
+  /** What the action before had to say; shown once. */
+  notice: Notice | undefined;
+  now: Date;
+  /** A segment of the path. */
+  param(name: string): string;
+  query(name: string): string | undefined;
+  /** Ends this session and takes its cookie back. */
+  end(): Promise<void>;
+  switchAccount(id: number): Promise<boolean>;
+  /** Whether the person's role allows what takes `role`. */
+  may(role: Role): boolean;
+  /** Notes what the person did in the account's audit log. */
+  record(action: string, subject: string, detail?: string): Promise<void>;
+}
+
+/** A page to show. */
+export interface Page extends Frame {
+  body: Child;
+  status?: Status;
+}
+
+/** What an action leads to: another page with a notice, or its own form again. */
+export type Outcome = { to: string; notice?: Notice } | Page;
+
+export type Status = 200 | 400 | 403 | 404 | 500 | 502 | 503;
+
+/** There is no such thing in the account. */
+export class NotFound extends Error {}
+
+/** Shows a page to who is signed in with at least that role. */
+export function page(
+  desk: Desk,
+  needed: Role,
+  load: (visit: Visit) => Page | Promise<Page>,
+): Handler {
+  return async (context) => {
+    const visit = await visitOf(desk, context);
+    if (!visit) return toSignIn(context);
+    if (!mayAs(visit.session.role, needed)) return forbidden(desk, context, visit.session);
+    desk.cookies.clear(context, "notice");
+    return await show(desk, context, visit, () => load(visit));
+  };
+}
+
+/** Takes a form from who is signed in with at least that role, sent by one of our own pages. */
+export function action(
+  desk: Desk,
+  needed: Role,
+  act: (form: Form, visit: Visit) => Outcome | Promise<Outcome>,
+): Handler {
+  return async (context) => {
+    const token = desk.cookies.read(context, "session");
+    const visit = await visitOf(desk, context);
+    if (!token || !visit) return context.redirect("/dashboard/sign-in", 303);
+    const form = await readForm(context);
+    if (!form || !sameText(form.text("csrf"), visit.csrf)) return expiredForm(desk, context);
+    if (!mayAs(visit.session.role, needed)) return forbidden(desk, context, visit.session);
+    return await show(desk, context, visit, async () => {
+      const outcome = await act(form, visit);
+      if ("body" in outcome) return outcome;
+      if (outcome.notice) {
+        const sealed = sealFor(token, JSON.stringify(outcome.notice));
+        desk.cookies.write(context, "notice", sealed, noticeSeconds);
+      }
+      return context.redirect(outcome.to, 303);
+    });
+  };
+}
+
+/** A page for nobody in particular. */
+export function card(
+  desk: Desk,
+  context: Context,
+  status: Status,
+  title: string,
+  body: Child,
+): Promise<Response> {
+  return html(context, status, <Card title={title} assets={desk.assets}>{body}</Card>);
+}
+
+export function notFoundPage(desk: Desk, context: Context): Promise<Response> {
+  return card(
+    desk,
+    context,
+    404,
+    "Page not found",
+    <>
+      <p>There is nothing at this address, or it belongs to another account.</p>
+      <p>
+        <a class="button button-primary" href="/dashboard">Go to the dashboard</a>
+      </p>
+    </>,
+  );
+}
+
+async function visitOf(desk: Desk, context: Context): Promise<Visit | undefined> {
+  const token = desk.cookies.read(context, "session");
+  if (!token) return undefined;
+  const now = desk.clock.now();
+  const session = await desk.sessions.find(hashToken(token), now);
+  if (!session) return undefined;
+  const sealed = desk.cookies.read(context, "notice");
+  const actor = {
+    personId: session.person.id,
+    name: session.person.email ?? session.person.name,
+  };
+  return {
+    session,
+    csrf: csrfOf(token),
+    notice: parseNotice(sealed === undefined ? undefined : openFor(token, sealed)),
+    now,
+    param: (name) => context.req.param(name) ?? "",
+    query: (name) => context.req.query(name),
+    end: async () => {
+      await desk.sessions.end(hashToken(token));
+      desk.cookies.clear(context, "session");
+    },
+    switchAccount: (id) => desk.sessions.switchAccount(hashToken(token), id),
+    may: (role) => mayAs(session.role, role),
+    record: (act, subject, detail = "") =>
+      desk.audit.record({ accountId: session.account.id, actor, action: act, subject, detail }),
+  };
+}
+
+async function show(
+  desk: Desk,
+  context: Context,
+  visit: Visit,
+  load: () => Page | Response | Promise<Page | Response>,
+): Promise<Response> {
+  try {
+    const loaded = await load();
+    if (loaded instanceof Response) return loaded;
+    const { body, status, ...frame } = loaded;
+    const { session, csrf, notice } = visit;
+    return await html(
+      context,
+      status ?? 200,
+      <SignedIn frame={frame} {...{ session, csrf, notice }} assets={desk.assets}>
+        {body}
+      </SignedIn>,
+    );
+  } catch (thrown) {
+    if (thrown instanceof NotFound) return await notFoundPage(desk, context);
+    throw thrown;
+  }
+}
+
+function toSignIn(context: Context): Response {
+  const { pathname, search } = new URL(context.req.url);
+  const query = new URLSearchParams({ return_to: pathname + search });
+  return context.redirect(`/dashboard/sign-in?${query}`, 303);
+}
+
+function forbidden(desk: Desk, context: Context, session: Session): Promise<Response> {
+  return card(
+    desk,
+    context,
+    403,
+    "Not allowed",
+    <>
+      <p>
+        {`You are ${session.role} of ${session.account.name}, which doesn't allow this. An owner can change your role under Settings.`}
+      </p>
+      <p>
+        <a class="button" href="/dashboard">Back to the dashboard</a>
+      </p>
+    </>,
+  );
+}
+
+function expiredForm(desk: Desk, context: Context): Promise<Response> {
+  return card(
+    desk,
+    context,
+    403,
+    "This form has expired",
+    <>
+      <p>
+        Nothing was changed. The form is from before you last signed in, or another page sent it. Go
+        back, reload the page and try again.
+      </p>
+      <p>
+        <a class="button" href="/dashboard">Back to the dashboard</a>
+      </p>
+    </>,
+  );
+}
+
+async function html(context: Context, status: Status, node: Child): Promise<Response> {
+  return context.html(`<!doctype html>\n${String(await node)}`, status);
+}

@@ -1,0 +1,129 @@
+import type { Child } from "hono/jsx";
+import { exactTime, relativeTime } from "./format.ts";
+
+/** A moment as people say it, with the exact one behind it. */
+export function Time({ at, now }: { at: Date; now: Date }) {
+  return (
+    <time datetime={at.toISOString()} title={exactTime(at)}>
+      {relativeTime(at, now)}
+    </time>
+  );
+}
+
+/** A form that posts; `csrf` proves that one of our own pages sent it. */
+export function PostForm(
+  { action, csrf, class: className, children }: {
+    action: string;
+    csrf: string;
+    class?: string;
+    children?: Child;
+  },
+) {
+  return (
+    <form method="post" action={action} class={className ?? ""}>
+      <input type="hidden" name="csrf" value={csrf} />
+      {children}
+    </form>
+  );
+}
+
+export type Tone = "neutral" | "good" | "warn" | "bad";
+
+export function Badge({ tone, children }: { tone: Tone; children?: Child }) {
+  return <span class={`badge badge-${tone}`}>{children}</span>;
+}
+
+/** A button that copies a text; the script shows it, since it does nothing without one. */
+export function CopyButton(
+  { text, label, what }: { text: string; label?: string; what: string },
+) {
+  return (
+    <button type="button" class="button button-small" data-copy={text} hidden>
+      {label ?? "Copy"}
+      <span class="visually-hidden">{what}</span>
+    </button>
+  );
+}
+
+/** A text to be pasted elsewhere. */
+export function Snippet({ title, text }: { title: string; text: string }) {
+  return (
+    <section class="snippet">
+      <header>
+        <h3>{title}</h3>
+        <CopyButton text={text} what={title} />
+      </header>
+      <pre tabindex={0} aria-label={title}><code>{text}</code></pre>
+    </section>
+  );
+}
+
+/** What a list says while it is empty: what it will hold, and the next step. */
+export function Empty({ title, children }: { title: string; children?: Child }) {
+  return (
+    <div class="empty">
+      <h2>{title}</h2>
+      {children}
+    </div>
+  );
+}
+
+/** A table that scrolls sideways on narrow screens, by keyboard too. */
+export function Table(
+  { label, head, children }: { label: string; head: readonly Column[]; children?: Child },
+) {
+  return (
+    <div class="table" role="region" aria-label={label} tabindex={0}>
+      <table>
+        <thead>
+          <tr>
+            {head.map((column) => (
+              <th scope="col" class={column.class ?? ""}>
+                {column.hidden ? <span class="visually-hidden">{column.title}</span> : column.title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>{children}</tbody>
+      </table>
+    </div>
+  );
+}
+
+export interface Column {
+  title: string;
+  class?: string;
+  /** For screen readers alone. */
+  hidden?: boolean;
+}
+
+/** A field with its name, what it takes, and what is wrong with it. */
+export function Field(
+  { id, label, hint, error, children }: {
+    id: string;
+    label: string;
+    hint?: string | undefined;
+    error?: string | undefined;
+    children?: Child;
+  },
+) {
+  return (
+    <div class={error === undefined ? "field" : "field field-wrong"}>
+      <label for={id}>{label}</label>
+      {children}
+      {hint === undefined ? null : <p class="hint" id={`${id}-hint`}>{hint}</p>}
+      {error === undefined ? null : <p class="error" id={`${id}-error`}>{error}</p>}
+    </div>
+  );
+}
+
+/** What a control says of itself to screen readers, beside its label. */
+export function describedBy(id: string, has: { hint?: boolean; error?: boolean }) {
+  const ids = [has.error ? `${id}-error` : "", has.hint ? `${id}-hint` : ""].filter((one) =>
+    one !== ""
+  );
+  return {
+    ...(ids.length > 0 ? { "aria-describedby": ids.join(" ") } : {}),
+    ...(has.error ? { "aria-invalid": "true" as const } : {}),
+  };
+}

@@ -1,0 +1,47 @@
+import type { Context } from "hono";
+
+const maxFormBytes = 64 * 1024;
+
+/** A form as a browser sends it; every field a text, blanks around it removed. */
+export class Form {
+  readonly #fields: URLSearchParams;
+
+  constructor(fields: URLSearchParams) {
+    this.#fields = fields;
+  }
+
+  text(name: string): string {
+    return this.#fields.get(name)?.trim() ?? "";
+  }
+
+  all(name: string): string[] {
+    return this.#fields.getAll(name).map((one) => one.trim()).filter((one) => one !== "");
+  }
+
+  /** The values as they were given, to show a form again. */
+  values(): Record<string, string[]> {
+    return Object.fromEntries(
+      [...this.#fields.keys()].map((name) => [name, this.#fields.getAll(name)]),
+    );
+  }
+}
+
+/** The form of a request; undefined when it is none or too large. */
+export async function readForm(context: Context): Promise<Form | undefined> {
+  const type = context.req.header("content-type")?.split(";")[0]?.trim().toLowerCase();
+  if (type !== "application/x-www-form-urlencoded") return undefined;
+  const text = await readText(context.req.raw.body);
+  return text === undefined ? undefined : new Form(new URLSearchParams(text));
+}
+
+async function readText(body: ReadableStream<Uint8Array> | null): Promise<string | undefined> {
+  const decoder = new TextDecoder();
+  let text = "";
+  let length = 0;
+  for await (const chunk of body ?? []) {
+    length += chunk.length;
+    if (length > maxFormBytes) return undefined;
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text + decoder.decode();
+}

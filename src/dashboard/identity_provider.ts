@@ -1,0 +1,92 @@
+import * as oauth from "oauth4webapi";
+import type { Secret } from "../base/secret.ts";
+import type { Identity } from "../domain/person.ts";
+import type { FlowSecrets } from "./secrets.ts";
+
+/** How the operator has set up sign-in; `issuer` or all three addresses. */
+export interface SignInSettings {
+  clientId: string;
+  clientSecret: Secret;
+  issuer: string | undefined;
+  authorizeUrl: string | undefined;
+  tokenUrl: string | undefined;
+  userinfoUrl: string | undefined;
+  /** Scopes asked for, separated by spaces; undefined: what suits the kind of provider. */
+  scopes: string | undefined;
+}
+
+/** Whoever vouches for people. */
+export interface IdentityProvider {
+  /** Where the browser is sent. Throws `ProviderError`. */
+  authorizeUrl(flow: FlowSecrets): Promise<string>;
+  /** The person that the provider sent back. Throws `ProviderError`. */
+  identify(callback: URL, flow: FlowSecrets): Promise<Identity>;
+}
+
+/** `declined`: the person or the provider said no. `unreachable`: no use can be made of it. */
+export class ProviderError extends Error {
+  override name = "ProviderError";
+  constructor(readonly kind: "declined" | "unreachable", message: string, cause: unknown) {
+    super(message, { cause });
+  }
+}
+
+/** What a provider's request may do: a deadline, and plain http on loopback alone. */
+export function requestOptions(address: string) {
+  const { protocol, hostname } = new URL(address);
+  const plain = protocol === "http:" && /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
+  return { signal: AbortSignal.timeout(10_000), [oauth.allowInsecureRequests]: plain };
+}
+
+/** Runs one exchange with the provider; what goes wrong becomes a `ProviderError`. */
+export async function exchange<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (thrown) {
+    if (thrown instanceof ProviderError) throw thrown;
+    if (thrown instanceof oauth.AuthorizationResponseError) {
+      throw new ProviderError("declined", thrown.error, thrown);
+    }
+    const what = thrown instanceof oauth.ResponseBodyError ? thrown.error : describe(thrown);
+    throw new ProviderError("unreachable", what, thrown);
+  }
+}
+
+/** The address that sends a person to the provider, with PKCE (RFC 7636, S256). */
+export async function authorizeAddress(
+  endpoint: string,
+  params: Readonly<Record<string, string>>,
+  flow: FlowSecrets,
+): Promise<string> {
+  const url = new URL(endpoint);
+  const all = {
+    ...params,
+    response_type: "code",
+    state: flow.state,
+    code_challenge: await oauth.calculatePKCECodeChallenge(flow.codeVerifier),
+    code_challenge_method: "S256",
+  };
+  for (const [name, value] of Object.entries(all)) url.searchParams.set(name, value);
+  return url.href;
+}
+
+/** Claims of a provider as a person; nothing but `true` makes an address a verified one. */
+export function identityOf(
+  issuer: string,
+  subject: string,
+  claims: Readonly<Record<string, unknown>>,
+): Identity {
+  const text = (name: string) => {
+    const value = claims[name];
+    return typeof value === "string" && value.trim() !== "" ? value.trim() : undefined;
+  };
+  const isVerified = claims.email_verified === true || claims.email_verified === "true";
+  const address = text("email")?.toLowerCase();
+  const email = isVerified && address && /^[^\s@]+@[^\s@]+$/.test(address) ? address : null;
+  const name = text("name") ?? text("preferred_username") ?? text("login") ?? email ?? subject;
+  return { issuer, subject, email, name: name.slice(0, 200) };
+}
+
+function describe(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : "unknown failure";
+}

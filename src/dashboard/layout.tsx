@@ -1,0 +1,185 @@
+import type { Child } from "hono/jsx";
+import type { Assets } from "./assets.ts";
+import { PostForm } from "./components.tsx";
+import type { Notice } from "./notice.ts";
+import type { Session } from "../domain/session.ts";
+
+/** A page of its own: head, stylesheet, script. */
+export function Document(
+  { title, assets, class: className, children }: {
+    title: string;
+    assets: Assets;
+    class: string;
+    children?: Child;
+  },
+) {
+  return (
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <title>{`${title} · LLM gateway`}</title>
+        <link rel="stylesheet" href={assets.address("style.css")} />
+        <link rel="icon" type="image/svg+xml" href={assets.address("favicon.svg")} />
+        <script defer src={assets.address("dashboard.js")}></script>
+      </head>
+      <body class={className}>{children}</body>
+    </html>
+  );
+}
+
+/** Entries of the sidebar; one appears with its pages. */
+const entries = [
+  { section: "keys", title: "API Keys", href: "/dashboard/keys", icon: "key" },
+  { section: "settings", title: "Settings", href: "/dashboard/settings", icon: "gear" },
+] as const;
+
+export type Section = (typeof entries)[number]["section"];
+
+export interface Frame {
+  title: string;
+  section: Section;
+  /** What stands under the title. */
+  lead?: string | undefined;
+  /** The page's one primary action. */
+  action?: Child;
+  /** Whole pages beside this one. */
+  tabs?: Child;
+}
+
+/** A page of somebody who is signed in. */
+export function SignedIn(
+  { frame, session, csrf, notice, assets, children }: {
+    frame: Frame;
+    session: Session;
+    csrf: string;
+    notice: Notice | undefined;
+    assets: Assets;
+    children?: Child;
+  },
+) {
+  const navigation = <Navigation section={frame.section} session={session} csrf={csrf} />;
+  return (
+    <Document title={frame.title} assets={assets} class="app">
+      <a class="skip" href="#content">Skip to content</a>
+      <header class="topbar">
+        <Brand />
+        <details>
+          <summary>Menu</summary>
+          {navigation}
+        </details>
+      </header>
+      <aside class="sidebar">
+        <Brand />
+        {navigation}
+      </aside>
+      <main id="content">
+        <div class="title-row">
+          <div>
+            <h1>{frame.title}</h1>
+            {frame.lead === undefined ? null : <p class="lead">{frame.lead}</p>}
+          </div>
+          {frame.action}
+        </div>
+        {frame.tabs}
+        <NoticeLine notice={notice} />
+        {children}
+      </main>
+    </Document>
+  );
+}
+
+/** A page of nobody: a card in the middle. */
+export function Card(
+  { title, assets, children }: { title: string; assets: Assets; children?: Child },
+) {
+  return (
+    <Document title={title} assets={assets} class="card-page">
+      <main class="card">
+        <Brand />
+        <h1>{title}</h1>
+        {children}
+      </main>
+    </Document>
+  );
+}
+
+function Brand() {
+  return (
+    <a class="brand" href="/dashboard">
+      <svg width="20" height="20" viewBox="0 0 20 20" aria-hidden="true">
+        <rect width="20" height="20" rx="5" class="brand-mark" />
+        <path d="M5 6.5h4.5L12 10l-2.5 3.5H5M12 10h3.5" class="brand-line" />
+      </svg>
+      <span>LLM gateway</span>
+    </a>
+  );
+}
+
+function Navigation(
+  { section, session, csrf }: { section: Section; session: Session; csrf: string },
+) {
+  return (
+    <div class="navigation">
+      <nav aria-label="Dashboard">
+        <ul>
+          {entries.map((entry) => (
+            <li>
+              <a
+                href={entry.href}
+                {...(entry.section === section ? { "aria-current": "page" as const } : {})}
+              >
+                <Icon name={entry.icon} />
+                {entry.title}
+              </a>
+            </li>
+          ))}
+        </ul>
+      </nav>
+      <AccountBox session={session} csrf={csrf} />
+    </div>
+  );
+}
+
+function AccountBox({ session, csrf }: { session: Session; csrf: string }) {
+  const { account, accounts, person, role } = session;
+  return (
+    <div class="account">
+      <p class="account-name">
+        {account.name} <span class="muted">{role}</span>
+      </p>
+      <p class="muted account-person" title={person.email ?? person.name}>
+        {person.email ?? person.name}
+      </p>
+      {accounts.filter(({ id }) => id !== account.id).map((other) => (
+        <PostForm action="/dashboard/account" csrf={csrf}>
+          <input type="hidden" name="account" value={String(other.id)} />
+          <button type="submit" class="link">{`Switch to ${other.name}`}</button>
+        </PostForm>
+      ))}
+      <PostForm action="/dashboard/sign-out" csrf={csrf}>
+        <button type="submit" class="link">Sign out</button>
+      </PostForm>
+    </div>
+  );
+}
+
+function NoticeLine({ notice }: { notice: Notice | undefined }) {
+  if (notice?.kind !== "done" && notice?.kind !== "failed") return null;
+  const isDone = notice.kind === "done";
+  return (
+    <p class={`notice notice-${notice.kind}`} role={isDone ? "status" : "alert"}>{notice.text}</p>
+  );
+}
+
+function Icon({ name }: { name: "key" | "gear" }) {
+  const path = name === "key"
+    ? "M8.4 7.6 2.5 13.5m1.9-1.9 1.6 1.6m.5-3.7 1.5 1.5M13.5 5.5a3 3 0 1 1-6 0 3 3 0 0 1 6 0z"
+    : "M2.5 4.5h6m3 0h2m-11 7h2m3 0h6M10 3v3M6 10v3";
+  return (
+    <svg width="16" height="16" viewBox="0 0 16 16" class="icon" aria-hidden="true">
+      <path d={path} />
+    </svg>
+  );
+}

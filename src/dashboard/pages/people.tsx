@@ -1,0 +1,135 @@
+import type { Hono } from "hono";
+import { invitationMs, type Refusal, type Role, roles } from "../../domain/person.ts";
+import { action, type Desk, NotFound, type Outcome, page, type Visit } from "../bind.tsx";
+import { PostForm } from "../components.tsx";
+import type { Form } from "../form.ts";
+import { hashToken, newToken } from "../secrets.ts";
+import { peopleBody } from "./people_body.tsx";
+import { settingsTabs } from "./settings_tabs.tsx";
+
+const address = "/dashboard/settings/people";
+
+/** Who belongs to the account, in which role, and who is invited. */
+export function peopleRoutes(app: Hono, desk: Desk): void {
+  app.get(address, page(desk, "viewer", (visit) => listPage(desk, visit)));
+  app.post(`${address}/invite`, action(desk, "owner", (form, visit) => invite(desk, form, visit)));
+  app.post(
+    `${address}/invitations/:id/withdraw`,
+    action(desk, "owner", async (_form, visit) => {
+      const email = await desk.people.withdraw(visit.session.account.id, visit.param("id"));
+      if (email === undefined) throw new NotFound();
+      await visit.record("invitation.withdrawn", email);
+      const text = `The invitation of ${email} is withdrawn.`;
+      return { to: address, notice: { kind: "done", text } };
+    }),
+  );
+  app.post(
+    `${address}/:id/role`,
+    action(desk, "owner", (form, visit) => change(desk, form, visit)),
+  );
+  app.get(
+    `${address}/:id/remove`,
+    page(desk, "owner", async (visit) => {
+      const all = await desk.people.list(visit.session.account.id);
+      const member = all.find(({ person }) => person.id === visit.param("id"));
+      if (!member) throw new NotFound();
+      return {
+        title: "Remove person",
+        section: "settings",
+        body: <RemoveForm person={member.person} csrf={visit.csrf} />,
+      };
+    }),
+  );
+  app.post(
+    `${address}/:id/remove`,
+    action(desk, "owner", async (_form, visit) => {
+      const removed = await desk.people.remove(visit.session.account.id, visit.param("id"));
+      if (typeof removed === "string") return refusal(removed);
+      const name = removed.email ?? removed.name;
+      await visit.record("person.removed", name);
+      const text = `${name} is removed and signed out. Keys they made go on working.`;
+      return { to: address, notice: { kind: "done", text } };
+    }),
+  );
+}
+
+async function invite(desk: Desk, form: Form, visit: Visit): Promise<Outcome> {
+  const email = form.text("email").toLowerCase();
+  const role = roleOf(form);
+  if (!role || email.length > 254 || !/^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(email)) {
+    const error = "Expected an e-mail address such as ann@example.com.";
+    return { ...await listPage(desk, visit, { email, error }), status: 400 };
+  }
+  const token = newToken();
+  await desk.people.invite(visit.session.account.id, {
+    id: desk.newId(),
+    email,
+    role,
+    tokenHash: hashToken(token),
+    createdAt: visit.now,
+    expiresAt: new Date(visit.now.getTime() + invitationMs),
+  });
+  await visit.record("person.invited", email, `as ${role}`);
+  const link = `${desk.baseUrl}/dashboard/invitation?token=${token}`;
+  return { to: address, notice: { kind: "invitation", email, link } };
+}
+
+async function change(desk: Desk, form: Form, visit: Visit): Promise<Outcome> {
+  const role = roleOf(form);
+  if (!role) throw new NotFound();
+  const changed = await desk.people.changeRole(
+    visit.session.account.id,
+    visit.param("id"),
+    role,
+  );
+  if (typeof changed === "string") return refusal(changed);
+  const name = changed.email ?? changed.name;
+  await visit.record("person.role_changed", name, `to ${role}`);
+  return { to: address, notice: { kind: "done", text: `${name} is ${role} from now on.` } };
+}
+
+function refusal(kind: Refusal): Outcome {
+  if (kind === "not_found") throw new NotFound();
+  const text = "An account needs an owner: make somebody else owner first.";
+  return { to: address, notice: { kind: "failed", text } };
+}
+
+function roleOf(form: Form): Role | undefined {
+  return roles.find((one) => one === form.text("role"));
+}
+
+async function listPage(
+  desk: Desk,
+  visit: Visit,
+  wrong?: { email: string; error: string },
+) {
+  const { id } = visit.session.account;
+  const [members, invitations] = await Promise.all([
+    desk.people.list(id),
+    desk.people.invitations(id, visit.now),
+  ]);
+  return {
+    title: "Settings",
+    section: "settings" as const,
+    tabs: settingsTabs("people"),
+    body: peopleBody({ address, members, invitations, visit, wrong }),
+  };
+}
+
+function RemoveForm(
+  { person, csrf }: { person: { id: string; name: string; email: string | null }; csrf: string },
+) {
+  return (
+    <PostForm action={`${address}/${person.id}/remove`} csrf={csrf} class="panel">
+      <p>
+        <strong>{person.email ?? person.name}</strong>{" "}
+        is signed out of this account at once. Keys they made go on working: revoke those that only
+        they know.
+      </p>
+      <div class="buttons">
+        <button type="submit" class="button button-danger">Remove</button>
+        <a class="button" href={address}>Cancel</a>
+      </div>
+    </PostForm>
+  );
+}

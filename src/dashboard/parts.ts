@@ -1,0 +1,54 @@
+import type { Clock } from "../base/clock.ts";
+import type { Log } from "../base/log.ts";
+import type { Secret } from "../base/secret.ts";
+import type { AuditLog } from "../domain/audit.ts";
+import type { KeyDesk } from "../domain/key_desk.ts";
+import type { PeopleStore } from "../domain/person.ts";
+import type { SessionStore } from "../domain/session.ts";
+import type { SignInStore } from "../domain/sign_in.ts";
+import type { VendorKeyStore } from "../domain/vendor_key.ts";
+import type { SignInSettings } from "./identity_provider.ts";
+
+/** What came of asking a vendor for its models with a key. */
+export type VendorKeyTest =
+  | { kind: "works"; models: number }
+  | { kind: "refused" }
+  | { kind: "unknown"; reason: string };
+
+/** A vendor whose keys may be stored. */
+export interface KeyVendor {
+  label: string;
+  /** What people call it. */
+  names: readonly string[];
+  kind: string;
+}
+
+/** Everything that the dashboard's pages work on. */
+export interface DashboardParts {
+  /** Public address of the service, without a slash at its end. */
+  baseUrl: string;
+  /** Undefined: sign-in is off. */
+  signIn: SignInSettings | undefined;
+  /** E-mail domains whose people become members of the first account. */
+  allowedDomains: readonly string[];
+  signIns: SignInStore;
+  sessions: SessionStore;
+  people: PeopleStore;
+  audit: AuditLog;
+  keys: KeyDesk;
+  /** Told which keys changed, so that this process goes by it at once. */
+  keysChanged: (ids: readonly string[]) => void;
+  /** Scopes that a key may have. */
+  scopes: readonly string[];
+  /** A model that a first call can be made to. */
+  exampleModel: () => string | undefined;
+  vendorKeys: Pick<VendorKeyStore, "set" | "remove" | "list">;
+  vendorKeysChanged: () => Promise<void>;
+  keyVendors: readonly KeyVendor[];
+  /** The account's stored key. */
+  storedVendorKey: (accountId: number, vendor: string) => Promise<Secret | undefined>;
+  testVendorKey: (vendor: string, key: Secret) => Promise<VendorKeyTest>;
+  clock: Clock;
+  newId: () => string;
+  log: Log;
+}

@@ -1,0 +1,75 @@
+import * as oauth from "oauth4webapi";
+import {
+  authorizeAddress,
+  exchange,
+  identityOf,
+  type IdentityProvider,
+  ProviderError,
+  requestOptions,
+  type SignInSettings,
+} from "./identity_provider.ts";
+
+/** Addresses of a provider that speaks OAuth 2.0 without OpenID. */
+type PlainSettings = SignInSettings & {
+  authorizeUrl: string;
+  tokenUrl: string;
+  userinfoUrl: string;
+};
+
+/** A plain OAuth 2.0 provider: who the person is stands in what its user address answers. */
+export function createPlainProvider(
+  { authorizeUrl, tokenUrl, userinfoUrl, clientId, clientSecret, scopes }: PlainSettings,
+  redirectUri: string,
+): IdentityProvider {
+  const client: oauth.Client = { client_id: clientId };
+  // Such a provider has no name for itself; where it hands out tokens is who it is.
+  const server: oauth.AuthorizationServer = {
+    issuer: new URL(tokenUrl).origin,
+    authorization_endpoint: authorizeUrl,
+    token_endpoint: tokenUrl,
+  };
+  return {
+    authorizeUrl: (flow) => {
+      const params = { client_id: clientId, redirect_uri: redirectUri };
+      const scope: Record<string, string> = scopes === undefined ? {} : { scope: scopes };
+      return authorizeAddress(authorizeUrl, { ...params, ...scope }, flow);
+    },
+    identify: (callback, flow) =>
+      exchange(async () => {
+        const params = oauth.validateAuthResponse(server, client, callback, flow.state);
+        const answer = await oauth.authorizationCodeGrantRequest(
+          server,
+          client,
+          oauth.ClientSecretPost(clientSecret.reveal()),
+          params,
+          redirectUri,
+          flow.codeVerifier,
+          requestOptions(tokenUrl),
+        );
+        const tokens = await oauth.processAuthorizationCodeResponse(server, client, answer);
+        const told = await oauth.protectedResourceRequest(
+          tokens.access_token,
+          "GET",
+          new URL(userinfoUrl),
+          new Headers({ accept: "application/json", "user-agent": "llm-gateway" }),
+          null,
+          requestOptions(userinfoUrl),
+        );
+        const person: unknown = told.ok ? await told.json() : undefined;
+        const subject = subjectOf(person);
+        if (subject === undefined) {
+          throw new ProviderError("unreachable", "its user address names nobody", undefined);
+        }
+        return identityOf(server.issuer, subject, person as Record<string, unknown>);
+      }),
+  };
+}
+
+/** Providers of this kind number their people (`id`); some have taken OpenID's `sub`. */
+function subjectOf(person: unknown): string | undefined {
+  if (typeof person !== "object" || person === null) return undefined;
+  const { sub, id } = person as Record<string, unknown>;
+  const found = sub ?? id;
+  const isName = typeof found === "string" && found !== "" || Number.isSafeInteger(found);
+  return isName ? String(found) : undefined;
+}

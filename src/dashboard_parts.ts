@@ -1,0 +1,63 @@
+import type { Secret } from "./base/secret.ts";
+import { scopesOf } from "./admin/parts.ts";
+import type { DashboardParts, VendorKeyTest } from "./dashboard/parts.ts";
+import { Fault, messageOf } from "./domain/fault.ts";
+import { firstModel } from "./greeting.ts";
+import type { Services } from "./services.ts";
+import { createKeyDesk } from "./store/key_desk.ts";
+import { createPeople } from "./store/people.ts";
+import { createSessions } from "./store/sessions.ts";
+import { createSignIns } from "./store/sign_ins.ts";
+import { readList } from "./vendors/catalogue.ts";
+import { storableVendors } from "./vendors/stored_keys.ts";
+
+/** What the dashboard works on; `address` is where people reach the service. */
+export function dashboardParts(services: Services, address: string): DashboardParts {
+  const { config, database, registry } = services;
+  return {
+    baseUrl: address,
+    signIn: config.oauth,
+    allowedDomains: config.oauth?.emailDomains ?? [],
+    signIns: createSignIns(database),
+    sessions: createSessions(database),
+    people: createPeople(database),
+    audit: services.audit,
+    keys: createKeyDesk(database, services.analytics),
+    keysChanged: (ids) => services.keyRing.evict(ids),
+    scopes: scopesOf(registry),
+    exampleModel: () => firstModel(services),
+    vendorKeys: services.vendorKeys,
+    vendorKeysChanged: () => services.storedKeys.refresh(),
+    keyVendors: storableVendors(registry).map(({ label, aliases, family }) => ({
+      label,
+      names: aliases,
+      kind: family.kind,
+    })),
+    storedVendorKey: (accountId, vendor) => services.storedKeys.find(accountId, vendor),
+    testVendorKey: (vendor, key) => testKey(services, vendor, key),
+    clock: services.clock,
+    newId: services.newId,
+    log: services.log,
+  };
+}
+
+/** Asks the vendor for its models with this key, which costs nothing. */
+async function testKey(
+  { registry, upstream }: Services,
+  label: string,
+  key: Secret,
+): Promise<VendorKeyTest> {
+  const vendor = registry.find(label);
+  if (!vendor) return { kind: "unknown", reason: "there is no such vendor" };
+  try {
+    const models = await readList(upstream, { ...vendor, apiKey: key });
+    return { kind: "works", models: models.length };
+  } catch (thrown) {
+    const code = thrown instanceof Fault ? thrown.code : undefined;
+    if (code === "upstream_authentication_failed") return { kind: "refused" };
+    return {
+      kind: "unknown",
+      reason: code === undefined ? "no readable answer" : messageOf(thrown),
+    };
+  }
+}

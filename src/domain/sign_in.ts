@@ -1,0 +1,46 @@
+import type { Identity } from "./person.ts";
+
+/** A sign-in must be finished within this. */
+export const signInMs = 10 * 60_000;
+/** How long a claim link works; every start prints another one. */
+export const claimMs = 24 * 3_600_000;
+
+/** A sign-in under way; tokens as hashes. */
+export interface SignInStart {
+  stateHash: string;
+  /** Where the person goes afterwards: a path of the dashboard. */
+  returnTo: string;
+  claimHash: string | null;
+  invitationHash: string | null;
+  expiresAt: Date;
+}
+
+/**
+ * What becomes of a person who was vouched for. `stranger`: no account knows them. `claim_void`:
+ * the claim link was used, is too old or was never printed. `invitation_void`: the same of an
+ * invitation. `other_address`: the invitation is for another verified address.
+ */
+export type Admission =
+  | { kind: "admitted"; personId: string; accountId: number; joined: boolean }
+  | { kind: "stranger" | "claim_void" | "invitation_void" | "other_address" };
+
+/** Sign-ins and who is let in by them. Implemented in `src/store/sign_ins.ts`. */
+export interface SignInStore {
+  begin(start: SignInStart, now: Date): Promise<void>;
+  /** The sign-in of a state, once. */
+  take(stateHash: string, now: Date): Promise<SignInStart | undefined>;
+  /**
+   * Lets a person in who has the claim link (as owner of the first account, while there is none),
+   * an invitation, an address of an allowed domain (as member of the first account), or belongs
+   * to an account already. Nothing is kept of a stranger.
+   */
+  admit(
+    identity: Identity,
+    start: Pick<SignInStart, "claimHash" | "invitationHash">,
+    context: { now: Date; newPersonId: string; allowedDomains: readonly string[] },
+  ): Promise<Admission>;
+  /** Keeps the hash of a claim link's token while the first account has no owner; else false. */
+  offerClaim(tokenHash: string, now: Date): Promise<boolean>;
+  /** Whether the first account has an owner. */
+  hasOwner(): Promise<boolean>;
+}

@@ -1,0 +1,52 @@
+import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+
+export type Scheme = "light" | "dark";
+
+export const desktop = { width: 1280, height: 800 };
+export const phone = { width: 390, height: 844 };
+
+/** Debian's Chromium, without a window. */
+export async function openChromium(): Promise<Browser> {
+  return await chromium.launch({
+    executablePath: "/usr/bin/chromium",
+    // Root has no sandbox, and a container little shared memory.
+    args: ["--no-sandbox", "--disable-dev-shm-usage"],
+  });
+}
+
+/** A page whose complaints are kept: console errors, thrown errors, violations of the policy. */
+export interface WatchedPage {
+  page: Page;
+  context: BrowserContext;
+  complaints: string[];
+}
+
+export async function openPage(
+  browser: Browser,
+  options: {
+    viewport?: { width: number; height: number };
+    scheme?: Scheme;
+    /** Whose session it has. */
+    cookies?: BrowserContext;
+    /** Complaints about pages of other origins are theirs. */
+    origin?: string;
+  } = {},
+): Promise<WatchedPage> {
+  const context = await browser.newContext({
+    viewport: options.viewport ?? desktop,
+    colorScheme: options.scheme ?? "light",
+    deviceScaleFactor: 1,
+    reducedMotion: "reduce",
+  });
+  if (options.cookies) await context.addCookies(await options.cookies.cookies());
+  const page = await context.newPage();
+  const complaints: string[] = [];
+  page.on("console", (message) => {
+    if (!message.location().url.startsWith(options.origin ?? "")) return;
+    if (message.type() === "error" || /Content Security Policy/i.test(message.text())) {
+      complaints.push(message.text());
+    }
+  });
+  page.on("pageerror", (thrown) => complaints.push(String(thrown)));
+  return { page, context, complaints };
+}

@@ -1,0 +1,181 @@
+/** The dashboard in a real browser, with people of a real OpenID provider. */
+import assert from "@std/assert";
+import axe from "axe-core";
+import type { Page } from "playwright-core";
+import { startSimulatedService } from "../support/service.ts";
+import { openChromium, openPage, type Scheme, type WatchedPage } from "./chromium.ts";
+import { startRealProvider } from "./real_provider.ts";
+
+Deno.test("a person claims the gateway, makes a key, calls with it and takes it back", async () => {
+  await using world = await start();
+  const { service, page } = world;
+  const address = (path: string) => service.baseUrl + path;
+  await page.goto(world.claimLink);
+  await page.click("text=Sign in and claim");
+  await signInAs(page, "ada");
+  await page.waitForURL(address("/dashboard/keys"));
+
+  await page.click("text=Create API Key");
+  await page.fill("#name", "of the browser");
+  await page.click("main form button[type=submit]");
+  await page.waitForURL("**/created");
+  const key = await page.textContent("#key-value") ?? "";
+  assert.match(key, /^dmt_[0-9A-Za-z]{49}$/);
+  await page.reload();
+  assert.ok(!(await page.content()).includes(key), "the value is shown once");
+
+  const authorization = { authorization: `Bearer ${key}` };
+  const call = () =>
+    service.post("/chat/v1/chat/completions", {
+      model: "vendor-b/gpt-4.1",
+      messages: [{ role: "user", content: "Hello" }],
+    }, authorization);
+  const answered = await call();
+  assert.equal(answered.status, 200);
+  await answered.body?.cancel();
+
+  await page.goto(address("/dashboard/settings/vendor-keys"));
+  await page.fill("#key-vendor-b", "sk-of-nobody-0123456789");
+  await page.click("li:has(#key-vendor-b) button:has-text('Test and save')");
+  assert.match(await page.textContent("#key-vendor-b-e") ?? "", /refuses this key/);
+  await page.fill("#key-vendor-b", service.simulators.vendors["vendor-b"].apiKey);
+  await page.click("li:has(#key-vendor-b) button:has-text('Test and save')");
+  await page.waitForSelector("text=is stored, and calls use it from now on");
+  const own = await call();
+  await own.body?.cancel();
+  const { mode } = await service.row(own.headers.get("x-transaction-id"));
+  assert.equal(mode, "stored_key");
+
+  await page.goto(address("/dashboard/keys"));
+  await page.click("tr:has-text('of the browser') a:has-text('Revoke')");
+  await page.click("main button:has-text('Revoke')");
+  await page.waitForSelector("text=is revoked");
+  const refused = await call();
+  assert.equal(refused.status, 401);
+  await refused.body?.cancel();
+
+  await page.goto(address("/dashboard/settings/audit"));
+  for (const act of ["person.joined", "api_key.created", "vendor_key.set", "api_key.revoked"]) {
+    assert.ok(await page.isVisible(`text=${act}`), act);
+  }
+  await page.click(".sidebar >> text=Sign out");
+  await page.waitForSelector("text=You are signed out");
+  await page.goto(address("/dashboard/keys"));
+  assert.match(page.url(), /\/dashboard\/sign-in\?/);
+  // A form that was refused (400) is a line of the browser's, not a fault of the page.
+  assert.deepEqual(world.complaints.filter((one) => !/status of 400/.test(one)), []);
+});
+
+Deno.test("a stranger with an account at the same provider gets nothing", async () => {
+  await using world = await start();
+  const { service, page } = world;
+  await page.goto(world.claimLink);
+  await page.click("text=Sign in and claim");
+  await signInAs(page, "ada");
+  await page.waitForURL("**/dashboard/keys");
+  const other = await openPage(world.browser);
+  await other.page.goto(`${service.baseUrl}/dashboard/sign-in`);
+  await other.page.click("a:has-text('Sign in')");
+  await signInAs(other.page, "eve");
+  await other.page.waitForSelector("text=You have no access");
+  await other.page.goto(`${service.baseUrl}/dashboard/keys`);
+  assert.match(other.page.url(), /\/dashboard\/sign-in\?/);
+});
+
+for (const scheme of ["light", "dark"] as const) {
+  Deno.test(`axe finds no violation on any page, ${scheme}`, async () => {
+    await using world = await start(scheme);
+    const { service, page } = world;
+    await page.goto(world.claimLink);
+    await looksFine(page, "claim");
+    await page.click("text=Sign in and claim");
+    await signInAs(page, "ada");
+    await page.waitForURL("**/dashboard/keys");
+    const rotate = await page.getAttribute("a[href$=rotate]", "href");
+    const revoke = await page.getAttribute("a[href$=revoke]", "href");
+    const settings = ["vendor-keys", "people", "audit"].map((one) => `/dashboard/settings/${one}`);
+    const paths = ["/dashboard/keys", "/dashboard/keys/new", rotate!, revoke!, ...settings];
+    for (const path of [...paths, "/dashboard/nothing"]) {
+      await page.goto(service.baseUrl + path);
+      await looksFine(page, path);
+    }
+    await page.goto(`${service.baseUrl}/dashboard/settings/people`);
+    await page.fill("#email", "grace@example.com");
+    await page.click("text=Create invitation");
+    await page.waitForSelector("#invitation-link");
+    await looksFine(page, "invitation");
+    await page.goto(`${service.baseUrl}/dashboard/keys/new`);
+    await page.fill("#name", "of axe");
+    await page.fill("#cap_day", "much");
+    await page.click("main form button[type=submit]");
+    await page.waitForSelector("#cap_day-error");
+    await looksFine(page, "form with an error");
+    await page.fill("#cap_day", "2.50");
+    await page.click("main form button[type=submit]");
+    await page.waitForURL("**/created");
+    await looksFine(page, "created");
+    await page.goto(`${service.baseUrl}/dashboard/sign-in`);
+    await looksFine(page, "sign-in");
+    assert.deepEqual(world.complaints.filter((one) => !/status of 40[04]/.test(one)), []);
+  });
+}
+
+Deno.test("every page works without script, by keyboard", async () => {
+  await using world = await start();
+  const { page } = world;
+  await page.goto(world.claimLink);
+  await page.click("text=Sign in and claim");
+  await signInAs(page, "ada");
+  await page.waitForURL("**/dashboard/keys");
+  const plain = await world.browser.newContext({ javaScriptEnabled: false });
+  await plain.addCookies(await world.context.cookies());
+  const quiet = await plain.newPage();
+  await quiet.goto(`${world.service.baseUrl}/dashboard/keys/new`);
+  await quiet.focus("#name");
+  await quiet.keyboard.type("by hand");
+  await quiet.keyboard.press("Enter");
+  await quiet.waitForURL("**/created");
+  assert.match(await quiet.textContent("#key-value") ?? "", /^dmt_/);
+  assert.equal(await quiet.isVisible("button[data-copy]"), false);
+});
+
+async function start(scheme: Scheme = "light") {
+  const provider = await startRealProvider();
+  const service = await startSimulatedService({
+    OAUTH_ISSUER: provider.issuer,
+    OAUTH_CLIENT_ID: provider.clientId,
+    OAUTH_CLIENT_SECRET: provider.clientSecret,
+  });
+  provider.register(`${service.baseUrl}/dashboard/callback`);
+  const browser = await openChromium();
+  const watched: WatchedPage = await openPage(browser, { scheme, origin: service.baseUrl });
+  const claimLink = /http\S+\/dashboard\/claim\S+/.exec(service.greeting.join("\n"))?.[0] ?? "";
+  return {
+    ...watched,
+    service,
+    browser,
+    claimLink,
+    async [Symbol.asyncDispose]() {
+      await browser.close();
+      await service.stop();
+      await provider.close();
+    },
+  };
+}
+
+/** What the provider's own pages ask: a name, and whether the service may know it. */
+async function signInAs(page: Page, name: string): Promise<void> {
+  await page.fill("input[name=login]", name);
+  await page.fill("input[name=password]", "any");
+  await page.click("button[type=submit]");
+  await page.click("button:has-text('Continue')");
+}
+
+async function looksFine(page: Page, name: string): Promise<void> {
+  // The evaluation comes from outside the page, so its content policy stays as it is.
+  await page.evaluate(axe.source);
+  const found = await page.evaluate<{ id: string; nodes: { html: string }[] }[]>(
+    "axe.run().then(({ violations }) => violations.map(({ id, nodes }) => ({ id, nodes: nodes.map(({ html }) => ({ html })) })))",
+  );
+  assert.deepEqual(found, [], name);
+}

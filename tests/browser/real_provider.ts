@@ -1,0 +1,60 @@
+import { createServer } from "node:http";
+import { Provider } from "oidc-provider";
+
+/** A real OpenID provider on loopback; anyone may sign in under any name. */
+export interface RealProvider {
+  issuer: string;
+  clientId: string;
+  clientSecret: string;
+  /** Makes the service known to it, which it must be before the first sign-in. */
+  register(redirectUri: string): void;
+  close(): Promise<void>;
+}
+
+const clientId = "gateway";
+const clientSecret = "client-secret-of-a-test-of-32-chars";
+
+export async function startRealProvider(): Promise<RealProvider> {
+  let handle: ReturnType<Provider["callback"]> | undefined;
+  const server = createServer((request, response) => {
+    if (handle) handle(request, response);
+    else response.writeHead(503).end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  const port = typeof address === "object" ? address?.port : undefined;
+  const issuer = `http://127.0.0.1:${port}`;
+  return {
+    issuer,
+    clientId,
+    clientSecret,
+    register(redirectUri) {
+      const provider = new Provider(issuer, {
+        clients: [{
+          client_id: clientId,
+          client_secret: clientSecret,
+          redirect_uris: [redirectUri],
+        }],
+        cookies: { keys: ["key of a test"] },
+        pkce: { required: () => true },
+        claims: { openid: ["sub"], email: ["email", "email_verified"], profile: ["name"] },
+        findAccount: (_context: unknown, id: string) => ({
+          accountId: id,
+          claims: () =>
+            Promise.resolve({
+              sub: id,
+              name: id,
+              email: `${id}@example.com`,
+              email_verified: true,
+            }),
+        }),
+      });
+      handle = provider.callback();
+    },
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}

@@ -1,0 +1,103 @@
+/**
+ * `deno task screenshots [folder]`: every page of the dashboard, desktop and phone, light and dark,
+ * as people see it with some life in it. Writes PNG files to the folder, `dist/screenshots` if none
+ * is given.
+ */
+import type { Page } from "playwright-core";
+import { startIdentityProvider } from "../../demo/simulator/identity_provider.ts";
+import { startSimulatedService } from "../support/service.ts";
+import { desktop, openChromium, openPage, phone } from "./chromium.ts";
+
+const folder = Deno.args[0] ?? "dist/screenshots";
+await Deno.mkdir(folder, { recursive: true });
+
+const provider = startIdentityProvider();
+await using service = await startSimulatedService({
+  OAUTH_ISSUER: provider.issuer,
+  OAUTH_CLIENT_ID: provider.clientId,
+  OAUTH_CLIENT_SECRET: provider.clientSecret,
+});
+const claim = /http\S+\/dashboard\/claim\S+/.exec(service.greeting.join("\n"))?.[0] ?? "";
+const browser = await openChromium();
+
+const { page, context } = await openPage(browser);
+await page.goto(claim);
+await page.screenshot({ path: `${folder}/claim-desktop-light.png` });
+await page.click("text=Sign in and claim");
+await fill(page);
+
+/** Pages by the name of their picture. */
+const pages: Record<string, string> = {
+  keys: "/dashboard/keys",
+  "new-key": "/dashboard/keys/new",
+  rotate: await page.getAttribute("a[href$=rotate]", "href") ?? "",
+  revoke: await page.getAttribute("a[href$=revoke]", "href") ?? "",
+  "vendor-keys": "/dashboard/settings/vendor-keys",
+  people: "/dashboard/settings/people",
+  audit: "/dashboard/settings/audit",
+  "not-found": "/dashboard/nothing",
+};
+for (const [size, viewport] of Object.entries({ desktop, phone })) {
+  for (const scheme of ["light", "dark"] as const) {
+    const shown = await openPage(browser, { viewport, scheme, cookies: context });
+    for (const [name, path] of Object.entries(pages)) {
+      await shown.page.goto(service.baseUrl + path);
+      await shown.page.screenshot({ path: `${folder}/${name}-${size}-${scheme}.png` });
+    }
+    await shown.page.goto(`${service.baseUrl}/dashboard/keys/new`);
+    await shown.page.fill("#name", "search indexer");
+    await shown.page.click("main form button[type=submit]");
+    await shown.page.waitForURL("**/created");
+    await shown.page.screenshot({ path: `${folder}/created-${size}-${scheme}.png` });
+    if (size === "phone") {
+      await shown.page.click("summary");
+      await shown.page.screenshot({ path: `${folder}/menu-${size}-${scheme}.png` });
+    }
+    await shown.context.close();
+    const stranger = await openPage(browser, { viewport, scheme });
+    await stranger.page.goto(`${service.baseUrl}/dashboard/keys`);
+    await stranger.page.screenshot({ path: `${folder}/sign-in-${size}-${scheme}.png` });
+    await stranger.context.close();
+  }
+}
+await browser.close();
+await provider.close();
+console.log(`Pictures are in ${folder}`);
+await service.stop();
+
+/** Some keys, vendor keys and people. */
+async function fill(page: Page): Promise<void> {
+  const keys = [
+    ["checkout service", "production"],
+    ["support assistant", "staging"],
+    ["nightly evaluations", "CI/CD"],
+  ];
+  for (const [name, environment] of keys) {
+    await page.goto(`${service.baseUrl}/dashboard/keys/new`);
+    await page.fill("#name", name!);
+    await page.selectOption("#environment", environment!);
+    if (environment === "CI/CD") {
+      await page.check("input[value=some]");
+      await page.check("input[value=evals]");
+      await page.check("input[value=chat]");
+      await page.selectOption("#expires", "never");
+    }
+    await page.click("main form button[type=submit]");
+    await page.waitForURL("**/created");
+  }
+  await page.goto(`${service.baseUrl}/dashboard/keys`);
+  await page.click("tr:has-text('support assistant') a:has-text('Revoke')");
+  await page.click("main button.button-danger");
+  const vendorB = service.simulators.vendors["vendor-b"].apiKey;
+  await page.goto(`${service.baseUrl}/dashboard/settings/vendor-keys`);
+  await page.fill("#key-vendor-b", vendorB);
+  await page.click("li:has(#key-vendor-b) button:has-text('Test and save')");
+  await page.goto(`${service.baseUrl}/dashboard/settings/people`);
+  await page.fill("#email", "grace@example.com");
+  await page.click("text=Create invitation");
+  await service.post("/chat/v1/chat/completions", {
+    model: "vendor-b/gpt-4.1",
+    messages: [{ role: "user", content: "Hello" }],
+  });
+  await page.goto(`${service.baseUrl}/dashboard/keys`);
+}

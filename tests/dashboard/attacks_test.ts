@@ -1,0 +1,204 @@
+/** What must not work, tried over HTTP. */
+import assert from "@std/assert";
+import { shared } from "../support/service.ts";
+import { csrfIn } from "../support/browser_client.ts";
+import { type DashboardWorld, signIn, startDashboard } from "./world.ts";
+
+const world = shared(() => startDashboard());
+
+/** The provider's way back, with its code and state, not yet taken. */
+async function callbackOf(at: DashboardWorld, query = "") {
+  const browser = at.browser();
+  const start = await browser.get(`/dashboard/sign-in/start?${query}`);
+  const back = await browser.get(start.location ?? "");
+  return { browser, callback: new URL(back.location ?? "") };
+}
+
+Deno.test("a forged state is refused, and so is another browser's", async () => {
+  await world().owner();
+  const { browser, callback } = await callbackOf(world());
+  const forged = new URL(callback);
+  forged.searchParams.set("state", "A".repeat(43));
+  assert.equal((await world().browser().get(callback.href)).status, 400);
+  assert.equal((await browser.get(forged.href)).status, 400);
+  // The sign-in that was tampered with is over for good.
+  assert.equal((await browser.get(callback.href)).status, 400);
+});
+
+Deno.test("a code is taken once, whoever brings it", async () => {
+  await world().owner();
+  const { browser, callback } = await callbackOf(world());
+  const secret = [...browser.cookies].find(([name]) => name.startsWith("gateway_sign_in"))!;
+  assert.equal((await browser.get(callback.href)).status, 303);
+  const thief = world().browser();
+  thief.setCookie(...secret);
+  assert.equal((await thief.get(callback.href)).status, 400);
+  const other = await callbackOf(world());
+  other.callback.searchParams.set("code", callback.searchParams.get("code")!);
+  // The provider knows the code no more.
+  assert.equal((await other.browser.get(other.callback.href)).status, 502);
+});
+
+Deno.test("the claim link works for nobody after the owner", async () => {
+  await world().owner();
+  const token = new URL(world().claimLink).searchParams.get("token");
+  const browser = world().browser();
+  const { status, text } = await signIn(browser, `claim=${token}`);
+  assert.equal(status, 403);
+  assert.match(text, /claim link doesn(&#39;|')t work/);
+  assert.deepEqual([...browser.cookies.keys()], []);
+});
+
+Deno.test("a form without its token, or with another session's, changes nothing", async () => {
+  const owner = await world().owner();
+  const other = world().browser();
+  await signIn(other);
+  const theirs = csrfIn((await other.get("/dashboard/keys")).text);
+  assert.equal(theirs.length, 43);
+  for (const fields of [{}, { csrf: "" }, { csrf: theirs }] as Record<string, string>[]) {
+    const refused = await owner.post("/dashboard/keys/new", { name: "forged", ...fields });
+    assert.equal(refused.status, 403);
+    assert.match(refused.text, /form has expired/);
+  }
+  assert.ok(!(await owner.get("/dashboard/keys")).text.includes("forged"));
+  const asJson = await fetch(`${world().baseUrl}/dashboard/keys/new`, {
+    method: "POST",
+    headers: {
+      "content-type": "text/plain",
+      cookie: [...owner.cookies].map((pair) => pair.join("=")).join("; "),
+    },
+    body: `csrf=${csrfIn((await owner.get("/dashboard/keys")).text)}&name=forged`,
+  });
+  assert.equal(asJson.status, 403);
+  await asJson.body?.cancel();
+});
+
+Deno.test("a session that was planted before sign-in is not the one after it", async () => {
+  await world().owner();
+  const browser = world().browser();
+  const name = `gateway_session_${new URL(world().baseUrl).port}`;
+  browser.setCookie(name, "planted".padEnd(43, "0"));
+  await signIn(browser);
+  const first = browser.cookies.get(name);
+  assert.notEqual(first, "planted".padEnd(43, "0"));
+  await signIn(browser);
+  assert.notEqual(browser.cookies.get(name), first);
+  const thief = world().browser();
+  thief.setCookie(name, first!);
+  assert.equal((await thief.get("/dashboard/keys")).status, 303, "the session before is over");
+});
+
+Deno.test("after sign-in nobody is sent elsewhere", async () => {
+  await world().owner();
+  const wanted = [
+    "https://evil.example",
+    "//evil.example",
+    "/\\evil.example",
+    "/dashboard/../../evil",
+    "/dashboard//evil.example",
+    "/dashboard/@evil.example/..//x",
+    "javascript:alert(1)",
+    "/api/v1/status",
+    "/dashboard/keys\r\nset-cookie: a=b",
+  ];
+  for (const one of wanted) {
+    const { browser, callback } = await callbackOf(
+      world(),
+      new URLSearchParams({ return_to: one }).toString(),
+    );
+    assert.equal((await browser.get(callback.href)).location, "/dashboard/keys", one);
+  }
+  const { browser, callback } = await callbackOf(
+    world(),
+    "return_to=%2Fdashboard%2Fsettings%2Faudit%3Fbefore%3D9",
+  );
+  assert.equal((await browser.get(callback.href)).location, "/dashboard/settings/audit?before=9");
+});
+
+Deno.test("names are shown as text, wherever they come from", async () => {
+  const owner = await world().owner();
+  const name = `<script>alert(1)</script>"'><img src=x onerror=alert(2)>`;
+  const made = await owner.submit("/dashboard/keys/new", "/dashboard/keys/new", {
+    name,
+    access: "all",
+    expires: "never",
+  });
+  assert.equal(made.status, 303);
+  for (const path of [made.location!, "/dashboard/keys", "/dashboard/settings/audit"]) {
+    const { text } = await owner.get(path);
+    assert.ok(text.includes("&lt;script&gt;alert(1)"), path);
+    assert.ok(!text.includes("<script>alert"), path);
+    assert.ok(!text.includes("<img src=x"), path);
+  }
+  const wrong = await owner.submit("/dashboard/keys/new", "/dashboard/keys/new", {
+    name,
+    models: `</textarea>${name}`,
+  });
+  assert.equal(wrong.status, 400);
+  assert.ok(!wrong.text.includes("</textarea><script"));
+});
+
+Deno.test("a session is no key, and a key is no session", async () => {
+  const owner = await world().owner();
+  const [[name, token] = ["", ""]] = [...owner.cookies].filter(([one]) => /session/.test(one));
+  for (const headers of [{ authorization: `Bearer ${token}` }, { cookie: `${name}=${token}` }]) {
+    const answer = await fetch(`${world().baseUrl}/api/v1/status`, { headers });
+    assert.equal(answer.status, 401);
+    await answer.body?.cancel();
+  }
+  const browser = world().browser();
+  browser.setCookie(name, world().key);
+  assert.equal((await browser.get("/dashboard/keys")).status, 303);
+  const withKey = await world().fetch("/dashboard/keys");
+  assert.equal(withKey.status, 303);
+  await withKey.body?.cancel();
+});
+
+Deno.test("another account's ids are nothing here", async () => {
+  const owner = await world().owner();
+  await world().admin("account", "create", "--name", "theirs");
+  const theirs = await world().createKey("--account", "theirs");
+  const csrf = csrfIn((await owner.get("/dashboard/keys")).text);
+  const gone = ["revoke", "rotate", "created"].map((one) => `/dashboard/keys/${theirs.id}/${one}`);
+  for (const path of gone) assert.equal((await owner.get(path)).status, 404, path);
+  const acts = [
+    ...gone.slice(0, 2),
+    "/dashboard/settings/people/somebody/role",
+    "/dashboard/settings/people/somebody/remove",
+    "/dashboard/settings/people/invitations/some/withdraw",
+    "/dashboard/settings/vendor-keys/vendor-b/test",
+    "/dashboard/settings/vendor-keys/vendor-z",
+  ];
+  for (const path of acts) {
+    const answer = await owner.post(path, { csrf, role: "owner", key: "sk-of-a-test-0123456789" });
+    assert.equal(answer.status, 404, path);
+  }
+  const status = await fetch(`${world().baseUrl}/api/v1/status`, {
+    headers: { authorization: `Bearer ${theirs.key}` },
+  });
+  assert.equal(status.status, 200);
+  await status.body?.cancel();
+  await owner.post("/dashboard/account", { csrf, account: String(theirs.account_id) });
+  assert.ok(!(await owner.get("/dashboard/keys")).text.includes(theirs.id));
+});
+
+Deno.test("signing out everywhere ends every session of the person", async () => {
+  const owner = await world().owner();
+  const [one, other] = [world().browser(), world().browser()];
+  await signIn(one);
+  await signIn(other);
+  const out = await one.submit("/dashboard/keys", "/dashboard/sign-out-everywhere");
+  assert.equal(out.location, "/dashboard/sign-in?signed_out=1");
+  for (const browser of [one, other, owner]) {
+    assert.equal((await browser.get("/dashboard/keys")).status, 303);
+  }
+});
+
+Deno.test("no token, key or code is in the log", async () => {
+  await world().owner();
+  const log = world().log.join("\n");
+  assert.match(log, /route=\/dashboard/);
+  const token = new URL(world().claimLink).searchParams.get("token")!;
+  assert.ok(!log.includes(token));
+  assert.ok(!/code=|dmt_[0-9A-Za-z]{20}/.test(log));
+});

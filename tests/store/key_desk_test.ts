@@ -1,0 +1,106 @@
+import assert from "@std/assert";
+import type { NewApiKey } from "../../src/domain/api_key.ts";
+import { createAccounts } from "../../src/store/accounts.ts";
+import { createApiKeys } from "../../src/store/api_keys.ts";
+import { createAuditLog } from "../../src/store/audit.ts";
+import type { Database } from "../../src/store/database.ts";
+import { createKeyDesk } from "../../src/store/key_desk.ts";
+import { eachDatabase } from "../support/databases.ts";
+
+const limits = { tier: "pro", requestsPerMinute: 600, burst: 1000 } as const;
+const now = new Date("2026-11-21T00:00:00Z");
+
+function newKey(accountId: number, id: string): NewApiKey {
+  return {
+    id,
+    accountId,
+    name: `key ${id}`,
+    prefix: "dmt_abcd",
+    hash: `hash of ${id}`,
+    scopes: ["chat"],
+    models: [],
+    onDisconnect: "drain",
+    translationMode: "default",
+    capDayNanos: 5n,
+    capMonthNanos: null,
+    expiresAt: null,
+  };
+}
+
+async function setUp(database: Database) {
+  const accounts = createAccounts(database);
+  const account = await accounts.create({ name: "ours", ...limits });
+  const other = await accounts.create({ name: "other", ...limits });
+  return { account, other, desk: createKeyDesk(database, database), keys: createApiKeys(database) };
+}
+
+eachDatabase("a key is listed with its environment and last use", async (database) => {
+  const { account, other, desk, keys } = await setUp(database);
+  await desk.create(newKey(account.id, "a"), { environment: "staging" });
+  await keys.insert(newKey(account.id, "b"));
+  await keys.insert(newKey(other.id, "c"));
+  const usedAt = new Date("2026-11-20T10:00:00Z");
+  for (const at of [new Date("2026-11-19T10:00:00Z"), usedAt]) {
+    await database.query(
+      `insert into interactions (transaction_id, created_at, account_id, api_key_id, request_id, endpoint,
+         dialect, vendor, model, requested_model, mode, stream, status, billing_basis)
+       values ($1, $2, $3, 'a', 'r', 'e', 'chat', 'v', 'm', 'm', 'managed', false, 'completed', 'none')`,
+      [at.toISOString(), at, account.id],
+    );
+  }
+  const [b, a, ...more] = await desk.list(account.id);
+  assert.deepEqual([a?.id, a?.environment, a?.lastUsedAt], ["a", "staging", usedAt]);
+  assert.deepEqual([b?.id, b?.environment, b?.lastUsedAt, more], ["b", "", null, []]);
+  assert.equal(await desk.find(account.id, "c"), undefined);
+});
+
+eachDatabase("another account's key can't be revoked or rotated", async (database) => {
+  const { account, other, desk } = await setUp(database);
+  await desk.create(newKey(account.id, "a"), { environment: "" });
+  assert.equal(await desk.revoke(other.id, "a"), false);
+  const times = { oldEndsAt: now, now };
+  assert.equal(await desk.rotate(other.id, "a", newKey(other.id, "n"), times), false);
+  assert.equal((await desk.find(account.id, "a"))?.expiresAt, null);
+  assert.deepEqual(await desk.list(other.id), []);
+  assert.equal(await desk.revoke(account.id, "a"), true);
+  assert.equal(await desk.revoke(account.id, "a"), false);
+});
+
+eachDatabase("a rotated key ends with the overlap, or when it would anyway", async (database) => {
+  const { account, desk } = await setUp(database);
+  await desk.create(newKey(account.id, "a"), { environment: "production" });
+  const oldEndsAt = new Date(now.getTime() + 1000);
+  const later = new Date(now.getTime() + 9000);
+  const rotate = (id: string, next: string, ends: Date, at = now) =>
+    desk.rotate(account.id, id, newKey(account.id, next), { oldEndsAt: ends, now: at });
+  assert.ok(await rotate("a", "b", oldEndsAt));
+  const [old, next] = await Promise.all(["a", "b"].map((id) => desk.find(account.id, id)));
+  assert.deepEqual([old?.expiresAt, old?.isReplaced], [oldEndsAt, true]);
+  assert.deepEqual([next?.environment, next?.replaces], ["production", "a"]);
+  // Once replaced is enough: a third key would belong to nobody.
+  assert.equal(await rotate("a", "c", later), false);
+  await desk.create({ ...newKey(account.id, "short"), expiresAt: oldEndsAt }, { environment: "" });
+  assert.equal(await rotate("short", "d", later, oldEndsAt), false);
+  assert.ok(await rotate("short", "d", later));
+  assert.deepEqual((await desk.find(account.id, "short"))?.expiresAt, oldEndsAt);
+  assert.equal(await desk.find(account.id, "c"), undefined);
+});
+
+eachDatabase("acts are listed by account, the latest first, page by page", async (database) => {
+  const { account, other } = await setUp(database);
+  const log = createAuditLog(database, () => now);
+  const actor = { personId: "p", name: "Ann" };
+  for (const [accountId, subject] of [[account.id, "1"], [other.id, "x"], [account.id, "2"]]) {
+    await log.record({
+      accountId: Number(accountId),
+      actor,
+      action: "api_key.created",
+      subject: `${subject}`,
+      detail: "",
+    });
+  }
+  const [latest] = await log.list(account.id, { before: null, limit: 1 });
+  assert.deepEqual([latest?.subject, latest?.actor, latest?.at], ["2", actor, now]);
+  const rest = await log.list(account.id, { before: latest!.id, limit: 10 });
+  assert.deepEqual(rest.map(({ subject }) => subject), ["1"]);
+});

@@ -1,0 +1,99 @@
+import assert from "@std/assert";
+import { FakeClock } from "../../src/base/clock.ts";
+import { sessionIdleMs, sessionMs } from "../../src/domain/session.ts";
+import { createAccounts } from "../../src/store/accounts.ts";
+import type { Database } from "../../src/store/database.ts";
+import { createPeople } from "../../src/store/people.ts";
+import { createSessions } from "../../src/store/sessions.ts";
+import { createSignIns } from "../../src/store/sign_ins.ts";
+import { eachDatabase } from "../support/databases.ts";
+
+const limits = { tier: "pro", requestsPerMinute: 600, burst: 1000 } as const;
+
+async function setUp(database: Database) {
+  const accounts = createAccounts(database);
+  const account = await accounts.create({ name: "ours", ...limits });
+  const other = await accounts.create({ name: "other", ...limits });
+  const clock = new FakeClock();
+  const admitted = await createSignIns(database).admit(
+    { issuer: "i", subject: "ann", email: "ann@example.com", name: "Ann" },
+    { claimHash: null, invitationHash: null },
+    { now: clock.now(), newPersonId: "ann", allowedDomains: ["example.com"] },
+  );
+  assert.ok(admitted.kind === "admitted");
+  const sessions = createSessions(database);
+  const start = (tokenHash: string, replaces?: string) =>
+    sessions.start(
+      { tokenHash, personId: "ann", accountId: account.id, now: clock.now() },
+      replaces,
+    );
+  return { account, other, clock, sessions, start, people: createPeople(database) };
+}
+
+eachDatabase("a session says who, where and in which role", async (database) => {
+  const { account, clock, sessions, start } = await setUp(database);
+  await start("t");
+  assert.deepEqual(await sessions.find("t", clock.now()), {
+    person: { id: "ann", email: "ann@example.com", name: "Ann" },
+    account,
+    role: "member",
+    accounts: [{ id: account.id, name: "ours" }],
+  });
+  assert.equal(await sessions.find("another", clock.now()), undefined);
+});
+
+eachDatabase("a session ends when idle, and at its end however busy", async (database) => {
+  const { clock, sessions, start } = await setUp(database);
+  await start("idle");
+  clock.advance(sessionIdleMs - 1);
+  await start("busy");
+  assert.ok(await sessions.find("idle", clock.now()));
+  clock.advance(sessionIdleMs);
+  assert.equal(await sessions.find("idle", clock.now()), undefined);
+  await start("third");
+  for (let passed = 0; passed < sessionMs - sessionIdleMs; passed += sessionIdleMs / 2) {
+    clock.advance(sessionIdleMs / 2);
+    assert.ok(await sessions.find("third", clock.now()), `${passed}`);
+  }
+  clock.advance(sessionIdleMs - 1);
+  assert.ok(await sessions.find("third", clock.now()));
+  clock.advance(1);
+  assert.equal(await sessions.find("third", clock.now()), undefined);
+});
+
+eachDatabase(
+  "a session that is replaced, ended or whose person leaves is none",
+  async (database) => {
+    const { account, clock, sessions, start, people } = await setUp(database);
+    await start("a");
+    await start("b", "a");
+    assert.equal(await sessions.find("a", clock.now()), undefined);
+    await start("c");
+    await sessions.end("b");
+    assert.equal(await sessions.find("b", clock.now()), undefined);
+    await start("d");
+    assert.equal(await sessions.endAll("ann"), 2);
+    assert.equal(await sessions.find("d", clock.now()), undefined);
+    await start("e");
+    await people.changeRole(account.id, "ann", "viewer");
+    assert.equal((await sessions.find("e", clock.now()))?.role, "viewer");
+    await people.remove(account.id, "ann");
+    assert.equal(await sessions.find("e", clock.now()), undefined);
+  },
+);
+
+eachDatabase("a session looks at accounts of its person only", async (database) => {
+  const { other, clock, sessions, start, people } = await setUp(database);
+  await start("t");
+  assert.equal(await sessions.switchAccount("t", other.id), false);
+  assert.equal((await sessions.find("t", clock.now()))?.account.name, "ours");
+  await database.query(
+    "insert into memberships values ($1, 'ann', 'owner', now())",
+    [other.id],
+  );
+  assert.equal(await sessions.switchAccount("t", other.id), true);
+  const switched = await sessions.find("t", clock.now());
+  assert.deepEqual([switched?.account.name, switched?.role], ["other", "owner"]);
+  assert.equal(switched?.accounts.length, 2);
+  assert.equal((await people.list(other.id)).length, 1);
+});

@@ -1,0 +1,165 @@
+import assert from "@std/assert";
+import { FakeClock } from "../../src/base/clock.ts";
+import type { Identity } from "../../src/domain/person.ts";
+import { type Admission, claimMs } from "../../src/domain/sign_in.ts";
+import { createAccounts } from "../../src/store/accounts.ts";
+import type { Database } from "../../src/store/database.ts";
+import { createPeople } from "../../src/store/people.ts";
+import { createSignIns } from "../../src/store/sign_ins.ts";
+import { eachDatabase } from "../support/databases.ts";
+
+const limits = { tier: "pro", requestsPerMinute: 600, burst: 1000 } as const;
+
+function personOf(admission: Admission): string {
+  if (admission.kind !== "admitted") throw new Error(admission.kind);
+  return admission.personId;
+}
+
+function identity(name: string, email: string | null = `${name}@example.com`): Identity {
+  return { issuer: "https://id.example.com", subject: `subject of ${name}`, email, name };
+}
+
+async function setUp(database: Database) {
+  const accounts = createAccounts(database);
+  const first = await accounts.create({ name: "first", ...limits });
+  const second = await accounts.create({ name: "second", ...limits });
+  const clock = new FakeClock();
+  const signIns = createSignIns(database);
+  let made = 0;
+  const admit = (
+    who: Identity,
+    links: { claim?: string; invitation?: string } = {},
+    allowedDomains: string[] = [],
+  ) =>
+    signIns.admit(who, {
+      claimHash: links.claim ?? null,
+      invitationHash: links.invitation ?? null,
+    }, { now: clock.now(), newPersonId: `person ${++made}`, allowedDomains });
+  const people = createPeople(database);
+  const invite = (
+    accountId: number,
+    email: string,
+    role: "owner" | "member" | "viewer",
+    tokenHash: string,
+  ) =>
+    people.invite(accountId, {
+      id: `invitation ${tokenHash}`,
+      email,
+      role,
+      tokenHash,
+      createdAt: clock.now(),
+      expiresAt: new Date(clock.now().getTime() + 1000),
+    });
+  return { first, second, clock, signIns, people, admit, invite };
+}
+
+eachDatabase("the claim link makes one owner, once, and no other is offered", async (database) => {
+  const { first, clock, signIns, people, admit } = await setUp(database);
+  assert.equal(await signIns.hasOwner(), false);
+  assert.equal(await signIns.offerClaim("one", clock.now()), true);
+  assert.equal(await signIns.offerClaim("two", clock.now()), true);
+  assert.deepEqual(await admit(identity("eve"), { claim: "guess" }), { kind: "claim_void" });
+  const [ann, ben] = await Promise.all([
+    admit(identity("ann"), { claim: "one" }),
+    admit(identity("ben"), { claim: "two" }),
+  ]);
+  assert.deepEqual([ann.kind, ben.kind].sort(), ["admitted", "claim_void"]);
+  assert.equal(await signIns.hasOwner(), true);
+  assert.equal(await signIns.offerClaim("three", clock.now()), false);
+  const list = await people.list(first.id);
+  assert.deepEqual(list.map(({ role }) => role), ["owner"]);
+});
+
+eachDatabase("a claim link ends with its time", async (database) => {
+  const { clock, signIns, admit } = await setUp(database);
+  await signIns.offerClaim("one", clock.now());
+  clock.advance(claimMs);
+  assert.deepEqual(await admit(identity("ann"), { claim: "one" }), { kind: "claim_void" });
+});
+
+eachDatabase("nothing is kept of a stranger", async (database) => {
+  const { admit } = await setUp(database);
+  assert.deepEqual(await admit(identity("eve")), { kind: "stranger" });
+  assert.deepEqual(await admit(identity("eve"), {}, ["example.org"]), { kind: "stranger" });
+  assert.deepEqual(await admit(identity("eve", null), {}, ["example.com"]), { kind: "stranger" });
+  assert.deepEqual(await database.query("select id from people"), []);
+});
+
+eachDatabase("an allowed domain makes a member of the first account", async (database) => {
+  const { first, people, admit } = await setUp(database);
+  const admitted = await admit(identity("ann"), {}, ["example.com"]);
+  assert.ok(admitted.kind === "admitted" && admitted.joined);
+  assert.deepEqual((await people.list(first.id)).map(({ role }) => role), ["member"]);
+  // A name that only ends like it is another domain.
+  const other = identity("eve", "eve@notexample.com");
+  assert.deepEqual(await admit(other, {}, ["example.com"]), { kind: "stranger" });
+});
+
+eachDatabase("an invitation works once, in its time, for its address", async (database) => {
+  const { first, second, clock, people, admit, invite } = await setUp(database);
+  await invite(second.id, "ann@example.com", "viewer", "link");
+  assert.deepEqual(await admit(identity("eve"), { invitation: "link" }), { kind: "other_address" });
+  const ann = await admit(identity("ann"), { invitation: "link" });
+  assert.ok(ann.kind === "admitted" && ann.accountId === second.id);
+  assert.deepEqual(await admit(identity("ann"), { invitation: "link" }), {
+    kind: "invitation_void",
+  });
+  assert.deepEqual((await people.list(second.id)).map(({ role }) => role), ["viewer"]);
+  assert.deepEqual(await people.list(first.id), []);
+  // A verified address needs no link; a provider that verifies none takes the link.
+  await invite(first.id, "ben@example.com", "member", "ben's");
+  assert.equal((await admit(identity("ben"))).kind, "admitted");
+  await invite(first.id, "cat@example.com", "member", "cat's");
+  assert.equal((await admit(identity("cat", null), { invitation: "cat's" })).kind, "admitted");
+  await invite(first.id, "dan@example.com", "member", "dan's");
+  clock.advance(1000);
+  assert.deepEqual(await admit(identity("dan")), { kind: "stranger" });
+  assert.deepEqual(await admit(identity("dan"), { invitation: "dan's" }), {
+    kind: "invitation_void",
+  });
+});
+
+eachDatabase("who was removed is a stranger again", async (database) => {
+  const { first, people, admit, invite } = await setUp(database);
+  await invite(first.id, "ann@example.com", "owner", "a");
+  await invite(first.id, "ben@example.com", "owner", "b");
+  const ann = personOf(await admit(identity("ann")));
+  const ben = personOf(await admit(identity("ben")));
+  assert.equal((await admit(identity("ben"))).kind, "admitted");
+  const removed = await people.remove(first.id, ben);
+  assert.ok(typeof removed === "object" && removed.email === "ben@example.com");
+  assert.deepEqual(await admit(identity("ben")), { kind: "stranger" });
+  // The last owner stays, in the role of one.
+  assert.equal(await people.remove(first.id, ann), "last_owner");
+  assert.equal(await people.changeRole(first.id, ann, "viewer"), "last_owner");
+  assert.equal(await people.changeRole(first.id, ben, "viewer"), "not_found");
+});
+
+eachDatabase("two owners who remove each other at once leave one", async (database) => {
+  const { first, people, admit, invite } = await setUp(database);
+  await invite(first.id, "ann@example.com", "owner", "a");
+  await invite(first.id, "ben@example.com", "owner", "b");
+  const ids = [];
+  for (const name of ["ann", "ben"]) {
+    ids.push(personOf(await admit(identity(name))));
+  }
+  const ended = await Promise.all(ids.map((id) => people.remove(first.id, id)));
+  assert.equal(ended.filter((one) => one === "last_owner").length, 1);
+  assert.equal((await people.list(first.id)).length, 1);
+});
+
+eachDatabase("a sign-in's state is taken once, and not after its time", async (database) => {
+  const { clock, signIns } = await setUp(database);
+  const start = (stateHash: string) => ({
+    stateHash,
+    returnTo: "/dashboard/keys",
+    claimHash: null,
+    invitationHash: "i",
+    expiresAt: new Date(clock.now().getTime() + 1000),
+  });
+  for (const one of ["a", "b"]) await signIns.begin(start(one), clock.now());
+  const taken = await Promise.all(["a", "a"].map((one) => signIns.take(one, clock.now())));
+  assert.deepEqual(taken.filter((one) => one !== undefined), [start("a")]);
+  clock.advance(1000);
+  assert.equal(await signIns.take("b", clock.now()), undefined);
+});
