@@ -63,13 +63,7 @@ function setup(accountNames: readonly string[] = ["operator", "team"]) {
     openPrices: unused,
     priceVersions: { keep: unused, find: unused },
     caughtUp: unused,
-    vendorKeys: {
-      set: unused,
-      remove: unused,
-      list: unused,
-      changedSince: unused,
-      rotate: unused,
-    },
+    vendorKeys: unusedVendorKeys,
     vendorKeysChanged: unused,
     scrub: () => Promise.resolve({ rewritten: ["replays"], notRewritten: ["backups"] }),
     keysChanged: (ids) => void changed.push([...ids]),
@@ -84,6 +78,14 @@ function setup(accountNames: readonly string[] = ["operator", "team"]) {
 function unused(): never {
   throw new Error("unused");
 }
+
+const unusedVendorKeys = {
+  set: unused,
+  remove: unused,
+  list: unused,
+  changedSince: unused,
+  rotate: unused,
+};
 
 const unusedLedger = {
   grant: unused,

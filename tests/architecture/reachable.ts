@@ -31,12 +31,20 @@ function programs(tree: Tree, files: readonly string[]): string[] {
   });
 }
 
-/** Scripts for the browser, which pages name by address: named in the list of assets. */
+/** Folders with scripts for the browser, and the file that serves them by their names. */
+const served: Readonly<Record<string, string>> = {
+  "src/dashboard/assets/": "src/dashboard/assets.ts",
+  "src/http/reference/": "src/http/routes/reference.ts",
+};
+
+/** Scripts for the browser, which pages name by address. */
 function assets(tree: Tree, files: readonly string[]): string[] {
-  const list = tree.get("src/dashboard/assets.ts") ?? "";
-  return files.filter((path) =>
-    path.startsWith("src/dashboard/assets/") && list.includes(path.split("/").at(-1)!)
-  );
+  return Object.entries(served).flatMap(([folder, server]) => {
+    const list = tree.get(server) ?? "";
+    return files.filter((path) =>
+      path.startsWith(folder) && list.includes(path.split("/").at(-1)!)
+    );
+  });
 }
 
 /** Files that the tasks of `deno.json` run. */
