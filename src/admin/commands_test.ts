@@ -44,10 +44,7 @@ function setup(accountNames: readonly string[] = ["operator", "team"]) {
       return Promise.resolve(key !== undefined);
     },
     findByHash: () => Promise.reject(new Error("unused")),
-    findById: (id) => {
-      const key = keys.find((one) => one.id === id);
-      return Promise.resolve(key && { key, account: accounts[0]! });
-    },
+    findById: (id) => Promise.resolve(principalOf(keys.find((one) => one.id === id), accounts)),
     changedSince: () => Promise.reject(new Error("unused")),
   };
   const limits = { tier: "enterprise", requestsPerMinute: 9, burst: 9 } as const;
@@ -305,6 +302,10 @@ Deno.test("scrub says what it rewrote and where erased text may be left", async 
   assert.match(result.lines.join("\n"), /Rewritten: replays\.\nNot rewritten.*backups/);
   assert.equal((await run("scrub", "all")).exitCode, 2);
 });
+
+function principalOf(key: ApiKey | undefined, [account]: Account[]) {
+  return key && account && { key, account };
+}
 
 Deno.test("what changes an account is noted in its audit log, without the key", async () => {
   const { run, audit } = setup();

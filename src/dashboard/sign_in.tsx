@@ -38,6 +38,8 @@ export function signInRoutes(app: Hono, desk: Desk, provider: IdentityProvider):
   );
 }
 
+const signInVariables = "OAUTH_ISSUER=https://…\nOAUTH_CLIENT_ID=…\nOAUTH_CLIENT_SECRET=…";
+
 /** Where the dashboard begins while sign-in is off. */
 export function signInOff(app: Hono, desk: Desk): void {
   app.get("/dashboard/*", (context) =>
@@ -55,7 +57,7 @@ export function signInOff(app: Hono, desk: Desk): void {
         <p>and start it with what the provider gave you:</p>
         <pre
           tabindex={0}
-        ><code>{"OAUTH_ISSUER=https://…\nOAUTH_CLIENT_ID=…\nOAUTH_CLIENT_SECRET=…"}</code></pre>
+        ><code>{signInVariables}</code></pre>
         <p>
           Providers without OpenID take <code>OAUTH_AUTHORIZE_URL</code>,{" "}
           <code>OAUTH_TOKEN_URL</code> and <code>OAUTH_USERINFO_URL</code>{" "}

@@ -5,7 +5,9 @@ import { createApiKeys } from "../../src/store/api_keys.ts";
 import { createAuditLog } from "../../src/store/audit.ts";
 import type { Database } from "../../src/store/database.ts";
 import { createKeyDesk } from "../../src/store/key_desk.ts";
+import { createInteractions } from "../../src/store/interactions.ts";
 import { eachDatabase } from "../support/databases.ts";
+import { interaction } from "./samples.ts";
 
 const limits = { tier: "pro", requestsPerMinute: 600, burst: 1000 } as const;
 const now = new Date("2026-11-21T00:00:00Z");
@@ -40,14 +42,10 @@ eachDatabase("a key is listed with its environment and last use", async (databas
   await keys.insert(newKey(account.id, "b"));
   await keys.insert(newKey(other.id, "c"));
   const usedAt = new Date("2026-11-20T10:00:00Z");
-  for (const at of [new Date("2026-11-19T10:00:00Z"), usedAt]) {
-    await database.query(
-      `insert into interactions (transaction_id, created_at, account_id, api_key_id, request_id, endpoint,
-         dialect, vendor, model, requested_model, mode, stream, status, billing_basis)
-       values ($1, $2, $3, 'a', 'r', 'e', 'chat', 'v', 'm', 'm', 'managed', false, 'completed', 'none')`,
-      [at.toISOString(), at, account.id],
-    );
-  }
+  const calls = [new Date("2026-11-19T10:00:00Z"), usedAt].map((createdAt) =>
+    interaction(account.id, createdAt.toISOString(), { createdAt, apiKeyId: "a" })
+  );
+  await createInteractions(database).insert(calls);
   const [b, a, ...more] = await desk.list(account.id);
   assert.deepEqual([a?.id, a?.environment, a?.lastUsedAt], ["a", "staging", usedAt]);
   assert.deepEqual([b?.id, b?.environment, b?.lastUsedAt, more], ["b", "", null, []]);

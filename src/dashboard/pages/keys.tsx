@@ -148,7 +148,7 @@ const head = [
 function keyTable(keys: readonly KeyRow[], visit: Visit) {
   return (
     <Table label="API keys" head={head}>
-      {keys.map((key) => <KeyLine key={key.id} row={key} visit={visit} />)}
+      {keys.map((key) => <KeyLine row={key} visit={visit} />)}
     </Table>
   );
 }
