@@ -89,7 +89,7 @@ export const commonHeaders = {
   "X-Translation-Loss": {
     description:
       "Paths of fields that the vendor could not be given, separated by commas; absent when there are none.",
-    schema: { type: "string", example: "messages[0].name,tools[1]" },
+    schema: { type: "string", example: "seed" },
   },
   "X-Idempotent-Replay": {
     description: "`true` when the answer was stored by an earlier request with the same id.",

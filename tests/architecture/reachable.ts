@@ -7,8 +7,8 @@ import { codeFiles, type Finding, isTest, type Tree } from "./tree.ts";
  */
 export function checkReachable(tree: Tree): Finding[] {
   const files = codeFiles(tree);
-  const started = [...productEntries, ...taskFiles(tree), ...assets(tree, files)];
-  const live = reach(tree, started);
+  const started = [...productEntries, ...taskFiles(tree)];
+  const live = withScripts(tree, files, reach(tree, started));
   const tests = files.filter((path) => /_test\.tsx?$/.test(path));
   const tested = reach(tree, [...started, ...tests, ...programs(tree, files)]);
   return files.flatMap((path) => {
@@ -22,28 +22,26 @@ export function checkReachable(tree: Tree): Finding[] {
 
 const productEntries = ["main.ts", "admin.ts", "demo/main.ts", "openapi/generate.ts"];
 
+/** Scripts for the browser: nobody imports them, but a file that is live serves them by name. */
+function withScripts(
+  tree: Tree,
+  files: readonly string[],
+  live: ReadonlySet<string>,
+): ReadonlySet<string> {
+  const served = files.filter((path) => {
+    if (!/^src\/.*\.js$/.test(path)) return false;
+    const name = `"${path.split("/").at(-1)!}"`;
+    return [...live].some((other) => tree.get(other)?.includes(name));
+  });
+  return new Set([...live, ...served]);
+}
+
 /** Programs that a test starts as processes of their own: named in some other file's text. */
 function programs(tree: Tree, files: readonly string[]): string[] {
   return files.filter((path) => {
     if (!/^tests\/.*\/programs\//.test(path)) return false;
     const name = path.split("/").at(-1)!;
     return files.some((other) => other !== path && tree.get(other)?.includes(name));
-  });
-}
-
-/** Folders with scripts for the browser, and the file that serves them by their names. */
-const served: Readonly<Record<string, string>> = {
-  "src/dashboard/assets/": "src/dashboard/assets.ts",
-  "src/http/reference/": "src/http/routes/reference.ts",
-};
-
-/** Scripts for the browser, which pages name by address. */
-function assets(tree: Tree, files: readonly string[]): string[] {
-  return Object.entries(served).flatMap(([folder, server]) => {
-    const list = tree.get(server) ?? "";
-    return files.filter((path) =>
-      path.startsWith(folder) && list.includes(path.split("/").at(-1)!)
-    );
   });
 }
 

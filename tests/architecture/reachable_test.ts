@@ -39,3 +39,8 @@ Deno.test("a file of the product that only tests import is found", () => {
   const found = findings({ "main.ts": "", "src/a.ts": "", "src/a_test.ts": 'import "./a.ts";' });
   assert.deepEqual(found, ["src/a.ts: only tests import it: use it or move it to tests/support/"]);
 });
+
+Deno.test("a script for the browser is live when a live file serves it by name", () => {
+  const tree = { "main.ts": 'serve("page.js");', "src/x/page.js": "", "src/x/lost.js": "" };
+  assert.deepEqual(findings(tree), ["src/x/lost.js: nobody imports it: use it or delete it"]);
+});
