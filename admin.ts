@@ -12,7 +12,7 @@ import { createUuidv7 } from "./src/base/ids.ts";
 import { createLog } from "./src/base/log.ts";
 import { type Config, readConfig } from "./src/config.ts";
 import { messageOf } from "./src/domain/fault.ts";
-import { exportsOf } from "./src/export_services.ts";
+import { exportsOf } from "./src/wiring/exports.ts";
 import { scrubHere } from "./src/admin/scrub_here.ts";
 import { createAccounts } from "./src/store/accounts.ts";
 import type { Database } from "./src/store/database.ts";

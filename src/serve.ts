@@ -21,7 +21,7 @@ import { openJournal } from "./store/journal.ts";
 import { openAnalytics, openDatabase } from "./store/open.ts";
 import { readProcessId } from "./store/process_id.ts";
 import { claimLink } from "./dashboard/app.tsx";
-import { dashboardParts } from "./dashboard_parts.ts";
+import { dashboardParts } from "./wiring/dashboard.ts";
 import { version } from "./version.ts";
 import { greeting } from "./greeting.ts";
 

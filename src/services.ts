@@ -20,22 +20,22 @@ import type { Metrics } from "./gateway/metrics.ts";
 import { createRelay, type Relay, type RelayParts } from "./gateway/relay.ts";
 import { createVendorKeyRing, type VendorKeyRing } from "./gateway/vendor_key_ring.ts";
 import type { CohortStore } from "./domain/cohort.ts";
-import { type Evals, wireEvals } from "./evals.ts";
+import { type Evals, wireEvals } from "./wiring/evals.ts";
 import { createCohorts } from "./store/cohorts.ts";
 import type { VendorKeyStore } from "./domain/vendor_key.ts";
 import type { MasterKeyHolder } from "./store/master_key.ts";
 import { createVendorKeys } from "./store/vendor_keys.ts";
 import { every } from "./jobs/every.ts";
-import { createRecordServices, type RecordServices } from "./record_services.ts";
+import { createRecordServices, type RecordServices } from "./wiring/records.ts";
 import { createAccounts } from "./store/accounts.ts";
 import { createApiKeys } from "./store/api_keys.ts";
 import { createRateBuckets } from "./store/rate_buckets.ts";
 import type { Database } from "./store/database.ts";
 import type { Journal } from "./store/journal.ts";
-import { createPricingParts, type PricingParts } from "./pricing_parts.ts";
+import { createPricingParts, type PricingParts } from "./wiring/pricing.ts";
 import type { PriceDesk } from "./admin/price_parts.ts";
 import type { JournalStatus } from "./store/journal_status.ts";
-import { createServiceMetrics, journalStatusOf, watchJournal } from "./journal_watch.ts";
+import { createServiceMetrics, journalStatusOf, watchJournal } from "./wiring/journal_watch.ts";
 import { type Catalogue, createCatalogue } from "./vendors/catalogue.ts";
 import { bundledPrices, createPrices, type Prices } from "./vendors/prices.ts";
 import { parsePricesFile } from "./vendors/prices_file.ts";
@@ -43,7 +43,7 @@ import { createRegistry, type Registry } from "./vendors/registry.ts";
 import { createUpstream, type Upstream } from "./vendors/upstream.ts";
 import { parseVendorsFile } from "./vendors/vendors_file.ts";
 import { messageOf } from "./domain/fault.ts";
-import { createRecording, type Recording } from "./recording.ts";
+import { createRecording, type Recording } from "./wiring/recording.ts";
 
 /** Everything that is built once and passed on; a function takes the fields it uses. */
 export interface Services

@@ -40,7 +40,7 @@ const floors: readonly Floor[] = [
   { name: "dashboard", rank: 8, holds: /^src\/dashboard\// },
   { name: "jobs", rank: 8, holds: /^src\/jobs\// },
   { name: "admin", rank: 8, holds: /^src\/admin\// },
-  { name: "app", rank: 9, holds: /^src\/[^/]+$/ },
+  { name: "app", rank: 9, holds: /^src\/(wiring\/)?[^/]+$/ },
   { name: "main", rank: 10, holds: /^(main|admin)\.ts$/ },
   { name: "demo entry", rank: 11, holds: /^demo\/main\.ts$/ },
   // Simulators that used our own codecs would confirm our own mistakes.

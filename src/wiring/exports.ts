@@ -1,16 +1,16 @@
-import type { Clock } from "./base/clock.ts";
-import type { Log } from "./base/log.ts";
-import type { Config } from "./config.ts";
-import { createCaughtUp } from "./gateway/caught_up.ts";
-import { createExports, type Exports } from "./gateway/exports.ts";
-import type { Recorder } from "./gateway/recorder.ts";
-import { every } from "./jobs/every.ts";
-import type { Database } from "./store/database.ts";
-import { createExportBucket } from "./store/export_bucket.ts";
-import { createExportChunks } from "./store/export_chunks.ts";
-import { createExportFiles } from "./store/export_files.ts";
-import { createExportJobs } from "./store/export_jobs.ts";
-import { createExportSource } from "./store/export_source.ts";
+import type { Clock } from "../base/clock.ts";
+import type { Log } from "../base/log.ts";
+import type { Config } from "../config.ts";
+import { createCaughtUp } from "../gateway/caught_up.ts";
+import { createExports, type Exports } from "../gateway/exports.ts";
+import type { Recorder } from "../gateway/recorder.ts";
+import { every } from "../jobs/every.ts";
+import type { Database } from "../store/database.ts";
+import { createExportBucket } from "../store/export_bucket.ts";
+import { createExportChunks } from "../store/export_chunks.ts";
+import { createExportFiles } from "../store/export_files.ts";
+import { createExportJobs } from "../store/export_jobs.ts";
+import { createExportSource } from "../store/export_source.ts";
 
 /** How records are read in bulk. */
 export interface ExportServices {

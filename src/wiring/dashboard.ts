@@ -1,15 +1,15 @@
-import type { Secret } from "./base/secret.ts";
-import { scopesOf } from "./admin/parts.ts";
-import type { DashboardParts, VendorKeyTest } from "./dashboard/parts.ts";
-import { Fault, messageOf } from "./domain/fault.ts";
-import { firstModel } from "./greeting.ts";
-import type { Services } from "./services.ts";
-import { createKeyDesk } from "./store/key_desk.ts";
-import { createPeople } from "./store/people.ts";
-import { createSessions } from "./store/sessions.ts";
-import { createSignIns } from "./store/sign_ins.ts";
-import { readList } from "./vendors/catalogue.ts";
-import { storableVendors } from "./vendors/stored_keys.ts";
+import type { Secret } from "../base/secret.ts";
+import { scopesOf } from "../admin/parts.ts";
+import type { DashboardParts, VendorKeyTest } from "../dashboard/parts.ts";
+import { Fault, messageOf } from "../domain/fault.ts";
+import { firstModel } from "../greeting.ts";
+import type { Services } from "../services.ts";
+import { createKeyDesk } from "../store/key_desk.ts";
+import { createPeople } from "../store/people.ts";
+import { createSessions } from "../store/sessions.ts";
+import { createSignIns } from "../store/sign_ins.ts";
+import { readList } from "../vendors/catalogue.ts";
+import { storableVendors } from "../vendors/stored_keys.ts";
 
 /** What the dashboard works on; `address` is where people reach the service. */
 export function dashboardParts(services: Services, address: string): DashboardParts {

@@ -1,13 +1,13 @@
-import type { Grader } from "../contracts/eval_request.ts";
-import type { EvalStore } from "./domain/eval.ts";
-import { createEvalRunner } from "./jobs/eval_runner.ts";
-import type { EvalRunParts } from "./jobs/eval_run.ts";
-import { every } from "./jobs/every.ts";
-import { createGradeThread } from "./jobs/grade_thread.ts";
-import type { Database } from "./store/database.ts";
-import { createEvals } from "./store/evals.ts";
-import { createEvalWork } from "./store/eval_work.ts";
-import type { Log } from "./base/log.ts";
+import type { Grader } from "../../contracts/eval_request.ts";
+import type { EvalStore } from "../domain/eval.ts";
+import { createEvalRunner } from "../jobs/eval_runner.ts";
+import type { EvalRunParts } from "../jobs/eval_run.ts";
+import { every } from "../jobs/every.ts";
+import { createGradeThread } from "../jobs/grade_thread.ts";
+import type { Database } from "../store/database.ts";
+import { createEvals } from "../store/evals.ts";
+import { createEvalWork } from "../store/eval_work.ts";
+import type { Log } from "../base/log.ts";
 
 /** Evaluations, wired: where runs live, and who works on them. */
 export interface Evals {

@@ -1,11 +1,11 @@
-import type { PriceDesk } from "./admin/price_parts.ts";
-import type { Log } from "./base/log.ts";
-import { createPriceArchive } from "./gateway/price_archive.ts";
-import { every } from "./jobs/every.ts";
-import type { Database } from "./store/database.ts";
-import { createPriceVersions, type PriceVersionStore } from "./store/price_versions.ts";
-import { createRepricing } from "./store/repricing.ts";
-import type { Prices } from "./vendors/prices.ts";
+import type { PriceDesk } from "../admin/price_parts.ts";
+import type { Log } from "../base/log.ts";
+import { createPriceArchive } from "../gateway/price_archive.ts";
+import { every } from "../jobs/every.ts";
+import type { Database } from "../store/database.ts";
+import { createPriceVersions, type PriceVersionStore } from "../store/price_versions.ts";
+import { createRepricing } from "../store/repricing.ts";
+import type { Prices } from "../vendors/prices.ts";
 
 /** What checks prices, keeps their versions and prices calls again. */
 export interface PricingParts {

@@ -1,9 +1,9 @@
-import { createDeletionParts, type DeletionParts } from "./deletion_parts.ts";
-import type { SelectableCall } from "./domain/tombstone.ts";
-import { createExportServices, type ExportServices } from "./export_services.ts";
-import { createKeptMemory, type KeptMemory } from "./gateway/kept_memory.ts";
-import { createMoneyParts, type MoneyNeeds, type MoneyParts } from "./money_parts.ts";
-import { createKept } from "./store/kept.ts";
+import { createDeletionParts, type DeletionParts } from "./deletion.ts";
+import type { SelectableCall } from "../domain/tombstone.ts";
+import { createExportServices, type ExportServices } from "./exports.ts";
+import { createKeptMemory, type KeptMemory } from "../gateway/kept_memory.ts";
+import { createMoneyParts, type MoneyNeeds, type MoneyParts } from "./money.ts";
+import { createKept } from "../store/kept.ts";
 
 /** What calls are paid, recorded and repeated with, what is kept of them, and what erases it. */
 export interface Recording extends MoneyParts, DeletionParts, ExportServices {

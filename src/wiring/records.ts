@@ -1,16 +1,16 @@
-import type { Clock } from "./base/clock.ts";
-import type { Log } from "./base/log.ts";
-import type { Config } from "./config.ts";
-import type { AuditLog } from "./domain/audit.ts";
-import type { MediaStore } from "./domain/media.ts";
-import { createMediaSigner, type MediaSigner } from "./domain/signed_media.ts";
-import { every } from "./jobs/every.ts";
-import { createRetentionJob, retentionEveryMs, retentionFirstMs } from "./jobs/retention.ts";
-import { createAuditLog } from "./store/audit.ts";
-import type { Database } from "./store/database.ts";
-import type { MasterKeyHolder } from "./store/master_key.ts";
-import { createMedia } from "./store/media.ts";
-import { createRetention } from "./store/retention.ts";
+import type { Clock } from "../base/clock.ts";
+import type { Log } from "../base/log.ts";
+import type { Config } from "../config.ts";
+import type { AuditLog } from "../domain/audit.ts";
+import type { MediaStore } from "../domain/media.ts";
+import { createMediaSigner, type MediaSigner } from "../domain/signed_media.ts";
+import { every } from "../jobs/every.ts";
+import { createRetentionJob, retentionEveryMs, retentionFirstMs } from "../jobs/retention.ts";
+import { createAuditLog } from "../store/audit.ts";
+import type { Database } from "../store/database.ts";
+import type { MasterKeyHolder } from "../store/master_key.ts";
+import { createMedia } from "../store/media.ts";
+import { createRetention } from "../store/retention.ts";
 
 /** What is kept beside the rows of calls, and how all of it goes. */
 export interface RecordServices {

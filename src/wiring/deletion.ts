@@ -1,20 +1,20 @@
-import type { Clock } from "./base/clock.ts";
-import { randomBase62 } from "./base/ids.ts";
-import type { Log } from "./base/log.ts";
-import type { ExportEraser } from "./domain/deletion.ts";
-import type { ScrubReport } from "./domain/scrub.ts";
-import { createDeletions, type Deletions } from "./gateway/deletions.ts";
-import { createErasures, type Erasures } from "./gateway/erasures.ts";
-import type { Idempotency } from "./gateway/idempotency.ts";
-import type { KeptMemory } from "./gateway/kept_memory.ts";
-import type { Recorder } from "./gateway/recorder.ts";
-import { every } from "./jobs/every.ts";
-import { createScrubbing, type Scrubbing } from "./jobs/scrubbing.ts";
-import { createDeletions as createDeletionStore } from "./store/deletions.ts";
-import type { RecordDatabases } from "./store/erasure.ts";
-import type { Journal } from "./store/journal.ts";
-import { createScrub } from "./store/scrub.ts";
-import { createTombstoneFile } from "./store/tombstone_file.ts";
+import type { Clock } from "../base/clock.ts";
+import { randomBase62 } from "../base/ids.ts";
+import type { Log } from "../base/log.ts";
+import type { ExportEraser } from "../domain/deletion.ts";
+import type { ScrubReport } from "../domain/scrub.ts";
+import { createDeletions, type Deletions } from "../gateway/deletions.ts";
+import { createErasures, type Erasures } from "../gateway/erasures.ts";
+import type { Idempotency } from "../gateway/idempotency.ts";
+import type { KeptMemory } from "../gateway/kept_memory.ts";
+import type { Recorder } from "../gateway/recorder.ts";
+import { every } from "../jobs/every.ts";
+import { createScrubbing, type Scrubbing } from "../jobs/scrubbing.ts";
+import { createDeletions as createDeletionStore } from "../store/deletions.ts";
+import type { RecordDatabases } from "../store/erasure.ts";
+import type { Journal } from "../store/journal.ts";
+import { createScrub } from "../store/scrub.ts";
+import { createTombstoneFile } from "../store/tombstone_file.ts";
 
 /** What erases records, and keeps them erased. */
 export interface DeletionParts {

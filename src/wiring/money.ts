@@ -1,24 +1,24 @@
-import type { Clock } from "./base/clock.ts";
-import type { Log } from "./base/log.ts";
-import type { Config } from "./config.ts";
-import type { Dialect } from "./dialects/dialect.ts";
-import { Fault, messageOf } from "./domain/fault.ts";
-import type { InteractionStore } from "./domain/interaction.ts";
-import type { Ledger } from "./domain/ledger.ts";
-import { createSpendCaps, type SpendCaps } from "./domain/spend_cap.ts";
-import type { SelectableCall } from "./domain/tombstone.ts";
-import { createEscrow, type Escrow } from "./gateway/escrow.ts";
-import { createIdempotency, type Duplicate, type Idempotency } from "./gateway/idempotency.ts";
-import { createRecorder, type Recorder } from "./gateway/recorder.ts";
-import { payloadRulesOf, storePayloads } from "./gateway/stored_payloads.ts";
-import { every } from "./jobs/every.ts";
-import type { Database } from "./store/database.ts";
-import { giveBackCharge } from "./store/give_back.ts";
-import type { Journal } from "./store/journal.ts";
-import { createLedger } from "./store/ledger.ts";
-import { createRecords } from "./store/records.ts";
-import { createReplays } from "./store/replays.ts";
-import { createSpend, sweepKeyCharges } from "./store/spend.ts";
+import type { Clock } from "../base/clock.ts";
+import type { Log } from "../base/log.ts";
+import type { Config } from "../config.ts";
+import type { Dialect } from "../dialects/dialect.ts";
+import { Fault, messageOf } from "../domain/fault.ts";
+import type { InteractionStore } from "../domain/interaction.ts";
+import type { Ledger } from "../domain/ledger.ts";
+import { createSpendCaps, type SpendCaps } from "../domain/spend_cap.ts";
+import type { SelectableCall } from "../domain/tombstone.ts";
+import { createEscrow, type Escrow } from "../gateway/escrow.ts";
+import { createIdempotency, type Duplicate, type Idempotency } from "../gateway/idempotency.ts";
+import { createRecorder, type Recorder } from "../gateway/recorder.ts";
+import { payloadRulesOf, storePayloads } from "../gateway/stored_payloads.ts";
+import { every } from "../jobs/every.ts";
+import type { Database } from "../store/database.ts";
+import { giveBackCharge } from "../store/give_back.ts";
+import type { Journal } from "../store/journal.ts";
+import { createLedger } from "../store/ledger.ts";
+import { createRecords } from "../store/records.ts";
+import { createReplays } from "../store/replays.ts";
+import { createSpend, sweepKeyCharges } from "../store/spend.ts";
 
 /** What calls are paid, recorded and repeated with. */
 export interface MoneyParts {

@@ -1,10 +1,10 @@
-import type { Clock } from "./base/clock.ts";
-import type { Log } from "./base/log.ts";
-import type { Config } from "./config.ts";
-import { createMetrics, type Metrics, type ReadMeasure } from "./gateway/metrics.ts";
-import type { Recorder } from "./gateway/recorder.ts";
-import type { Journal } from "./store/journal.ts";
-import { type JournalStatus, readAside } from "./store/journal_status.ts";
+import type { Clock } from "../base/clock.ts";
+import type { Log } from "../base/log.ts";
+import type { Config } from "../config.ts";
+import { createMetrics, type Metrics, type ReadMeasure } from "../gateway/metrics.ts";
+import type { Recorder } from "../gateway/recorder.ts";
+import type { Journal } from "../store/journal.ts";
+import { type JournalStatus, readAside } from "../store/journal_status.ts";
 
 /** The service's measures, with those of what waits for the store. */
 export function createServiceMetrics(
