@@ -16,11 +16,15 @@ const types: Readonly<Record<AssetName, string>> = {
   "favicon.svg": "image/svg+xml",
 };
 
+/** Sheets of single families of pages; browsers get them all as one `style.css`. */
+const furtherSheets: readonly string[] = [];
+
 /** Reads the files once. */
 export function readAssets(): Assets {
   const files = new Map(
     Object.entries(types).map(([name, type]) => {
-      const body = Deno.readTextFileSync(new URL(`assets/${name}`, import.meta.url));
+      const sources = name === "style.css" ? [name, ...furtherSheets] : [name];
+      const body = sources.map(readText).join("\n");
       return [name, { body, type, version: sha256Hex(body).slice(0, 12) }];
     }),
   );
@@ -28,4 +32,8 @@ export function readAssets(): Assets {
     address: (name) => `/dashboard/assets/${name}?v=${files.get(name)!.version}`,
     find: (name) => files.get(name),
   };
+}
+
+function readText(name: string): string {
+  return Deno.readTextFileSync(new URL(`assets/${name}`, import.meta.url));
 }

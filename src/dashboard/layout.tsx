@@ -1,15 +1,17 @@
 import type { Child } from "hono/jsx";
-import type { Assets } from "./assets.ts";
+import type { AssetName, Assets } from "./assets.ts";
 import { PostForm } from "./components.tsx";
+import { entries, Icon, type Section } from "./navigation.tsx";
 import type { Notice } from "./notice.ts";
 import type { Session } from "../domain/session.ts";
 
 /** A page of its own: head, stylesheet, script. */
 export function Document(
-  { title, assets, class: className, children }: {
+  { title, assets, class: className, scripts, children }: {
     title: string;
     assets: Assets;
     class: string;
+    scripts?: readonly AssetName[] | undefined;
     children?: Child;
   },
 ) {
@@ -22,20 +24,14 @@ export function Document(
         <title>{`${title} · LLM gateway`}</title>
         <link rel="stylesheet" href={assets.address("style.css")} />
         <link rel="icon" type="image/svg+xml" href={assets.address("favicon.svg")} />
-        <script defer src={assets.address("dashboard.js")}></script>
+        {["dashboard.js" as const, ...scripts ?? []].map((name) => (
+          <script defer src={assets.address(name)}></script>
+        ))}
       </head>
       <body class={className}>{children}</body>
     </html>
   );
 }
-
-/** Entries of the sidebar; one appears with its pages. */
-const entries = [
-  { section: "keys", title: "API Keys", href: "/dashboard/keys", icon: "key" },
-  { section: "settings", title: "Settings", href: "/dashboard/settings", icon: "gear" },
-] as const;
-
-export type Section = (typeof entries)[number]["section"];
 
 export interface Frame {
   title: string;
@@ -46,6 +42,8 @@ export interface Frame {
   action?: Child;
   /** Whole pages beside this one. */
   tabs?: Child;
+  /** Scripts that this page has beside the common one. */
+  scripts?: readonly AssetName[] | undefined;
 }
 
 /** A page of somebody who is signed in. */
@@ -61,7 +59,7 @@ export function SignedIn(
 ) {
   const navigation = <Navigation section={frame.section} session={session} csrf={csrf} />;
   return (
-    <Document title={frame.title} assets={assets} class="app">
+    <Document title={frame.title} assets={assets} class="app" scripts={frame.scripts}>
       <a class="skip" href="#content">Skip to content</a>
       <header class="topbar">
         <Brand />
@@ -170,16 +168,5 @@ function NoticeLine({ notice }: { notice: Notice | undefined }) {
   const isDone = notice.kind === "done";
   return (
     <p class={`notice notice-${notice.kind}`} role={isDone ? "status" : "alert"}>{notice.text}</p>
-  );
-}
-
-function Icon({ name }: { name: "key" | "gear" }) {
-  const path = name === "key"
-    ? "M8.4 7.6 2.5 13.5m1.9-1.9 1.6 1.6m.5-3.7 1.5 1.5M13.5 5.5a3 3 0 1 1-6 0 3 3 0 0 1 6 0z"
-    : "M2.5 4.5h6m3 0h2m-11 7h2m3 0h6M10 3v3M6 10v3";
-  return (
-    <svg width="16" height="16" viewBox="0 0 16 16" class="icon" aria-hidden="true">
-      <path d={path} />
-    </svg>
   );
 }
