@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { Random } from "../../tests/support/random.ts";
 import {
   changeMembers,
   cutStringPrefix,
@@ -13,47 +14,38 @@ import {
 
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
-/** Small deterministic generator (mulberry32), so that a failure can be repeated. */
-function randomFrom(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % below;
-  };
-}
-
 const units = ["a", "\\", '"', "\n", "é", "😀", "{", "}", "[", "]", ",", ":", "\u2028", "/", " "];
 
 /** JSON text with random white space, escapes, repeated keys and number forms. */
 class Writer {
-  constructor(readonly random: (below: number) => number) {}
+  constructor(readonly random: Random) {}
   space(): string {
-    return ["", "", " ", "\n\t", "\r\n  "][this.random(5)] as string;
+    return ["", "", " ", "\n\t", "\r\n  "][this.random.below(5)] as string;
   }
   string(): string {
     let text = '"';
-    for (let count = this.random(6); count > 0; count--) {
-      for (const unit of (units[this.random(units.length)] as string).split("")) {
+    for (let count = this.random.below(6); count > 0; count--) {
+      for (const unit of (units[this.random.below(units.length)] as string).split("")) {
         const escaped = `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
         const surrogate = unit >= "\ud800" && unit <= "\udfff";
-        text += this.random(4) === 0 || surrogate ? escaped : JSON.stringify(unit).slice(1, -1);
+        text += this.random.below(4) === 0 || surrogate
+          ? escaped
+          : JSON.stringify(unit).slice(1, -1);
       }
     }
     return text + '"';
   }
   value(depth: number): string {
-    const kind = this.random(depth > 4 ? 5 : 9);
+    const kind = this.random.below(depth > 4 ? 5 : 9);
     if (kind < 2) return this.string();
     if (kind < 5) {
       return ["1.0", "-0", "12345678901234567890", "1e5", "true", "null"][
-        this.random(6)
+        this.random.below(6)
       ] as string;
     }
     const parts: string[] = [];
-    for (let count = this.random(5); count > 0; count--) {
-      const key = this.random(3) === 0 ? '"a"' : this.string();
+    for (let count = this.random.below(5); count > 0; count--) {
+      const key = this.random.below(3) === 0 ? '"a"' : this.string();
       const head = kind < 7 ? `${this.space()}${key}${this.space()}:` : "";
       parts.push(`${head}${this.space()}${this.value(depth + 1)}${this.space()}`);
     }
@@ -76,7 +68,7 @@ function found(text: string, path: (string | number)[]): string | undefined {
 }
 
 Deno.test("every path of random JSON is located, and replacing it changes nothing else", () => {
-  const writer = new Writer(randomFrom(7));
+  const writer = new Writer(new Random(7));
   for (let round = 0; round < 1500; round++) {
     const text = writer.space() + writer.value(0) + writer.space();
     for (const [path, value] of paths(JSON.parse(text) as Json)) {
@@ -93,14 +85,14 @@ Deno.test("every path of random JSON is located, and replacing it changes nothin
 });
 
 Deno.test("members of random objects can be added and removed in one go", () => {
-  const random = randomFrom(11);
+  const random = new Random(11);
   const writer = new Writer(random);
   for (let round = 0; round < 3000; round++) {
     const text = writer.value(0);
     const object = topLevelMembers(text);
     if (object === undefined) continue;
     const expected = JSON.parse(text) as { [key: string]: Json };
-    const remove = [...object.members.keys()].filter(() => random(2) === 0);
+    const remove = [...object.members.keys()].filter(() => random.below(2) === 0);
     for (const key of remove) delete expected[key];
     expected['new "1"'] = 1;
     expected["new 2"] = [];
@@ -166,12 +158,12 @@ Deno.test("cutting a prefix of a string counts decoded units and keeps the rest 
     assert.equal(JSON.parse(cut(token, count)), decoded.slice(count), `${count} units`);
   }
   assert.equal(cut(token, "/// APP é\n".length), '"\\ud83d\\ude00 r\\u0065st\\/"');
-  const random = randomFrom(3);
+  const random = new Random(3);
   const writer = new Writer(random);
   for (let round = 0; round < 2000; round++) {
     const text = writer.string();
     const value = JSON.parse(text) as string;
-    const count = random(value.length + 2);
+    const count = random.below(value.length + 2);
     const rest = cut(text, count);
     assert.equal(JSON.parse(rest), value.slice(count));
     assert.ok(text.endsWith(rest.slice(1)));

@@ -1,18 +1,8 @@
 import assert from "@std/assert";
+import { Random } from "../../tests/support/random.ts";
 import { type SseEvent, SseEventTooLargeError, SseSplitter } from "./sse.ts";
 
 const encoder = new TextEncoder();
-
-/** Small deterministic generator (mulberry32), so that a failure can be repeated. */
-function randomFrom(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % below;
-  };
-}
 
 function split(chunks: Uint8Array[], maxEventBytes = 1 << 20): SseEvent[] {
   const splitter = new SseSplitter({ maxEventBytes });
@@ -103,18 +93,20 @@ Deno.test("an event above the cap is refused, whole or still growing, after thos
 });
 
 Deno.test("events don't depend on where the bytes are cut, and their bytes are all the bytes", () => {
-  const random = randomFrom(20261121);
+  const random = new Random(20261121);
   const pieces = ["data: ", "data:", "data", "event: x", ": note", "id: 1", "\n", "\r", "\r\n"]
     .concat(["\n\n", "\r\n\r\n", '{"a":"é😀"}', "\ufeff", "x", "[DONE]", "\r\r"]);
   for (let round = 0; round < 3000; round++) {
     let text = "";
-    for (let count = random(24); count > 0; count--) text += pieces[random(pieces.length)];
+    for (let count = random.below(24); count > 0; count--) {
+      text += pieces[random.below(pieces.length)];
+    }
     const bytes = encoder.encode(text);
     const whole = split([bytes]);
     assert.deepEqual(whole.flatMap((e) => [...e.bytes]), [...bytes], JSON.stringify(text));
     const chunks: Uint8Array[] = [];
     for (let at = 0; at < bytes.length;) {
-      const end = Math.min(bytes.length, at + random(5));
+      const end = Math.min(bytes.length, at + random.below(5));
       chunks.push(bytes.subarray(at, end));
       at = end;
     }

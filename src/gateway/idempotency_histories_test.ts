@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { Random } from "../../tests/support/random.ts";
 import { Fault } from "../domain/fault.ts";
 import { FakeTimers } from "../../tests/support/fake_timers.ts";
 import { FakeReplays } from "../../tests/support/replay_store.ts";
@@ -20,7 +21,7 @@ const bodies = ["{}", '{"other":1}'];
 
 /** One history: a few processes, requests that come, run, fail, stream, leave, in random order. */
 class History {
-  readonly random: () => number;
+  readonly random: Random;
   readonly timers = new FakeTimers();
   readonly store = new FakeReplays(this.timers.clock);
   readonly processes: TestProcess[];
@@ -36,7 +37,7 @@ class History {
   overlaps = 0;
 
   constructor(seed: number, readonly withOutages: boolean) {
-    this.random = generator(seed);
+    this.random = new Random(seed);
     this.store.delay = () => this.pause();
     this.processes = ["a", "b", "c"].map((name) =>
       testProcess({
@@ -48,7 +49,7 @@ class History {
   }
 
   pick<T>(items: readonly T[]): T {
-    return items[Math.floor(this.random() * items.length)]!;
+    return this.random.pick(items);
   }
 
   pause(): Promise<void> {
@@ -56,7 +57,7 @@ class History {
   }
 
   async step(): Promise<void> {
-    const dice = this.random();
+    const dice = this.random.next();
     if (dice < 0.3) this.ask();
     else if (dice < 0.8 && this.waiting.length > 0) this.letGo();
     else if (dice < 0.95) this.timers.advance(100);
@@ -65,7 +66,7 @@ class History {
   }
 
   letGo(): void {
-    const [resolve] = this.waiting.splice(Math.floor(this.random() * this.waiting.length), 1);
+    const [resolve] = this.waiting.splice(this.random.below(this.waiting.length), 1);
     resolve?.();
   }
 
@@ -73,10 +74,10 @@ class History {
     const connection = new AbortController();
     const asked = request({
       requestId: this.pick(requestIds),
-      bodyText: this.random() < 0.85 ? bodies[0]! : bodies[1]!,
+      bodyText: this.random.next() < 0.85 ? bodies[0]! : bodies[1]!,
       signal: connection.signal,
     });
-    if (this.random() < 0.1) void this.pause().then(() => connection.abort());
+    if (this.random.next() < 0.1) void this.pause().then(() => connection.abort());
     this.open.push(this.follow(asked));
   }
 
@@ -111,7 +112,7 @@ class History {
     // The vendor call ends with its caller.
     asked.signal.addEventListener("abort", end);
     await this.pause();
-    const dice = this.random();
+    const dice = this.random.next();
     if (dice < 0.3) {
       end();
       settle(trace, id, "failed");
@@ -220,14 +221,3 @@ Deno.test("500 random histories with outages: all agree afterwards, second calls
   }
   assert.ok(reported > 20, `${reported} reported`);
 });
-
-/** Mulberry32: small, and the same on every machine. */
-function generator(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}

@@ -1,27 +1,7 @@
-/** A source of choices that a seed decides (mulberry32), so that a failure can be run again. */
-export class Random {
-  #state: number;
+import { Random as Choices } from "../support/random.ts";
 
-  constructor(seed: number) {
-    this.#state = Math.imul(seed, 0x9e3779b9) | 0;
-  }
-
-  /** A whole number from 0 to below `end`. */
-  below(end: number): number {
-    this.#state = (this.#state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % end;
-  }
-
-  chance(percent: number): boolean {
-    return this.below(100) < percent;
-  }
-
-  pick<T>(values: readonly T[]): T {
-    return values[this.below(values.length)] as T;
-  }
-
+/** Choices that the tests of dialects need beside the common ones. */
+export class Random extends Choices {
   /** From `least` to `most` things. */
   list<T>(least: number, most: number, make: (index: number) => T): T[] {
     const length = least + this.below(most - least + 1);

@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { startSimulators } from "../../demo/simulators.ts";
-import { randomFrom } from "../money/random.ts";
+import { Random } from "../support/random.ts";
 import { postgresAvailability, startPostgres } from "../support/postgres.ts";
 import { startTestService } from "../support/service.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
@@ -29,7 +29,7 @@ Deno.test({
       },
     });
     try {
-      const load = startLoad(service, 4, randomFrom(3));
+      const load = startLoad(service, 4, new Random(3));
       await until(() => load.answers.length > 20);
       await postgres.stop("immediate");
       await until(() => load.answers.some(({ status }) => status === 503));
@@ -66,7 +66,7 @@ Deno.test({
 
       await postgres.start();
       await until(async () => (await service.fetch("/readyz")).status === 200);
-      const again = startLoad(service, 4, randomFrom(4));
+      const again = startLoad(service, 4, new Random(4));
       await until(() => again.answers.length > 20);
       await again.stop();
       assert.deepEqual(again.answers.filter(({ isFull }) => !isFull), []);

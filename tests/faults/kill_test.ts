@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { startSimulators } from "../../demo/simulators.ts";
-import { randomFrom } from "../money/random.ts";
+import { Random } from "../support/random.ts";
 import { postgresAvailability, startPostgres } from "../support/postgres.ts";
 import { runProgram, startService } from "../support/process.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
@@ -33,7 +33,7 @@ async function killAgainAndAgain(kind: "embedded" | "postgres"): Promise<void> {
   };
   Object.assign(env, vendorEnvironment(simulators));
   const seed = Math.floor(performance.timeOrigin) % 1_000_000;
-  const random = randomFrom(seed);
+  const random = new Random(seed);
   const answers: Answer[] = [];
   let key = "";
   try {

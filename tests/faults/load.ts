@@ -1,5 +1,5 @@
 import type { Simulators } from "../../demo/simulators.ts";
-import type { Random } from "../money/random.ts";
+import type { Random } from "../support/random.ts";
 
 /** A call as its client saw it. */
 export interface Answer {

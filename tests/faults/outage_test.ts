@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { startSimulators } from "../../demo/simulators.ts";
-import { randomFrom } from "../money/random.ts";
+import { Random } from "../support/random.ts";
 import { postgresAvailability, startPostgres } from "../support/postgres.ts";
 import { runProgram, type ServiceProcess, startService } from "../support/process.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
@@ -43,7 +43,7 @@ Deno.test({
     await admin("credits", "grant", "--usd", "1000");
     await admin("account", "create", "--name", "limited");
     const limited = await admin("key", "create", "--name", "limited", "--account", "limited");
-    const load = startLoad(target, 8, randomFrom(5));
+    const load = startLoad(target, 8, new Random(5));
     // An account that calls now and then holds a share of its rate.
     for (let waitedMs = 0; waitedMs < warmUpMs; waitedMs += 500) {
       await statusOf(service, String(limited.key));

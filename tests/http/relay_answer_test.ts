@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { Random } from "../support/random.ts";
 import { gzipSync } from "node:zlib";
 import { securityHeaders } from "../support/scenarios.ts";
 import { shared } from "../support/service.ts";
@@ -162,7 +163,7 @@ const streams: readonly { name: string; events: readonly string[]; usage: number
 
 for (const { name, events, usage } of streams) {
   Deno.test(`a stream's bytes come back unaltered wherever they are cut (${name})`, async () => {
-    const random = randomFrom(20_261_121);
+    const random = new Random(20_261_121);
     const text = events.join("");
     const bytes = new TextEncoder().encode(text);
     const hidden = events.filter((_, index) => index !== usage).join("");
@@ -240,23 +241,12 @@ function pieces(bytes: Uint8Array, size: number): Uint8Array[] {
   return found;
 }
 
-function randomPieces(bytes: Uint8Array, random: () => number): Uint8Array[] {
+function randomPieces(bytes: Uint8Array, random: Random): Uint8Array[] {
   const found: Uint8Array[] = [];
   for (let at = 0; at < bytes.length;) {
-    const size = 1 + Math.floor(random() ** 3 * 400);
+    const size = 1 + Math.floor(random.next() ** 3 * 400);
     found.push(bytes.subarray(at, at + size));
     at += size;
   }
   return found;
-}
-
-/** The same numbers at every run (mulberry32). */
-function randomFrom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }

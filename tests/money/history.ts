@@ -5,7 +5,7 @@ import { Fault } from "../../src/domain/fault.ts";
 import type { Ledger, Settlement } from "../../src/domain/ledger.ts";
 import { createEscrow, type Escrow, type Reservation } from "../../src/gateway/escrow.ts";
 import { Line } from "../support/memory_ledger.ts";
-import { type Random, randomFrom } from "./random.ts";
+import { Random } from "../support/random.ts";
 
 /** Where a history takes place. */
 export interface World {
@@ -46,7 +46,7 @@ const leaseSeconds = 150;
  * checks every invariant on the way and at the end. The same seed plays the same history.
  */
 export async function playHistory(world: World, seed: number, steps: number): Promise<void> {
-  const history = new History(world, randomFrom(seed));
+  const history = new History(world, new Random(seed));
   for (let step = 0; step < steps; step++) {
     await history.step();
     await history.check();

@@ -2,7 +2,7 @@ import assert from "@std/assert";
 import type { Interaction } from "../../src/domain/interaction.ts";
 import { openJournal } from "../../src/store/journal.ts";
 import type { Unreadable } from "../../src/store/journal_left.ts";
-import { randomFrom } from "../money/random.ts";
+import { Random } from "../support/random.ts";
 import { withFolder } from "./children.ts";
 import { interaction } from "./samples.ts";
 
@@ -70,7 +70,7 @@ async function found(folder: string, bytes: Uint8Array) {
 Deno.test("whatever is cut off a journal file, every record before it is found", () =>
   withFolder(async (folder) => {
     const { bytes, calls } = await written(`${folder}/whole`, 40);
-    const random = randomFrom(7);
+    const random = new Random(7);
     for (let round = 0; round < 150; round++) {
       const length = random.below(bytes.length);
       const { rows } = await found(`${folder}/cut`, bytes.subarray(0, length));
@@ -84,7 +84,7 @@ Deno.test("whatever is cut off a journal file, every record before it is found",
 Deno.test("whatever bits flip, a start comes through, and only the calls that they hit are harmed", () =>
   withFolder(async (folder) => {
     const { bytes, calls } = await written(`${folder}/whole`, 40);
-    const random = randomFrom(11);
+    const random = new Random(11);
     for (let round = 0; round < 150; round++) {
       const damaged = bytes.slice();
       const hits = Array.from({ length: 1 + random.below(3) }, () => random.below(bytes.length));
@@ -112,7 +112,7 @@ function isPartOf(row: Interaction, id: string): boolean {
 
 Deno.test("noise, zeros and emptiness in place of a file are survived, and all but zeros is kept", () =>
   withFolder(async (folder) => {
-    const random = randomFrom(13);
+    const random = new Random(13);
     const noise = Uint8Array.from({ length: 50_000 }, () => random.below(256));
     for (
       const [bytes, kept] of [[noise, 50_000], [new Uint8Array(8192), 0], [

@@ -3,6 +3,7 @@ import { Fault } from "../../src/domain/fault.ts";
 import type { Database, Queryable } from "../../src/store/database.ts";
 import { openPostgres, type PostgresPatience } from "../../src/store/postgres.ts";
 import { postgresAvailability, startPostgres, type TestPostgres } from "../support/postgres.ts";
+import { within } from "../support/within.ts";
 
 const { available, reason } = postgresAvailability();
 const needsPostgres = { ignore: !available };
@@ -182,18 +183,6 @@ async function outcome(work: Promise<unknown>): Promise<string> {
     return "done";
   } catch (thrown) {
     return thrown instanceof Fault ? thrown.code : String(thrown);
-  }
-}
-
-async function within<T>(ms: number, work: Promise<T>): Promise<T> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`not within ${ms} ms`)), ms);
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
   }
 }
 

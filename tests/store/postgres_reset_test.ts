@@ -3,6 +3,7 @@ import net from "node:net";
 import { Fault } from "../../src/domain/fault.ts";
 import { openPostgres } from "../../src/store/postgres.ts";
 import { postgresAvailability, startPostgres } from "../support/postgres.ts";
+import { within } from "../support/within.ts";
 
 const { available, reason } = postgresAvailability();
 
@@ -80,17 +81,5 @@ Deno.test({
 async function untilWell(ping: () => Promise<void>): Promise<void> {
   while (await ping().then(() => false, () => true)) {
     await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-}
-
-async function within<T>(ms: number, work: Promise<T>): Promise<T> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`not within ${ms} ms`)), ms);
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
   }
 }

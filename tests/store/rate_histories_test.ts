@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { Random } from "../support/random.ts";
 import type { Clock } from "../../src/base/clock.ts";
 import { type RateLimits, unitsPerToken } from "../../src/domain/rate_limit.ts";
 import type { RateLimiter } from "../../src/domain/rate_limiter.ts";
@@ -31,8 +32,8 @@ class World {
   admitted = 0;
   #starts = 0;
 
-  constructor(readonly random: (below: number) => number, count: number) {
-    this.limits = tiers[random(tiers.length)]!;
+  constructor(readonly random: Random, count: number) {
+    this.limits = random.pick(tiers);
     this.bucket = new MemoryBucket(this.limits, () => this.time.ms + this.databaseOffsetMs);
     this.ideal = new IdealBucket(this.limits, this.time.ms);
     for (let at = 0; at < count; at++) this.processes.push(this.start(`p${at}`));
@@ -67,7 +68,7 @@ class World {
     // What processes hold at the change may still be spent; so that it is known, they report.
     for (const process of this.processes) process.mood = "there";
     await this.pass(1);
-    this.limits = tiers[this.random(tiers.length)]!;
+    this.limits = this.random.pick(tiers);
     const { bucket } = this.bucket;
     const held = (bucket?.holders ?? []).reduce((sum, one) => sum + one.held + one.minted, 0);
     this.bucket.limits = this.limits;
@@ -84,18 +85,18 @@ type Event = [name: string, weight: number, act: (world: World, at: number) => P
 
 const calm: Event[] = [
   ["takes", 10, async (world, at) => {
-    for (let count = world.random(40); count >= 0; count--) {
+    for (let count = world.random.below(40); count >= 0; count--) {
       await world.take(world.processes[at]!);
     }
   }],
   ["parallel takes", 3, async (world, at) => {
     const process = world.processes[at]!;
-    await Promise.all(Array.from({ length: world.random(50) }, () => world.take(process)));
+    await Promise.all(Array.from({ length: world.random.below(50) }, () => world.take(process)));
   }],
-  ["a moment", 8, (world) => world.pass(world.random(900))],
-  ["a while", 2, (world) => world.pass(world.random(12_000))],
+  ["a moment", 8, (world) => world.pass(world.random.below(900))],
+  ["a while", 2, (world) => world.pass(world.random.below(12_000))],
   ["wall clock jumps", 1, (world, at) => {
-    world.processes[at]!.clock.jump((world.random(3) - 1) * 86_400_000);
+    world.processes[at]!.clock.jump((world.random.below(3) - 1) * 86_400_000);
     return Promise.resolve();
   }],
 ];
@@ -103,11 +104,13 @@ const calm: Event[] = [
 const wild: Event[] = [
   ...calm,
   ["stall", 1, (world) => {
-    world.time.ms += world.random(30_000);
+    world.time.ms += world.random.below(30_000);
     return Promise.resolve();
   }],
   ["crash", 1, (world, at) => {
-    world.processes[at] = world.start(world.random(2) ? `p${at}` : `new${world.random(1e6)}`);
+    world.processes[at] = world.start(
+      world.random.below(2) ? `p${at}` : `new${world.random.below(1e6)}`,
+    );
     return Promise.resolve();
   }],
   ["stop", 1, async (world, at) => {
@@ -116,7 +119,7 @@ const wild: Event[] = [
   }],
   ["mood", 2, (world, at) => {
     const moods: StoreMood[] = ["there", "there", "away", "write_lost", "answer_lost"];
-    world.processes[at]!.mood = moods[world.random(moods.length)]!;
+    world.processes[at]!.mood = world.random.pick(moods);
     return Promise.resolve();
   }],
   ["store away from all", 1, (world) => {
@@ -131,20 +134,20 @@ const wild: Event[] = [
   ["database clock goes back", 1, async (world) => {
     for (const process of world.processes) process.mood = "there";
     await world.pass(1);
-    world.databaseOffsetMs -= world.random(100_000);
+    world.databaseOffsetMs -= world.random.below(100_000);
     await world.pass(1);
   }],
   ["tier", 1, (world) => world.changeTier()],
 ];
 
 async function play(seed: number, events: Event[], steps: number): Promise<World> {
-  const random = seeded(seed);
-  const world = new World(random, 1 + random(4));
+  const random = new Random(seed);
+  const world = new World(random, 1 + random.below(4));
   const total = events.reduce((sum, [, weight]) => sum + weight, 0);
   for (let step = 0; step < steps; step++) {
-    let pick = random(total);
+    let pick = random.below(total);
     const [name, , act] = events.find(([, weight]) => (pick -= weight) < 0)!;
-    const at = random(world.processes.length);
+    const at = random.below(world.processes.length);
     world.history.push(`seed ${seed} ${step} at ${world.time.ms}: ${name} (p${at})`);
     await act(world, at);
   }
@@ -162,7 +165,7 @@ Deno.test("without failures nothing strands: what is left is there for any one p
     const world = await play(seed, calm, 30);
     await world.pass(7_000);
     const left = Math.floor(world.ideal.units(world.time.ms) / unitsPerToken);
-    const one = world.processes[world.random(world.processes.length)]!;
+    const one = world.random.pick(world.processes);
     let admitted = 0;
     while (await world.take(one)) admitted++;
     // A full bucket loses what would have refilled before the spending was reported.
@@ -170,14 +173,3 @@ Deno.test("without failures nothing strands: what is left is there for any one p
     assert.ok(admitted <= left && admitted >= left - lost, `seed ${seed}: ${admitted} of ${left}`);
   }
 });
-
-/** Integers below a bound, the same ones for the same seed (mulberry32). */
-function seeded(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % below;
-  };
-}

@@ -1,31 +1,11 @@
 import type { CanonicalEvent } from "../../src/dialects/canonical.ts";
 import type { CanonicalRequest, Part, Tool, Turn } from "../../src/dialects/canonical_request.ts";
 import type { Usage } from "../../src/domain/usage.ts";
+import { Random } from "./random.ts";
 
 /** Made-up requests and answers that the messages dialect can carry whole; the same for a seed. */
-export class MessagesSamples {
-  #state: number;
+export class MessagesSamples extends Random {
   #ids = 0;
-
-  constructor(seed: number) {
-    this.#state = seed;
-  }
-
-  /** Whole number from 0 to below `end`. */
-  below(end: number): number {
-    this.#state = (this.#state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % end;
-  }
-
-  chance(percent: number): boolean {
-    return this.below(100) < percent;
-  }
-
-  pick<T>(values: readonly T[]): T {
-    return values[this.below(values.length)] as T;
-  }
 
   list<T>(most: number, make: () => T): T[] {
     return Array.from({ length: this.below(most + 1) }, make);

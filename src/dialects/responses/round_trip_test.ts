@@ -11,40 +11,20 @@ import {
   decodeStream,
   encodeStream,
 } from "../../../tests/support/responses_fixtures.ts";
+import { Random as Choices } from "../../../tests/support/random.ts";
 import { responsesEvents } from "../../../tests/support/grammar/events.ts";
 
 const runs = 300;
 
-/** A small generator of values from a seed (mulberry32). */
-class Random {
-  #state: number;
-
-  constructor(seed: number) {
-    this.#state = seed;
-  }
-
-  below(limit: number): number {
-    this.#state = (this.#state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % limit;
-  }
-
-  chance(percent: number): boolean {
-    return this.below(100) < percent;
-  }
-
-  one<T>(list: readonly T[]): T {
-    return list[this.below(list.length)]!;
-  }
-
+/** Choices of what this test makes. */
+class Random extends Choices {
   many<T>(least: number, most: number, make: (index: number) => T): T[] {
     return Array.from({ length: least + this.below(most - least + 1) }, (_, index) => make(index));
   }
 
   text(): string {
     const pieces = ["Hello", " ", "\n\n", "é", "🙂", '"', "\\", "{", "data: x", "\u2028"];
-    return this.many(1, 6, () => this.one(pieces)).join("");
+    return this.many(1, 6, () => this.pick(pieces)).join("");
   }
 
   maybe<T extends object>(percent: number, make: () => T): Partial<T> {
@@ -100,7 +80,7 @@ function requestOf(random: Random): CanonicalRequest {
     ...random.maybe(50, () => ({ format: formatOf(random) })),
     ...random.maybe(30, () => ({ verbosity: "low" })),
     ...random.maybe(50, () => ({
-      reasoning: { effort: random.one(["none", "low", "xhigh"]), show: random.chance(50) },
+      reasoning: { effort: random.pick(["none", "low", "xhigh"]), show: random.chance(50) },
     })),
     ...random.maybe(30, () => ({ user: "u-1" })),
     ...random.maybe(30, () => ({ serviceTier: "flex" })),
@@ -110,7 +90,7 @@ function requestOf(random: Random): CanonicalRequest {
 }
 
 function toolChoiceOf(random: Random, name: string): NonNullable<CanonicalRequest["toolChoice"]> {
-  return random.one(
+  return random.pick(
     [
       { mode: "auto" },
       { mode: "none" },
@@ -123,7 +103,7 @@ function toolChoiceOf(random: Random, name: string): NonNullable<CanonicalReques
 }
 
 function formatOf(random: Random): NonNullable<CanonicalRequest["format"]> {
-  return random.one<NonNullable<CanonicalRequest["format"]>>([
+  return random.pick<NonNullable<CanonicalRequest["format"]>>([
     { type: "text" },
     { type: "json" },
     { type: "json-schema", name: "n", schema: { type: "object" }, strict: true },
@@ -139,7 +119,7 @@ function mediaOf(random: Random): MediaPart {
   const url = { type: "url", url: "https://x.example/a", mimeType: undefined } as const;
   const base64 = (mimeType: string) => ({ type: "base64", mimeType, data: "AAAA" }) as const;
   const detail = random.maybe(50, () => ({ detail: "high" }));
-  return random.one<MediaPart>([
+  return random.pick<MediaPart>([
     { type: "media", kind: "image", source: url, ...detail, path: "" },
     { type: "media", kind: "image", source: base64("image/gif"), ...detail, path: "" },
     { type: "media", kind: "file", source: url, path: "" },
@@ -223,7 +203,7 @@ function answerOf(random: Random): CanonicalEvent[] {
   const called = events.some((event) =>
     event.type === "block-start" && event.content.kind === "tool-call"
   );
-  const reason = random.one([called ? "tool_calls" : "stop", "length", "content_filter"] as const);
+  const reason = random.pick([called ? "tool_calls" : "stop", "length", "content_filter"] as const);
   events.push({ type: "finish", choice: 0, reason, raw: reason });
   if (random.chance(80)) {
     events.push({
@@ -244,7 +224,7 @@ function answerOf(random: Random): CanonicalEvent[] {
 
 function blockOf(random: Random, block: number): CanonicalEvent[] {
   const at = { choice: 0, block };
-  const content = random.one(
+  const content = random.pick(
     [
       { kind: "text" },
       { kind: "text" },
@@ -274,7 +254,7 @@ function blockOf(random: Random, block: number): CanonicalEvent[] {
     ...random.many(0, isText ? 2 : 0, (): CanonicalEvent => ({
       type: "citation",
       ...at,
-      citation: random.one([
+      citation: random.pick([
         { url: "https://a.example", title: "A", start: 0, end: 3 },
         { url: "https://b.example", title: undefined, start: undefined, end: undefined },
       ]),
