@@ -34,7 +34,7 @@ const bodies: Readonly<Record<ErrorDialect, Encode>> = {
     request_id: requestId,
   }),
   generate: (error) => ({
-    error: { ...error, status: canonicalNames[errors[error.code].status] ?? "UNKNOWN" },
+    error: { ...error, status: canonicalStatus(errors[error.code].status) },
   }),
 };
 
@@ -44,7 +44,11 @@ const messagesTypes: Readonly<Record<string, string>> = {
   request_too_large: "request_too_large",
 };
 
-/** Canonical status names of the generate dialect (generate-content.md §7). */
+/** The canonical name (google.rpc.Code) of an HTTP status, in the generate dialect (its §7). */
+export function canonicalStatus(httpStatus: number): string {
+  return canonicalNames[httpStatus] ?? (httpStatus < 500 ? "INVALID_ARGUMENT" : "INTERNAL");
+}
+
 const canonicalNames: Readonly<Record<number, string>> = {
   400: "INVALID_ARGUMENT",
   401: "UNAUTHENTICATED",
@@ -55,6 +59,7 @@ const canonicalNames: Readonly<Record<number, string>> = {
   413: "INVALID_ARGUMENT",
   416: "OUT_OF_RANGE",
   429: "RESOURCE_EXHAUSTED",
+  499: "CANCELLED",
   500: "INTERNAL",
   501: "UNIMPLEMENTED",
   502: "UNAVAILABLE",

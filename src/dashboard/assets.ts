@@ -16,14 +16,14 @@ const types: Readonly<Record<AssetName, string>> = {
   "favicon.svg": "image/svg+xml",
 };
 
-/** Sheets of single families of pages; browsers get them all as one `style.css`. */
-const furtherSheets: readonly string[] = [];
+/** The common sheet, then those of single families of pages; browsers get one `style.css`. */
+const sheets = ["style.css"];
 
 /** Reads the files once. */
 export function readAssets(): Assets {
   const files = new Map(
     Object.entries(types).map(([name, type]) => {
-      const sources = name === "style.css" ? [name, ...furtherSheets] : [name];
+      const sources = name === "style.css" ? sheets : [name];
       const body = sources.map(readText).join("\n");
       return [name, { body, type, version: sha256Hex(body).slice(0, 12) }];
     }),

@@ -2,16 +2,15 @@ import type { ExportFilters } from "../../contracts/export_filters.ts";
 import { filterColumns } from "../../contracts/export_filters.ts";
 import type { ExportTable } from "../../contracts/export_tables.ts";
 import { Fault } from "./fault.ts";
+import { storable, type TimeSpan, timeSpan } from "./time_span.ts";
 
 export type ExportFormat = "json" | "csv";
 export type Delivery = "job" | "stream" | "bucket";
 
-/** What an export is to hold. Times are half-open: `start` ≤ created_at < `end`. */
-export interface ExportOrder {
+/** What an export is to hold; its span is of `created_at`. */
+export interface ExportOrder extends TimeSpan {
   format: ExportFormat;
   tables: readonly ExportTable[];
-  start?: Date;
-  end?: Date;
   filters: ExportFilters;
   rawCells: boolean;
 }
@@ -51,11 +50,7 @@ export function readOrder(
 }
 
 const dayMs = 24 * 60 * 60 * 1000;
-/** What the database and RFC 3339 both can say. */
-const earliest = Date.parse("0001-01-02T00:00:00Z");
-const latest = Date.parse("9999-12-31T00:00:00Z");
-
-function span(request: ExportRequest): Pick<ExportOrder, "start" | "end"> {
+function span(request: ExportRequest): TimeSpan {
   const { range, start_date, end_date } = request;
   const hasTimes = start_date !== undefined || end_date !== undefined;
   if (range && hasTimes) {
@@ -63,7 +58,10 @@ function span(request: ExportRequest): Pick<ExportOrder, "start" | "end"> {
   }
   if (range) {
     if (range.end < range.start) throw wrong("range.end", "expected a day not before range.start");
-    return times(new Date(range.start), new Date(Date.parse(range.end) + dayMs));
+    return storable({
+      start: new Date(range.start),
+      end: new Date(Date.parse(range.end) + dayMs),
+    });
   }
   if (!hasTimes) {
     throw new Fault("missing_required_field", {
@@ -72,19 +70,7 @@ function span(request: ExportRequest): Pick<ExportOrder, "start" | "end"> {
         "start_date: give start_date, end_date or both, as RFC 3339 timestamps, or range with two dates.",
     });
   }
-  const start = start_date === undefined ? undefined : new Date(start_date);
-  const end = end_date === undefined ? undefined : new Date(end_date);
-  if (start && end && end <= start) throw wrong("end_date", "expected a time after start_date");
-  return times(start, end);
-}
-
-function times(start: Date | undefined, end: Date | undefined): Pick<ExportOrder, "start" | "end"> {
-  return { ...(start ? { start: clamp(start) } : {}), ...(end ? { end: clamp(end) } : {}) };
-}
-
-/** No call is so old or so far in the future; the years beyond are written in other ways. */
-function clamp(time: Date): Date {
-  return new Date(Math.min(Math.max(time.getTime(), earliest), latest));
+  return timeSpan(request);
 }
 
 function checkFilters(

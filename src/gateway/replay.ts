@@ -1,5 +1,5 @@
 import type { StoredAnswer } from "../domain/idempotency.ts";
-import type { Reply } from "./reply.ts";
+import { replayHeader, type Reply } from "./reply.ts";
 
 /** A larger answer is not kept; a repeat of its request is made again. */
 export const maxKeptBytes = 16 * 1024 * 1024;
@@ -12,7 +12,7 @@ export function replayOf(answer: StoredAnswer): Reply {
     headers: {
       ...headers,
       ...(transactionId === null ? {} : { "x-transaction-id": transactionId }),
-      "x-idempotent-replay": "true",
+      ...replayHeader,
     },
     body: streamed ? streamOf(body) : body.length === 0 ? null : body,
   };

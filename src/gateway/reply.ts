@@ -4,3 +4,6 @@ export interface Reply {
   headers: Record<string, string>;
   body: string | Uint8Array | ReadableStream<Uint8Array> | null;
 }
+
+/** On the answer to a repeat: the call was made before, and nothing was charged again. */
+export const replayHeader: Readonly<Record<string, string>> = { "x-idempotent-replay": "true" };

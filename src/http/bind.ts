@@ -7,6 +7,7 @@ import type { Reply } from "../gateway/reply.ts";
 import { isAbort } from "../vendors/upstream.ts";
 import { parseJson, readBody } from "./body.ts";
 import { asFault, errorReply } from "./errors.ts";
+import { jsonReply } from "./json_reply.ts";
 import type { Env } from "./scene.ts";
 import { toResponse } from "./respond.ts";
 import { validate } from "./validate.ts";
@@ -106,7 +107,10 @@ function mount<Answer>(
     scene.route = contract.path;
     try {
       const output = await run(context);
-      return toResponse(isReply(output) ? output.reply : jsonReply(output, contract.status), scene);
+      return toResponse(
+        isReply(output) ? output.reply : jsonReply(output, { status: contract.status ?? 200 }),
+        scene,
+      );
     } catch (thrown) {
       if (isAbort(thrown)) return toResponse(leftReply, scene);
       const fault = asFault(thrown);
@@ -185,14 +189,6 @@ function authorize(scope: Contract["scope"], caller: Caller): void {
   throw new Fault("permission_denied", {
     message: `This API key does not have the scope '${scope}', which this endpoint needs.`,
   });
-}
-
-function jsonReply(value: unknown, status: number | undefined): Reply {
-  return {
-    status: status ?? 200,
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(value),
-  };
 }
 
 function isReply(output: unknown): output is ReplyOutput {

@@ -1,3 +1,4 @@
+import { canonicalStatus } from "../../../contracts/error_bodies.ts";
 import { errors } from "../../../contracts/errors.ts";
 import type { Fault } from "../../domain/fault.ts";
 
@@ -18,26 +19,3 @@ export function streamErrorBody(fault: Fault): Record<string, unknown> {
     },
   };
 }
-
-/** The canonical name (google.rpc.Code) of an HTTP status. */
-export function canonicalStatus(httpStatus: number): string {
-  return canonicalNames[httpStatus] ?? (httpStatus < 500 ? "INVALID_ARGUMENT" : "INTERNAL");
-}
-
-const canonicalNames: Readonly<Record<number, string>> = {
-  400: "INVALID_ARGUMENT",
-  401: "UNAUTHENTICATED",
-  402: "FAILED_PRECONDITION",
-  403: "PERMISSION_DENIED",
-  404: "NOT_FOUND",
-  409: "ABORTED",
-  413: "INVALID_ARGUMENT",
-  416: "OUT_OF_RANGE",
-  429: "RESOURCE_EXHAUSTED",
-  499: "CANCELLED",
-  500: "INTERNAL",
-  501: "UNIMPLEMENTED",
-  502: "UNAVAILABLE",
-  503: "UNAVAILABLE",
-  504: "DEADLINE_EXCEEDED",
-};

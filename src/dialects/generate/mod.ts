@@ -49,5 +49,4 @@ export const generate: Dialect & Translator = {
   streamEncoder: (context) => new GenerateStreamEncoder(context),
 };
 
-export { canonicalStatus } from "./error_body.ts";
 export { bareModel } from "./models.ts";

@@ -13,8 +13,9 @@ import { figuresBody, figuresOf } from "../../domain/cohort_report.ts";
 import { Fault } from "../../domain/fault.ts";
 import type { Idempotency } from "../../gateway/idempotency.ts";
 import type { Recorder } from "../../gateway/recorder.ts";
-import type { Reply } from "../../gateway/reply.ts";
+import { replayHeader, type Reply } from "../../gateway/reply.ts";
 import { bind, type BindParts } from "../bind.ts";
+import { jsonReply } from "../json_reply.ts";
 import { once } from "../repeats.ts";
 import type { Env } from "../scene.ts";
 
@@ -94,8 +95,6 @@ function acceptedReply(
       ? `${accepted} ${outcomes} recorded.`
       : `${accepted} of ${items.length} ${outcomes} recorded; the others were known.`,
   };
-  const headers = { "content-type": "application/json" };
   // The store knows a repeat even where a crash lost the stored answer.
-  const replay = repeated ? { "x-idempotent-replay": "true" } : {};
-  return { status: 200, headers: { ...headers, ...replay }, body: JSON.stringify(answer) };
+  return jsonReply(answer, repeated ? { headers: replayHeader } : {});
 }

@@ -4,10 +4,11 @@ import type { deletionRequest, erasureRequest } from "../../../contracts/deletio
 import { contracts } from "../../../contracts/mod.ts";
 import { dataTables, type Deletion, type Selectors, totalOf } from "../../domain/deletion.ts";
 import { Fault } from "../../domain/fault.ts";
+import { timeSpan } from "../../domain/time_span.ts";
 import type { Deletions, WantedDeletion } from "../../gateway/deletions.ts";
 import type { Idempotency } from "../../gateway/idempotency.ts";
-import type { Reply } from "../../gateway/reply.ts";
 import { bind, type BindParts } from "../bind.ts";
+import { jsonReply } from "../json_reply.ts";
 import { once } from "../repeats.ts";
 import type { Env } from "../scene.ts";
 
@@ -23,7 +24,7 @@ export function deletionRoutes(
     const accountId = caller.principal.account.id;
     const wanted = { accountId, tables: body.tables, selectors, reason: null };
     const run = async () =>
-      json(body.dry_run ? await dryRun(deletions, wanted) : await erase(deletions, wanted));
+      jsonReply(body.dry_run ? await dryRun(deletions, wanted) : await erase(deletions, wanted));
     return { reply: await once(idempotency, { caller, bodyText, method: "DELETE" }, run) };
   });
   bind(app, contracts.requestErasure, parts, async ({ caller, body, bodyText }) => {
@@ -33,7 +34,7 @@ export function deletionRoutes(
       selectors: erasureSelectors(body),
       reason: body.reason,
     };
-    const run = async () => json(await queue(deletions, wanted));
+    const run = async () => jsonReply(await queue(deletions, wanted));
     return { reply: await once(idempotency, { caller, bodyText }, run) };
   });
   bind(app, contracts.getDeletion, parts, async ({ caller, params }) => {
@@ -73,26 +74,9 @@ async function queue(
   return { status: "ok", message, request_id: requestId };
 }
 
-function json(value: unknown): Reply {
-  return {
-    status: 200,
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(value),
-  };
-}
-
 function selectorsOf(body: z.output<typeof deletionRequest>): Selectors {
-  const start = body.start_date === undefined ? undefined : new Date(body.start_date);
-  const end = body.end_date === undefined ? undefined : new Date(body.end_date);
-  if (start && end && end <= start) {
-    throw new Fault("invalid_value", {
-      param: "end_date",
-      message: "end_date: expected a time after start_date.",
-    });
-  }
   return atLeastOne({
-    ...(start ? { start } : {}),
-    ...(end ? { end } : {}),
+    ...timeSpan(body),
     ...listed("transactionIds", body.transaction_ids),
     ...listed("sessionIds", body.session_ids),
   }, ["start_date", "end_date", "transaction_ids", "session_ids"]);

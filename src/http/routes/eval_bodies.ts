@@ -43,7 +43,8 @@ export function runPlace(page: readonly EvalRun[]): string {
 export function readRunPlace(text: string): RunPlace {
   const [, time = "", evalRunId = ""] = /^(\S{24})_([\w-]+)$/.exec(text) ?? [];
   const createdAt = new Date(time);
-  if (Number.isNaN(createdAt.getTime())) throw noPlace();
+  // Nothing was made before 1970, and a database knows no year 0.
+  if (!(createdAt.getTime() >= 0)) throw noPlace();
   return { createdAt, evalRunId };
 }
 

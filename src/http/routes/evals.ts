@@ -8,16 +8,18 @@ import type { Clock } from "../../base/clock.ts";
 import type { EvalStore } from "../../domain/eval.ts";
 import { Fault } from "../../domain/fault.ts";
 import type { InteractionQuery } from "../../domain/interaction.ts";
+import { timeSpan } from "../../domain/time_span.ts";
 import type { Caller } from "../../gateway/caller.ts";
 import { chooseKey } from "../../gateway/choose_key.ts";
 import type { Idempotency } from "../../gateway/idempotency.ts";
 import type { Recorder } from "../../gateway/recorder.ts";
-import type { Reply } from "../../gateway/reply.ts";
+import { replayHeader, type Reply } from "../../gateway/reply.ts";
 import { permitModel, type RelayParts, requirePrice } from "../../gateway/relay.ts";
 import type { VendorKeyRing } from "../../gateway/vendor_key_ring.ts";
 import { resolveUnified } from "../../vendors/model_name.ts";
 import type { Registry } from "../../vendors/registry.ts";
 import { bind, type BindParts } from "../bind.ts";
+import { jsonReply } from "../json_reply.ts";
 import { once } from "../repeats.ts";
 import type { Env } from "../scene.ts";
 import {
@@ -180,20 +182,12 @@ async function checkGraders(parts: EvalRouteParts, graders: readonly Grader[]): 
 }
 
 function selectionOf(body: EvalRequest, accountId: number): InteractionQuery {
-  const start = body.start_date === undefined ? undefined : new Date(body.start_date);
-  const end = body.end_date === undefined ? undefined : new Date(body.end_date);
-  if (start && end && end <= start) {
-    throw new Fault("invalid_value", {
-      param: "end_date",
-      message: "end_date: expected a time after start_date.",
-    });
-  }
   const filters = Object.fromEntries(
     Object.entries(body.filters).flatMap(([column, value]) =>
       value === undefined ? [] : [[column, [value].flat()]]
     ),
   );
-  return { accountId, filters, ...(start ? { start } : {}), ...(end ? { end } : {}) };
+  return { accountId, filters, ...timeSpan(body) };
 }
 
 function accepted(
@@ -207,8 +201,6 @@ function accepted(
       ? "No stored interaction matches; nothing is to be done."
       : `${total} stored ${total === 1 ? "interaction" : "interactions"} will be asked again.`,
   };
-  const headers = { "content-type": "application/json" };
   // The store knows a repeat even where a crash lost the stored answer.
-  const replay = repeated ? { "x-idempotent-replay": "true" } : {};
-  return { status: 202, headers: { ...headers, ...replay }, body: JSON.stringify(answer) };
+  return jsonReply(answer, { status: 202, ...(repeated ? { headers: replayHeader } : {}) });
 }

@@ -11,6 +11,7 @@ import type { Reply } from "../../gateway/reply.ts";
 import { bind, type BindParts } from "../bind.ts";
 import { readByteRange } from "../byte_range.ts";
 import { errorReply } from "../errors.ts";
+import { jsonReply } from "../json_reply.ts";
 import { once } from "../repeats.ts";
 import type { Env } from "../scene.ts";
 
@@ -72,8 +73,7 @@ async function startedReply(
   if (prefersAsync(caller.header("prefer"))) return accepted(started);
   const job = await exports.finished(started, caller.signal);
   if (!job) return leftReply;
-  return json(
-    200,
+  return jsonReply(
     delivery === "bucket" ? { export_url: await exports.address(job) } : jobAnswer(job),
   );
 }
@@ -87,8 +87,8 @@ function prefersAsync(prefer: string | undefined): boolean {
 }
 
 function accepted(job: ExportJob): Reply {
-  const reply = json(202, jobAnswer(job));
-  return { ...reply, headers: { ...reply.headers, "preference-applied": "respond-async" } };
+  const headers = { "preference-applied": "respond-async" };
+  return jsonReply(jobAnswer(job), { status: 202, headers });
 }
 
 function jobAnswer(job: ExportJob) {
@@ -100,14 +100,6 @@ function jobAnswer(job: ExportJob) {
     message: job.state === "ready"
       ? `The export is written. Fetch it with GET ${address} until ${job.expiresAt.toISOString()}.`
       : `The export is being written. Fetch it with GET ${address}, which answers 409 until then.`,
-  };
-}
-
-function json(status: number, value: unknown): Reply {
-  return {
-    status,
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(value),
   };
 }
 

@@ -1,0 +1,26 @@
+import assert from "@std/assert";
+import { Fault } from "./fault.ts";
+import { timeSpan } from "./time_span.ts";
+
+Deno.test("a side that is not named stays open", () => {
+  assert.deepEqual(timeSpan({}), {});
+  const start = "2026-11-21T10:00:00+02:00";
+  assert.deepEqual(timeSpan({ start_date: start }), { start: new Date("2026-11-21T08:00:00Z") });
+});
+
+Deno.test("an end that is not after the start names end_date", () => {
+  const day = "2026-11-21T00:00:00Z";
+  assert.throws(
+    () => timeSpan({ start_date: day, end_date: day }),
+    (thrown: Fault) => thrown.code === "invalid_value" && thrown.param === "end_date",
+  );
+});
+
+Deno.test("times at the ends of the calendar become ones that a database can store", () => {
+  const span = timeSpan({
+    start_date: "0000-01-01T00:00:00+14:00",
+    end_date: "9999-12-31T23:59:59-12:00",
+  });
+  assert.equal(span.start?.toISOString(), "0001-01-02T00:00:00.000Z");
+  assert.equal(span.end?.toISOString(), "9999-12-31T00:00:00.000Z");
+});
