@@ -1,6 +1,8 @@
 import { vendorFamilies } from "../contracts/vendors.ts";
 import type { Secret } from "./base/secret.ts";
+import type { SignInSettings } from "./dashboard/identity_provider.ts";
 import { ConfigError, EnvironmentReader } from "./environment.ts";
+import type { BucketSettings } from "./store/export_bucket.ts";
 
 export { ConfigError };
 
@@ -24,7 +26,7 @@ export interface Config {
   allowPlainHttp: boolean;
   corsOrigins: readonly string[];
   oauth: OAuthConfig | undefined;
-  exportBucket: ExportBucketConfig | undefined;
+  exportBucket: BucketSettings | undefined;
   retentionPayloadDays: number | undefined;
   retentionUsageDays: number | undefined;
   maxBodyBytes: number;
@@ -44,26 +46,9 @@ export interface Config {
   secretFrom(name: string): Secret | undefined;
 }
 
-export interface OAuthConfig {
-  clientId: string;
-  clientSecret: Secret;
-  issuer: string | undefined;
-  authorizeUrl: string | undefined;
-  tokenUrl: string | undefined;
-  userinfoUrl: string | undefined;
-  /** Separated by spaces; undefined: what suits the provider. */
-  scopes: string | undefined;
+export interface OAuthConfig extends SignInSettings {
   /** Small letters; people with a verified address of these may sign in. */
   emailDomains: readonly string[];
-}
-
-export interface ExportBucketConfig {
-  bucket: string;
-  prefix: string;
-  endpoint: string | undefined;
-  region: string;
-  accessKeyId: Secret;
-  secretAccessKey: Secret;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -207,7 +192,7 @@ function oauthSettings(read: EnvironmentReader): OAuthConfig | undefined {
   };
 }
 
-function bucketSettings(read: EnvironmentReader): ExportBucketConfig | undefined {
+function bucketSettings(read: EnvironmentReader): BucketSettings | undefined {
   const endpoint = read.url("S3_ENDPOINT");
   const url = read.text("EXPORT_BUCKET_URL");
   if (url === undefined) return undefined;
