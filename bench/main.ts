@@ -1,10 +1,14 @@
 import { benchList } from "./list.ts";
+import { benchRelay } from "./relay.ts";
 
 /**
  * `deno task bench [name]…`: figures of this machine, ratios first, since only they carry over to
  * another one (interface.md §1).
  */
-const benches: Readonly<Record<string, () => Promise<void>>> = { list: benchList };
+const benches: Readonly<Record<string, () => Promise<void>>> = {
+  list: benchList,
+  relay: benchRelay,
+};
 
 const asked = Deno.args.length > 0 ? Deno.args : Object.keys(benches);
 const unknown = asked.filter((name) => benches[name] === undefined);

@@ -1,0 +1,58 @@
+import { createServer } from "node:http";
+
+/**
+ * A vendor of the chat dialect that answers at once: whole, or as a stream of 200 chunks. A program
+ * of its own, so that it doesn't share the measured one's thread. Prints its port.
+ */
+const usage = { prompt_tokens: 10, completion_tokens: 200, total_tokens: 210 };
+const whole = JSON.stringify({
+  id: "chatcmpl-1",
+  object: "chat.completion",
+  created: 1,
+  model: "gpt-4.1",
+  choices: [{
+    index: 0,
+    message: { role: "assistant", content: "word ".repeat(200) },
+    finish_reason: "stop",
+  }],
+  usage,
+});
+const chunk = (fields: object) =>
+  `data: ${
+    JSON.stringify({
+      id: "chatcmpl-1",
+      object: "chat.completion.chunk",
+      created: 1,
+      model: "gpt-4.1",
+      ...fields,
+    })
+  }\n\n`;
+const words = chunk({ choices: [{ index: 0, delta: { content: "word " }, finish_reason: null }] });
+const ending = chunk({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }) +
+  chunk({ choices: [], usage }) + "data: [DONE]\n\n";
+
+const server = createServer((request, response) => {
+  let body = "";
+  request.setEncoding("utf8");
+  request.on("data", (piece) => body += piece);
+  request.on("end", () => {
+    if (!body.includes('"stream":true')) {
+      response.writeHead(200, { "content-type": "application/json" });
+      response.end(whole);
+      return;
+    }
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    let left = 200;
+    // A chunk a turn of the loop, so that they leave as single packets, as a model's words do.
+    const next = () => {
+      if (left-- === 0) return response.end(ending);
+      response.write(words);
+      setImmediate(next);
+    };
+    next();
+  });
+});
+server.listen(0, "127.0.0.1", () => {
+  const address = server.address();
+  console.log(typeof address === "object" ? address?.port : address);
+});
