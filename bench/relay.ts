@@ -66,8 +66,8 @@ const cells: readonly Cell[] = [
  * are processes of their own.
  */
 export async function benchRelay(): Promise<void> {
-  const vendor = await startPeer("bench/mock_vendor.ts", []);
-  const bare = await startPeer("bench/bare_proxy.ts", [String(vendor.port)]);
+  const vendor = await startPeer("bench/programs/mock_vendor.ts", []);
+  const bare = await startPeer("bench/programs/bare_proxy.ts", [String(vendor.port)]);
   try {
     await measure("embedded database", vendor.port, bare.port, {});
     const { available, reason } = postgresAvailability();

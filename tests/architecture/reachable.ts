@@ -36,10 +36,10 @@ function withScripts(
   return new Set([...live, ...served]);
 }
 
-/** Programs that a test starts as processes of their own: named in some other file's text. */
+/** Programs that a test or bench starts as processes of their own: named in some other file's text. */
 function programs(tree: Tree, files: readonly string[]): string[] {
   return files.filter((path) => {
-    if (!/^tests\/.*\/programs\//.test(path)) return false;
+    if (!/^(tests|bench)\/(.*\/)?programs\//.test(path)) return false;
     const name = path.split("/").at(-1)!;
     return files.some((other) => other !== path && tree.get(other)?.includes(name));
   });
