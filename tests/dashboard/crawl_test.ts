@@ -1,0 +1,128 @@
+/** The whole dashboard, found by its own links, so that a new page is looked at without being named. */
+import assert from "@std/assert";
+import { startSimulators } from "../../demo/simulators.ts";
+import { shared, simulatedEnvironment } from "../support/service.ts";
+import { attribute, crawl, type CrawledPage } from "./crawl.ts";
+import { type Ids, leaveTraces, script } from "./traces.ts";
+import { type DashboardWorld, signIn, startDashboard } from "./world.ts";
+
+interface Crawled extends DashboardWorld {
+  pages: readonly CrawledPage[];
+  ours: Ids;
+  theirs: Ids;
+}
+
+const world = shared(startCrawled);
+
+async function startCrawled(): Promise<Crawled> {
+  const simulators = await startSimulators();
+  const dashboard = await startDashboard({ env: simulatedEnvironment(simulators) });
+  const stop = async () => {
+    await dashboard.stop();
+    await simulators.close();
+  };
+  try {
+    await dashboard.admin("account", "create", "--name", "theirs");
+    await dashboard.admin("credits", "grant", "--account", "theirs", "--usd", "10");
+    const ours = await leaveTraces(dashboard, await dashboard.createKey("--name", script));
+    const theirs = await leaveTraces(dashboard, await dashboard.createKey("--account", "theirs"));
+    const pages = await crawl(await dashboard.owner(), "/dashboard");
+    return { ...dashboard, pages, ours, theirs, stop, [Symbol.asyncDispose]: stop };
+  } catch (thrown) {
+    await stop();
+    throw thrown;
+  }
+}
+
+Deno.test("every link of the dashboard leads to a page", () => {
+  const { pages } = world();
+  assert.ok(pages.length > 9, pages.map(({ address }) => address).join(" "));
+  const broken = pages.filter(({ answer }) => ![200, 302, 303].includes(answer.status));
+  assert.deepEqual(broken.map(({ address, answer }) => `${answer.status} ${address}`), []);
+});
+
+Deno.test("every page is HTML that a strict parser takes, with nothing inline", () => {
+  for (const { address, answer, elements, mistakes } of world().pages) {
+    assert.equal(answer.headers.get("content-security-policy"), "default-src 'self'", address);
+    assert.equal(answer.headers.get("x-frame-options"), "DENY", address);
+    assert.deepEqual(mistakes, [], address);
+    const ids = elements.flatMap((one) => attribute(one, "id") ?? []);
+    assert.deepEqual(ids.filter((id, at) => ids.indexOf(id) !== at), [], `${address}: ids twice`);
+    for (const element of elements) {
+      const names = element.attrs.map(({ name }) => name);
+      const where = `${address}: <${element.tagName} ${names.join(" ")}>`;
+      assert.ok(!names.some((name) => name === "style" || name.startsWith("on")), where);
+      assert.notEqual(element.tagName, "style", where);
+      if (element.tagName === "script") {
+        assert.match(attribute(element, "src") ?? "", /^\/d/, where);
+      }
+      const source = ["img", "audio", "video", "iframe", "source"].includes(element.tagName);
+      if (source) assert.match(attribute(element, "src") ?? "", /^\/(?!\/)/, where);
+      for (const name of ["href", "action", "formaction"]) {
+        assert.ok(!/^\s*(javascript|data|vbscript):/i.test(attribute(element, name) ?? ""), where);
+      }
+    }
+  }
+});
+
+Deno.test("what callers named their things is text on every page", () => {
+  const { pages } = world();
+  const shown = pages.filter(({ answer }) => answer.text.includes("canary()"));
+  assert.ok(shown.length > 0, "no page shows the name");
+  for (const { address, elements } of pages) {
+    assert.ok(!elements.some((one) => attribute(one, "id") === "canary"), address);
+  }
+  for (const { address, answer } of shown) assert.ok(!answer.text.includes(script), address);
+});
+
+Deno.test("every form is refused without its token, and from another session", async () => {
+  const { pages } = world();
+  const owner = await world().owner();
+  const other = world().browser();
+  await signIn(other);
+  const foreign = /name="csrf" value="([^"]+)"/.exec((await other.get("/dashboard/keys")).text)
+    ?.[1];
+  const forms = new Map(pages.flatMap((page) => page.forms).map((form) => [form.action, form]));
+  assert.ok(forms.size > 3, [...forms.keys()].join(" "));
+  for (const { action, fields, page } of forms.values()) {
+    assert.equal(fields.csrf?.length, 43, `${page}: the form to ${action} has no token`);
+    for (const csrf of ["", foreign ?? ""]) {
+      const { status } = await owner.post(action, { ...fields, csrf });
+      assert.equal(status, 403, `${action} of ${page}`);
+    }
+  }
+});
+
+Deno.test("who is not signed in is shown nothing", async () => {
+  for (const { address, answer } of world().pages) {
+    if (answer.status !== 200 || address.startsWith("/dashboard/assets/")) continue;
+    const stranger = await world().browser().get(address);
+    assert.equal(stranger.status, 303, address);
+    assert.match(stranger.location ?? "", /^\/dashboard\/sign-in/, address);
+  }
+});
+
+Deno.test("another account's ids lead nowhere, at any address that takes one", async () => {
+  const { pages, ours, theirs } = world();
+  const owner = await world().owner();
+  const addresses = new Set(
+    pages.flatMap(({ address, forms }) => [address, ...forms.map(({ action }) => action)]),
+  );
+  let tried = 0;
+  for (const address of addresses) {
+    const { pathname } = new URL(address, world().baseUrl);
+    for (const [name, id] of Object.entries(ours)) {
+      if (!pathname.includes(encodeURIComponent(id))) continue;
+      const foreign = pathname.replace(encodeURIComponent(id), encodeURIComponent(theirs[name]!));
+      const { status, text } = await owner.get(foreign);
+      assert.equal(status, 404, foreign);
+      assert.ok(!text.includes("of theirs"), foreign);
+      tried++;
+    }
+  }
+  assert.ok(tried > 0, "no address has an id");
+  const all = pages.map(({ answer }) => answer.text).join("\n");
+  for (const [name, id] of Object.entries(theirs)) {
+    if (id !== ours[name]) assert.ok(!all.includes(id), `a page shows another account's ${name}`);
+  }
+});
