@@ -35,6 +35,8 @@ export interface ContractSpec<
   params?: Params;
   query?: Query;
   body?: Body;
+  /** The body as `multipart/form-data`: beside JSON where there is a `body`, else alone. */
+  form?: ObjectSchema;
   /** Status of the good answer, 200 when absent. */
   status?: 200 | 202;
   /** JSON answer; absent for endpoints that answer with bytes of `media`. */
@@ -135,8 +137,16 @@ function routeConfig(
     request: {
       ...(spec.params ? { params: spec.params } : {}),
       ...(spec.query ? { query: spec.query } : {}),
-      ...(spec.body
-        ? { body: { required: true, content: { "application/json": { schema: spec.body } } } }
+      ...(spec.body || spec.form
+        ? {
+          body: {
+            required: true,
+            content: {
+              ...(spec.body ? { "application/json": { schema: spec.body } } : {}),
+              ...(spec.form ? { "multipart/form-data": { schema: spec.form } } : {}),
+            },
+          },
+        }
         : {}),
     },
     responses,
@@ -144,14 +154,20 @@ function routeConfig(
 }
 
 function codesOf(
-  spec: Pick<Contract, "scope" | "errors"> & { params?: unknown; body?: unknown; query?: unknown },
+  spec: Pick<Contract, "scope" | "errors"> & {
+    params?: unknown;
+    body?: unknown;
+    form?: unknown;
+    query?: unknown;
+  },
 ): ErrorCode[] {
+  const takesBody = spec.body !== undefined || spec.form !== undefined;
   return [
     ...new Set<ErrorCode>([
       ...(spec.scope === null ? [] : everywhere),
       ...(spec.params ? ["invalid_value"] as const : []),
-      ...(spec.body || spec.query ? ["invalid_value", "missing_required_field"] as const : []),
-      ...(spec.body ? ["invalid_json", "request_too_large"] as const : []),
+      ...(takesBody || spec.query ? ["invalid_value", "missing_required_field"] as const : []),
+      ...(takesBody ? ["invalid_json", "request_too_large"] as const : []),
       ...(spec.errors ?? []),
     ]),
   ];

@@ -5,6 +5,8 @@ import { documents } from "./document.ts";
 import { deleteData, getDeletion, requestErasure } from "./deletion.ts";
 import { cancelEval, createEval, getEval, listEvals } from "./evals.ts";
 import { familyGenerate, unifiedGenerate } from "./generate.ts";
+import { unifiedEmbeddings } from "./embeddings.ts";
+import { familyOperations } from "./family_operations.ts";
 import { createExport, deleteExport, listExports, streamExport } from "./exports.ts";
 import { familyHealth, unifiedHealth } from "./health.ts";
 import { getMedia } from "./media.ts";
@@ -22,6 +24,7 @@ export function familyContracts(family: VendorFamily) {
     responses: family.dialects.includes("responses") ? familyResponses(family) : undefined,
     messages: family.dialects.includes("messages") ? familyMessages(family) : undefined,
     generate: family.dialects.includes("generate") ? familyGenerate(family) : undefined,
+    ...familyOperations(family),
     models: familyModels(family),
     health: familyHealth(family),
   };
@@ -33,6 +36,7 @@ export const contracts = {
   unifiedResponses,
   unifiedMessages,
   unifiedGenerate,
+  unifiedEmbeddings,
   unifiedModels,
   unifiedHealth,
   status,

@@ -4,6 +4,25 @@
  */
 export type DialectName = "chat" | "responses" | "messages" | "generate";
 
+/**
+ * Calls beside the four chat dialects that chat-style vendors have on paths of their own
+ * (images-and-speech.md §1.1, §3.1).
+ */
+export type OperationKind =
+  | "imageGenerations"
+  | "imageEdits"
+  | "speech"
+  | "transcriptions"
+  | "embeddings";
+
+export const operationKinds: readonly OperationKind[] = [
+  "imageGenerations",
+  "imageEdits",
+  "speech",
+  "transcriptions",
+  "embeddings",
+];
+
 /** One family: the paths below `/{label}` and below `/{alias}`. */
 export interface VendorFamily {
   /** Neutral label of the specification; also the scope's name. */
@@ -14,6 +33,8 @@ export interface VendorFamily {
   readonly kind: string;
   /** Dialects that callers may speak on this family, in the order of the specification. */
   readonly dialects: readonly DialectName[];
+  /** Operations that the family has paths for. */
+  readonly operations: readonly OperationKind[];
 }
 
 /** `createMessage` as the method of one prefix: as it is for `chat`, `createMessageVendorC`, … */
@@ -28,41 +49,48 @@ export const vendorFamilies: readonly VendorFamily[] = [
     aliases: ["huggingface"],
     kind: "hosted open-model provider",
     dialects: ["chat", "responses"],
+    operations: ["imageGenerations", "embeddings"],
   },
   {
     label: "vendor-b",
     aliases: ["openai"],
     kind: "chat-model provider",
     dialects: ["chat", "responses"],
+    operations: operationKinds,
   },
   {
     label: "vendor-c",
     aliases: ["anthropic"],
     kind: "messages-API provider",
     dialects: ["messages"],
+    operations: [],
   },
   {
     label: "vendor-d",
     aliases: ["google"],
     kind: "native content-generation provider",
     dialects: ["generate"],
+    operations: [],
   },
   {
     label: "vendor-e",
     aliases: ["gemini"],
     kind: "chat-completions-style front for the models of vendor-d",
     dialects: ["chat", "responses"],
+    operations: ["embeddings"],
   },
   {
     label: "vendor-f",
     aliases: ["openrouter"],
     kind: "aggregator of models from many providers",
     dialects: ["chat"],
+    operations: ["imageGenerations", "speech", "embeddings"],
   },
   {
     label: "vendor-g",
     aliases: ["xai"],
     kind: "further chat-model provider",
     dialects: ["chat"],
+    operations: ["imageGenerations", "imageEdits"],
   },
 ];

@@ -8,6 +8,8 @@ import { VENDOR_A, VENDOR_B, VENDOR_F, VENDOR_G } from "./simulator/chat_vendors
 import { embeddings } from "./simulator/embeddings.ts";
 import { GENERATE_FRONT } from "./simulator/generate_front.ts";
 import { MESSAGES_FRONT } from "./simulator/messages_front.ts";
+import { speech, transcriptions } from "./simulator/openai_audio.ts";
+import { imageEdits, imageGenerations } from "./simulator/openai_images.ts";
 import { responsesRoutes } from "./simulator/responses.ts";
 import { serveVendor, type VendorFront } from "./simulator/server.ts";
 import { type Received, VendorState } from "./simulator/state.ts";
@@ -65,6 +67,10 @@ export function startSimulators(options: SimulatorOptions = {}): Promise<Simulat
       chatFront(VENDOR_B, [
         ...responsesRoutes(VENDOR_B),
         { method: "POST", path: /^\/embeddings$/, handle: embeddings },
+        { method: "POST", path: /^\/images\/generations$/, handle: imageGenerations },
+        { method: "POST", path: /^\/images\/edits$/, handle: imageEdits },
+        { method: "POST", path: /^\/audio\/speech$/, handle: speech },
+        { method: "POST", path: /^\/audio\/transcriptions$/, handle: transcriptions },
       ]),
     ),
     "vendor-c": start("vendor-c", "sk-simulated-vendor-c-0000", MESSAGES_FRONT),

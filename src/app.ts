@@ -22,6 +22,7 @@ import { healthRoutes } from "./http/routes/health.ts";
 import { keptResponseRoutes } from "./http/routes/kept_responses.ts";
 import { mediaRoutes, signedMediaRoutes } from "./http/routes/media.ts";
 import { modelRoutes } from "./http/routes/models.ts";
+import { operationCallRoutes } from "./http/routes/operation_calls.ts";
 import { operationRoutes } from "./http/routes/operations.ts";
 import { proxyRoutes } from "./http/routes/proxy.ts";
 import { referenceRoutes } from "./http/routes/reference.ts";
@@ -37,7 +38,8 @@ export function createApp(services: Services, dashboard: DashboardParts): Hono<E
   const app = new Hono<Env>({ strict: true });
   const errorDialect = createErrorDialect(services.registry.all.map((vendor) => vendor.family));
   const onFault = faultLog(services);
-  const parts: BindParts = { maxBodyBytes: config.maxBodyBytes, onFault };
+  const { bodies } = services;
+  const parts: BindParts = { maxBodyBytes: config.maxBodyBytes, bodies, onFault };
   const answerFault = (fault: Fault, path: string, scene: Env["Variables"]["scene"]) => {
     onFault(fault, scene.requestId);
     return toResponse(errorReply(fault, errorDialect(path), scene.requestId), scene);
@@ -74,6 +76,7 @@ export function createApp(services: Services, dashboard: DashboardParts): Hono<E
   cohortRoutes(app, { ...parts, ...services });
   evalRoutes(app, { ...parts, ...services });
   proxyRoutes(app, { ...parts, ...services });
+  operationCallRoutes(app, { ...parts, ...services });
   keptResponseRoutes(app, { ...parts, ...services });
 
   app.notFound((context) =>

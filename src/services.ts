@@ -1,3 +1,4 @@
+import { type ByteGate, createByteGate } from "./base/byte_gate.ts";
 import { type Clock, systemClock } from "./base/clock.ts";
 import { createUuidv7 } from "./base/ids.ts";
 import { createLog, type Log, type LogLines, stdoutLines } from "./base/log.ts";
@@ -5,6 +6,7 @@ import { type Config, ConfigError } from "./config.ts";
 import { chat } from "./dialects/chat/mod.ts";
 import { generate } from "./dialects/generate/mod.ts";
 import { messages } from "./dialects/messages/mod.ts";
+import { operations } from "./dialects/operations/mod.ts";
 import { responses } from "./dialects/responses/mod.ts";
 import type { AccountStore } from "./domain/account.ts";
 import type { ApiKeyStore } from "./domain/api_key.ts";
@@ -17,6 +19,7 @@ import { beatMs } from "./domain/rate_limit.ts";
 import { createRateLimiter, type RateLimiter } from "./domain/rate_limiter.ts";
 import { createKeyRing, type KeyRing } from "./domain/key_ring.ts";
 import type { Metrics } from "./gateway/metrics.ts";
+import { createOperations, type Operations } from "./gateway/operations.ts";
 import { createRelay, type Relay, type RelayParts } from "./gateway/relay.ts";
 import { createVendorKeyRing, type VendorKeyRing } from "./gateway/vendor_key_ring.ts";
 import type { CohortStore } from "./domain/cohort.ts";
@@ -72,6 +75,10 @@ export interface Services
   catalogue: Catalogue;
   rateLimiter: RateLimiter;
   relay: Relay;
+  /** Pictures, speech, transcripts and embeddings. */
+  operations: Operations;
+  /** Room for large requests; see `BODIES_IN_FLIGHT_BYTES`. */
+  bodies: ByteGate;
   countTokens: (request: CountRequest) => Promise<Reply>;
   dialects: Readonly<Record<DialectName, FullDialect>>;
   journalStatus: () => Promise<JournalStatus>;
@@ -114,8 +121,9 @@ export function createServices(
   const keys = keyParts(opened, { apiKeys, registry: vendors.registry, clock, log });
   const dialects = { chat, responses, messages, generate };
   const { stopRetention, ...records } = createRecordServices({ config, ...opened, clock, log });
+  const recordedForms = [...Object.values(dialects), ...Object.values(operations)];
   const { stopJobs, ...recording } = createRecording(
-    { config, ...opened, dialects, clock, log, newId, pause },
+    { config, ...opened, recordedForms, clock, log, newId, pause },
   );
   const rateLimiter = rateLimiterOf(config, database, clock, newId);
   const calls = { clock, dialects, journal, log, ...recording, ...keys, ...vendors };
@@ -174,14 +182,27 @@ function createCalls(
   config: Config,
   parts: Omit<RelayParts, "newTransactionId" | "payloadMaxBytes" | "publicFetch" | "keepAliveMs">,
   newTransactionId: () => string,
-): Pick<Services, "relay" | "countTokens"> {
+): Pick<Services, "relay" | "operations" | "bodies" | "countTokens"> {
   const { payloadMaxBytes, keepAliveMs } = config;
   const publicFetch = createPublicFetch({
     clock: parts.clock,
     allowHosts: config.fetchAllowHosts,
   });
   const all = { ...parts, newTransactionId, payloadMaxBytes, keepAliveMs, publicFetch };
-  return { relay: createRelay(all), countTokens: (request) => countTokens(all, request) };
+  return {
+    relay: createRelay(all),
+    operations: createOperations({ ...all, answers: gateOf(config) }),
+    bodies: gateOf(config),
+    countTokens: (request) => countTokens(all, request),
+  };
+}
+
+/** Whoever takes longer is no reason to keep all others waiting. */
+const maxHoldMs = 60_000;
+
+/** Requests and answers have room apart: who holds the one may wait for the other. */
+function gateOf({ bodiesInFlightBytes }: Config): ByteGate {
+  return createByteGate({ capacityBytes: bodiesInFlightBytes, maxHoldMs });
 }
 
 /** Service keys and stored vendor keys, as stored and in memory. */

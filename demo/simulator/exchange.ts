@@ -12,6 +12,8 @@ export interface Exchange {
   path: string;
   headers: Headers;
   text: string;
+  /** The body as it came. */
+  bytes: Uint8Array<ArrayBuffer>;
   /** Aborts when the client leaves or the simulators close. */
   signal: AbortSignal;
   call: OpenCall;
@@ -50,6 +52,16 @@ export function bodyOf(exchange: Exchange): JsonObject {
     throw new Problem(400, "We could not parse the JSON body of your request.");
   }
   return body;
+}
+
+/** The request's form. Throws a 400 Problem when the body is something else. */
+export async function formOf(exchange: Exchange): Promise<FormData> {
+  const headers = { "content-type": exchange.headers.get("content-type") ?? "" };
+  try {
+    return await new Response(exchange.bytes, { headers }).formData();
+  } catch {
+    throw new Problem(400, "We could not parse your multipart form data.");
+  }
 }
 
 /** Waits and fails where the last user text says so. Throws a Problem for `[error:…]`. */

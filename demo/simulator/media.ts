@@ -1,4 +1,5 @@
 /** What a received picture, sound or document really is, from its first bytes. */
+import { Buffer } from "node:buffer";
 
 export interface Medium {
   /** As declared by the sender; empty when it declared none. */
@@ -48,4 +49,9 @@ function sniff(bytes: string, declared: string): string {
   if (bytes.startsWith("ID3") || bytes.startsWith("\xff\xfb")) return "audio/mpeg";
   if (declared.startsWith("image/")) throw new RangeError("The image data is not a known format");
   return declared || "application/octet-stream";
+}
+
+/** Bytes as base64. */
+export function toBase64(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("base64");
 }

@@ -92,13 +92,15 @@ async function receive(
   call: OpenCall,
 ): Promise<Exchange> {
   const url = new URL(request.url);
-  const text = await request.text().catch(() => "");
+  const bytes = await request.bytes().catch(() => new Uint8Array());
+  const isForm = request.headers.get("content-type")?.startsWith("multipart/") === true;
+  const text = isForm ? "" : new TextDecoder().decode(bytes);
   state.remember({
     method: request.method,
     path: url.pathname + url.search,
     headers: Object.fromEntries(request.headers),
-    body: text === "" ? undefined : parseJson(text) ?? text,
-  });
+    body: isForm ? bytes : text === "" ? undefined : parseJson(text) ?? text,
+  }, bytes.length);
   const base = [front.basePath, ...front.otherBasePaths ?? []]
     .find((path) => url.pathname.startsWith(`${path}/`));
   return {
@@ -107,6 +109,7 @@ async function receive(
     path: base === undefined ? "" : url.pathname.slice(base.length),
     headers: request.headers,
     text,
+    bytes,
     signal: AbortSignal.any([request.signal, closing]),
     call,
   };

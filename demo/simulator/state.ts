@@ -6,11 +6,14 @@ export interface Received {
   /** Path with the base address's part, and the query. */
   path: string;
   headers: Record<string, string>;
-  /** Parsed JSON; the text itself where it is none; undefined where there is no body. */
+  /** Parsed JSON; the text itself where it is none, a form's bytes; undefined without a body. */
   body: unknown;
 }
 
 const KEPT_REQUESTS = 200;
+/** Of bodies larger than this only the last few are kept. */
+const LARGE_BYTES = 256 * 1024;
+const KEPT_LARGE = 8;
 const KEPT_ATTEMPTS = 1000;
 const KEPT_PREFIXES = 1000;
 
@@ -23,6 +26,7 @@ export class VendorState {
   active = 0;
   /** Calls whose client left before the answer's end. */
   aborted = 0;
+  readonly #large: Received[] = [];
   readonly #nonce = crypto.randomUUID();
   readonly #attempts = new Map<string, number>();
   readonly #cachedPrefixes = new Set<string>();
@@ -33,9 +37,12 @@ export class VendorState {
     this.apiKey = apiKey;
   }
 
-  remember(received: Received): void {
+  remember(received: Received, bytes: number): void {
     this.received.push(received);
     if (this.received.length > KEPT_REQUESTS) this.received.shift();
+    if (bytes <= LARGE_BYTES) return;
+    this.#large.push(received);
+    if (this.#large.length > KEPT_LARGE) this.#large.shift()!.body = undefined;
   }
 
   /** An id that no other call has, this run or another. */

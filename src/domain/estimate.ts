@@ -73,7 +73,7 @@ function bytesOf(unit: number): number {
 
 const minMediaChars = 16 * 1024;
 /** The dearest image of any vendor has fewer (images-and-speech.md; vendors scale large ones down). */
-const maxImageTokens = 16 * 1024;
+export const maxImageTokens = 16 * 1024;
 
 /**
  * Base64 in a JSON string, told by its data address or by the first bytes of the formats that

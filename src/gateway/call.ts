@@ -1,7 +1,8 @@
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import type { ErrorCode } from "../../contracts/errors.ts";
-import type { Dialect, RequestFacts } from "../dialects/dialect.ts";
+import type { RequestFacts } from "../dialects/dialect.ts";
+import type { MediaField } from "../dialects/media_field.ts";
 import { promptText } from "../dialects/prompt_text.ts";
 import { nanosToUsd } from "../base/money.ts";
 import { estimateTokens } from "../domain/estimate.ts";
@@ -14,7 +15,7 @@ import type { ResolvedModel } from "../vendors/model_name.ts";
 import type { Prices } from "../vendors/prices.ts";
 import type { Caller } from "./caller.ts";
 import type { Funds } from "./funds.ts";
-import { type Bill, Meter } from "./meter.ts";
+import type { Bill, CallMeter, Meter } from "./meter.ts";
 import { boundPayload } from "./payload.ts";
 import type { Keeper } from "./conversation.ts";
 import type { KeptMemory } from "./kept_memory.ts";
@@ -29,18 +30,27 @@ export interface Ending {
   errorCode?: ErrorCode;
   /** JSON text as the caller received it; the fold of what was streamed when absent. */
   responseText?: string;
+  /** Of `responseText`: more was said than it holds. */
+  isTruncated?: boolean;
+}
+
+/** How records name a wire format, and where media stands in its texts. */
+export interface RecordedForm {
+  readonly name: string;
+  readonly mediaFields: readonly MediaField[];
 }
 
 /** What a call is made of, before it begins. */
 export interface CallFacts {
   transactionId: string;
   caller: Caller;
-  dialect: Dialect;
-  facts: RequestFacts;
+  dialect: RecordedForm;
+  facts: Pick<RequestFacts, "model" | "stream" | "endUser" | "tags">;
   target: ResolvedModel;
   mode: Mode;
-  lane: Lane;
+  lane: Pick<Lane, "losses" | "encodeFolded" | "keptReasoning">;
   body: unknown;
+  /** JSON text for the record; as the caller sent it where it sent JSON. */
   bodyText: string;
   /** Makes what is kept of the answer for whoever continues it; undefined: nothing. */
   kept: Keeper | undefined;
@@ -70,19 +80,19 @@ export interface CallParts {
  * One call to a vendor, from the moment it begins. Whatever way it ends, `settle` turns it into
  * exactly one record and one charge; later calls of `settle` only wait for the first.
  */
-export class Call {
+export class Call<M extends CallMeter = Meter> {
   readonly transactionId: string;
-  readonly meter: Meter;
+  readonly meter: M;
   readonly #parts: CallParts;
   readonly #facts: CallFacts;
   #settling: Promise<void> | undefined;
 
   /** Notes that the call begins. Throws `overloaded` when the journal is full. */
-  constructor(parts: CallParts, facts: CallFacts) {
+  constructor(parts: CallParts, facts: CallFacts, meter: M) {
     this.#parts = parts;
     this.#facts = facts;
     this.transactionId = facts.transactionId;
-    this.meter = new Meter(parts.payloadMaxBytes, () => parts.clock.monotonicMs());
+    this.meter = meter;
     parts.journal.begin(this.#begun());
     facts.caller.trace.transactionId = this.transactionId;
   }
@@ -156,7 +166,8 @@ export class Call {
     });
     const folded = ending.responseText === undefined ? this.#folded() : undefined;
     const responseText = ending.responseText ?? folded?.text;
-    const payload = this.#payload(bodyText, responseText, folded?.truncated === true);
+    const isCut = folded?.truncated === true || ending.isTruncated === true;
+    const payload = this.#payload(bodyText, responseText, isCut);
     const firstTokenMs = this.meter.firstTokenMs;
     return {
       ...this.#identity(),

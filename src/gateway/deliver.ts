@@ -114,7 +114,7 @@ function headersOf(
   };
 }
 
-function parseAnswer(text: string): unknown {
+export function parseAnswer(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -125,7 +125,7 @@ function parseAnswer(text: string): unknown {
 }
 
 /** How a call that threw ended. */
-function endingOf(thrown: unknown, callerLeft: boolean): Ending {
+export function endingOf(thrown: unknown, callerLeft: boolean): Ending {
   if (isAbort(thrown) || callerLeft) return { status: "cancelled", httpStatus: null };
   const failure = thrown instanceof StreamFailure ? thrown : undefined;
   const fault = failure?.fault ?? thrown;

@@ -3,7 +3,7 @@ import { Fold } from "../dialects/fold.ts";
 import { estimateTokens } from "../domain/estimate.ts";
 import type { BillingBasis, FinishReason, InteractionStatus, Mode } from "../domain/interaction.ts";
 import { callCost } from "../domain/call_cost.ts";
-import { type PriceRow, vendorCostNanos } from "../domain/pricing.ts";
+import { type BillableUsage, type PriceRow, vendorCostNanos } from "../domain/pricing.ts";
 import type { Usage } from "../domain/usage.ts";
 
 /** What one call came to, once it has ended. */
@@ -18,6 +18,36 @@ export interface Bill {
   chargedNanos: bigint;
 }
 
+/** What a bill depends on beside what was heard of the answer. */
+export interface BillTerms {
+  status: InteractionStatus;
+  mode: Mode;
+  price: PriceRow | undefined;
+  /** The price of another model that took part. */
+  priceOf: (model: string) => PriceRow | undefined;
+  vendorCostBelieved: boolean;
+  /** Counts the prompt; called only where the vendor's count is missing. */
+  promptTokens: () => number;
+}
+
+/** What a call asks its meter when it ends. */
+export interface CallMeter {
+  readonly firstTokenMs: number | undefined;
+  readonly finishReason: FinishReason | undefined;
+  bill(terms: BillTerms): Bill;
+  /** The folded answer; without choices where the record is told the answer's text. */
+  answer(): CanonicalAnswer;
+}
+
+/** The bill of a call that came to nothing. */
+export const nothingBilled: Bill = {
+  usage: undefined,
+  basis: "none",
+  costNanos: 0n,
+  listCostNanos: null,
+  chargedNanos: 0n,
+};
+
 /** Of pictures and sound in one streamed answer, as base64. */
 const maxMediaChars = 32 * 1024 * 1024;
 
@@ -25,7 +55,7 @@ const maxMediaChars = 32 * 1024 * 1024;
  * Listens to the canonical events of one answer, whichever lane it takes: usage as the vendor last
  * reported it, when the first words came, how it ended, and the folded answer for the record.
  */
-export class Meter {
+export class Meter implements CallMeter {
   readonly #fold: Fold;
   readonly #nowMs: () => number;
   #usage: Usage | undefined;
@@ -81,37 +111,13 @@ export class Meter {
    * What the call costs (pricing.md §3): the vendor's own numbers for an answer that ended; what
    * was produced, counted, where they are missing; nothing where nothing was produced.
    */
-  bill(
-    ending: {
-      status: InteractionStatus;
-      mode: Mode;
-      price: PriceRow | undefined;
-      /** The price of another model that took part. */
-      priceOf: (model: string) => PriceRow | undefined;
-      vendorCostBelieved: boolean;
-      /** Counts the prompt; called only where the vendor's count is missing. */
-      promptTokens: () => number;
-    },
-  ): Bill {
+  bill(ending: BillTerms): Bill {
     const produced = this.#outputChars > 0 || this.#firstTokenMs !== undefined;
     if (ending.status !== "completed" && !produced && !this.#usage) {
-      return {
-        usage: undefined,
-        basis: "none",
-        costNanos: 0n,
-        listCostNanos: null,
-        chargedNanos: 0n,
-      };
+      return nothingBilled;
     }
     const { usage, basis } = this.#usageFor(ending.promptTokens);
-    const cost = this.#cost(usage, basis, ending);
-    return {
-      usage,
-      basis: cost.basis,
-      costNanos: cost.nanos,
-      listCostNanos: cost.listNanos,
-      chargedNanos: ending.mode === "managed" ? cost.nanos ?? 0n : 0n,
-    };
+    return billOf(usage, basis, ending);
   }
 
   #usageFor(promptTokens: () => number): { usage: Usage; basis: BillingBasis } {
@@ -121,25 +127,6 @@ export class Meter {
     const input = this.#usage?.input || promptTokens();
     const output = Math.max(this.#usage?.output ?? 0, written);
     return { usage: { ...this.#usage, input, output }, basis: "estimated" };
-  }
-
-  #cost(
-    usage: Usage,
-    basis: BillingBasis,
-    ending: {
-      price: PriceRow | undefined;
-      priceOf: (model: string) => PriceRow | undefined;
-      vendorCostBelieved: boolean;
-    },
-  ): { nanos: bigint | null; basis: BillingBasis; listNanos: bigint | null } {
-    // A cost told before the end lags behind as a count does.
-    const believed = ending.vendorCostBelieved && basis === "reported";
-    const told = believed ? vendorCostNanos(usage) : undefined;
-    const nanos = ending.price ? callCost(usage, ending.price, ending.priceOf).nanos : null;
-    if (told === undefined) return { nanos, basis, listNanos: null };
-    // A fallback price is a guess, nothing to compare with.
-    const listNanos = ending.price?.fallback === true ? null : nanos;
-    return { nanos: told, basis: "vendor_cost", listNanos };
   }
 
   #writtenTokens(): number {
@@ -152,4 +139,21 @@ export class Meter {
     // What the fold's cap left out is counted by its length.
     return estimateTokens(text) + Math.ceil(Math.max(0, this.#outputChars - text.length) / 4);
   }
+}
+
+/** What a usage costs: as the vendor told, where it is believed, else by the price row. */
+export function billOf(usage: BillableUsage, basis: BillingBasis, terms: BillTerms): Bill {
+  // A cost told before the end lags behind as a count does.
+  const believed = terms.vendorCostBelieved && basis === "reported";
+  const told = believed ? vendorCostNanos(usage) : undefined;
+  const nanos = terms.price ? callCost(usage, terms.price, terms.priceOf).nanos : null;
+  const costNanos = told ?? nanos;
+  return {
+    usage,
+    basis: told === undefined ? basis : "vendor_cost",
+    costNanos,
+    // A fallback price is a guess, nothing to compare with.
+    listCostNanos: told === undefined || terms.price?.fallback === true ? null : nanos,
+    chargedNanos: terms.mode === "managed" ? costNanos ?? 0n : 0n,
+  };
 }

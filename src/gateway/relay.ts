@@ -9,6 +9,7 @@ import type { PriceRow } from "../domain/pricing.ts";
 import { Call, type CallFacts, type CallParts } from "./call.ts";
 import { boundOf, type Funds, type FundsParts, noFunds, setAside } from "./funds.ts";
 import type { Lane } from "./lane.ts";
+import { type CallMeter, Meter } from "./meter.ts";
 import type { Caller } from "./caller.ts";
 import { chooseKey } from "./choose_key.ts";
 import { continueConversation, keeperOf } from "./conversation.ts";
@@ -70,8 +71,9 @@ export function createRelay(parts: RelayParts): Relay {
       const funds = price
         ? await fundsOf(parts, { transactionId, caller, facts, lane, price })
         : noFunds;
-      const call = begin(parts, { ...known, mode, lane, kept, funds });
-      const out = { caller, facts, target, key, mode, lane, call };
+      const meter = new Meter(parts.payloadMaxBytes, () => parts.clock.monotonicMs());
+      const call = begin(parts, { ...known, mode, lane, kept, funds }, meter);
+      const out = { transactionId, caller, facts, target, key, mode, lane, call };
       const vendor = { upstream: parts.upstream, log: parts.log, now: () => parts.clock.now() };
       return await deliver(parts.clock, out, () => callVendor(vendor, out));
     },
@@ -95,9 +97,9 @@ function fundsOf(
 }
 
 /** The record holds what the caller sent, not what stood before it. */
-function begin(parts: CallParts, facts: CallFacts): Call {
+export function begin<M extends CallMeter>(parts: CallParts, facts: CallFacts, meter: M): Call<M> {
   try {
-    return new Call(parts, facts);
+    return new Call(parts, facts, meter);
   } catch (thrown) {
     facts.funds.settle(0n);
     throw thrown;

@@ -1,6 +1,6 @@
-import type { Dialect } from "../dialects/dialect.ts";
 import type { MediaField } from "../dialects/media_field.ts";
 import type { Interaction, InteractionStore } from "../domain/interaction.ts";
+import type { RecordedForm } from "./call.ts";
 import { liftMedia } from "./lift_media.ts";
 import { capPayload } from "./payload.ts";
 
@@ -14,12 +14,12 @@ export interface PayloadRules {
   mediaFields: Readonly<Record<string, readonly MediaField[]>>;
 }
 
-/** The rules that the configuration gives, with what the dialects know of media. */
+/** The rules that the configuration gives, with what dialects and operations know of media. */
 export function payloadRulesOf(
   config: Pick<PayloadRules, "payloadMaxBytes" | "mediaInlineBytes">,
-  dialects: Readonly<Record<string, Dialect>>,
+  forms: readonly RecordedForm[],
 ): PayloadRules {
-  const mediaFields = Object.values(dialects).map(({ name, mediaFields }) => [name, mediaFields]);
+  const mediaFields = forms.map(({ name, mediaFields }) => [name, mediaFields]);
   const { payloadMaxBytes, mediaInlineBytes } = config;
   return { payloadMaxBytes, mediaInlineBytes, mediaFields: Object.fromEntries(mediaFields) };
 }

@@ -5,7 +5,9 @@ import { Fault } from "../domain/fault.ts";
 import type { Caller } from "../gateway/caller.ts";
 import type { Reply } from "../gateway/reply.ts";
 import { isAbort } from "../vendors/upstream.ts";
-import { parseJson, readBody } from "./body.ts";
+import type { SentForm } from "../dialects/operations/request.ts";
+import type { ByteGate } from "../base/byte_gate.ts";
+import { type BodyRoom, readSent } from "./sent_body.ts";
 import { asFault, errorReply } from "./errors.ts";
 import { jsonReply } from "./json_reply.ts";
 import type { Env } from "./scene.ts";
@@ -21,8 +23,10 @@ export interface Input<Params, Query, Body> {
   params: Parsed<Params>;
   query: Parsed<Query>;
   body: Parsed<Body>;
-  /** The body as it was sent; empty where the contract has none. */
+  /** The body as it was sent; empty where the contract has none, and for a form. */
   bodyText: string;
+  /** A body that was sent as `multipart/form-data`, where the contract takes one. */
+  form: SentForm | undefined;
   /** Address of who asks. */
   remoteHost: string;
   header(name: string): string | undefined;
@@ -43,6 +47,8 @@ export type Handler<Params, Query, Body, Answer> = (
 /** What binding needs beside contract and handler. */
 export interface BindParts {
   maxBodyBytes: number;
+  /** Lets large bodies in a few at a time, so that memory stays flat. */
+  bodies: ByteGate;
   /** Logs a failure of our own; ordinary answers are not logged as errors. */
   onFault: (fault: Fault, requestId: string) => void;
 }
@@ -59,11 +65,11 @@ export function bind<
   parts: BindParts,
   handler: Handler<Params, Query, Body, Answer>,
 ): void {
-  mount(app, contract, parts, async (context) => {
+  mount(app, contract, parts, async (context, room) => {
     const caller = callerOf(context, contract.path);
     // Permission comes before validation (interface.md §5).
     authorize(contract.scope, caller);
-    return await handler({ ...await readInput(context, contract, parts), caller });
+    return await handler({ ...await readInput(context, contract, parts, room), caller });
   });
 }
 
@@ -86,8 +92,8 @@ export function bindPublic<
   handler: (input: Input<Params, Query, Body>) => Promise<Output<Answer>> | Output<Answer>,
   applies?: Applies,
 ): void {
-  mount(app, contract, parts, async (context) => {
-    return await handler(await readInput(context, contract, parts));
+  mount(app, contract, parts, async (context, room) => {
+    return await handler(await readInput(context, contract, parts, room));
   }, applies);
 }
 
@@ -95,7 +101,7 @@ function mount<Answer>(
   app: Hono<Env>,
   contract: Pick<Contract, "patterns" | "path" | "method" | "dialect" | "status">,
   parts: BindParts,
-  run: (context: Context<Env>) => Promise<Output<Answer>>,
+  run: (context: Context<Env>, room: BodyRoom) => Promise<Output<Answer>>,
   applies: Applies = () => true,
 ): void {
   const route = async (context: Context<Env>, next: Next): Promise<Response | void> => {
@@ -105,17 +111,20 @@ function mount<Answer>(
     }
     const scene = context.get("scene");
     scene.route = contract.path;
+    const room: BodyRoom = {};
     try {
-      const output = await run(context);
+      const output = await run(context, room);
       return toResponse(
         isReply(output) ? output.reply : jsonReply(output, { status: contract.status ?? 200 }),
         scene,
       );
     } catch (thrown) {
-      if (isAbort(thrown)) return toResponse(leftReply, scene);
+      if (isAbort(thrown) || room.isLeft) return toResponse(leftReply, scene);
       const fault = asFault(thrown);
       parts.onFault(fault, scene.requestId);
       return toResponse(errorReply(fault, contract.dialect, scene.requestId), scene);
+    } finally {
+      room.release?.();
     }
   };
   for (const pattern of contract.patterns) {
@@ -132,16 +141,21 @@ async function readInput<
   Body extends z.ZodType | undefined,
 >(
   context: Context<Env>,
-  contract: Pick<Contract<Params, Query, Body>, "params" | "query" | "body">,
+  contract: Pick<Contract<Params, Query, Body>, "params" | "query" | "body" | "form">,
   parts: BindParts,
+  room: BodyRoom,
 ): Promise<Input<Params, Query, Body>> {
-  const bodyText = contract.body ? await readBody(context.req.raw, parts.maxBodyBytes) : "";
+  const { principal, remoteHost } = context.get("scene");
+  const who = principal ? String(principal.account.id) : remoteHost;
+  const sent = await readSent(context.req.raw, contract, parts, { room, who });
+  const schema = sent.form ? contract.form : contract.body;
   return {
     params: check(contract.params, () => context.req.param()),
     query: check(contract.query, () => context.req.query()),
-    body: check(contract.body, () => parseJson(bodyText)),
-    bodyText,
-    remoteHost: context.get("scene").remoteHost,
+    body: check(schema, sent.value) as Parsed<Body>,
+    bodyText: sent.text,
+    form: sent.form,
+    remoteHost,
     header: (name) => context.req.header(name),
   };
 }

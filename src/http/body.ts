@@ -2,13 +2,21 @@ import { Fault } from "../domain/fault.ts";
 
 /** Reads a request's body as text; at most `maxBytes`, and only valid UTF-8. */
 export async function readBody(request: Request, maxBytes: number): Promise<string> {
+  return bodyText(await readBodyBytes(request, maxBytes));
+}
+
+/** Reads a request's body; at most `maxBytes`. */
+export async function readBodyBytes(request: Request, maxBytes: number): Promise<Uint8Array> {
   const tooLarge = () =>
     new Fault("request_too_large", {
       message: `The request body is larger than ${maxBytes} bytes.`,
     });
   const announced = Number(request.headers.get("content-length") ?? "0");
   if (announced > maxBytes) throw tooLarge();
-  const bytes = await readBytes(request, maxBytes, tooLarge);
+  return await readBytes(request, maxBytes, tooLarge);
+}
+
+function bodyText(bytes: Uint8Array): string {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {

@@ -52,6 +52,13 @@ export const explainedDifferences: readonly ExplainedDifference[] = [
       "Cached text is 1.25 and cached images 2; usage doesn't tell them apart, so the dearer counts. The package takes all for text.",
   },
   {
+    label: "vendor-b",
+    models: ["gpt-image-1", "gpt-image-1-mini"],
+    dimensions: ["cacheRead"],
+    why:
+      "Usage doesn't tell cached text and cached images apart, so the dearer counts; the package takes all for text.",
+  },
+  {
     label: "vendor-c",
     models: ["claude-sonnet-5-5"],
     dimensions: ["cacheRead"],

@@ -17,3 +17,6 @@ export const articles = {
 export function repository(checkedOn: string): { source: string; checked_on: string } {
   return { source: genaiRepository, checked_on: checkedOn };
 }
+
+/** The vendor's own documentation, for models whose prices no table lists by image or character. */
+export const vendorDocuments = { source: "vendor's pricing page", checked_on: "2026-11" };

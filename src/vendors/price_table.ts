@@ -3,6 +3,7 @@ import { articles, genaiPackage, repository } from "./price_sources.ts";
 import { vendorBPrices } from "./price_table_b.ts";
 import { vendorCPrices } from "./price_table_c.ts";
 import { vendorDPrices } from "./price_table_d.ts";
+import { mediaPrices } from "./price_table_media.ts";
 
 /**
  * A cheap current model of each vendor with a known price, for first calls such as the printed
@@ -56,6 +57,7 @@ export const priceTable: readonly PriceEntry[] = [
   ...vendorBPrices,
   ...vendorCPrices,
   ...vendorDPrices,
+  ...mediaPrices,
 
   // vendor-g
   {

@@ -1,4 +1,10 @@
-import { type DialectName, vendorFamilies, type VendorFamily } from "../../contracts/vendors.ts";
+import {
+  type DialectName,
+  type OperationKind,
+  operationKinds,
+  vendorFamilies,
+  type VendorFamily,
+} from "../../contracts/vendors.ts";
 import type { Secret } from "../base/secret.ts";
 import type { DialectQuirks } from "../dialects/dialect.ts";
 import type { PriceRow } from "../domain/pricing.ts";
@@ -6,6 +12,12 @@ import { rowsFromAggregatorModels, rowsFromHostedModels } from "./listed_prices.
 
 /** How a vendor takes its key. */
 export type VendorAuth = "bearer" | "x-api-key" | "x-goog-api-key";
+
+/**
+ * How a vendor is asked for an operation: on a path that takes the request as it is, or in the
+ * native form that `batch-embed` names, which is translated.
+ */
+export type OperationWay = { readonly path: string } | { readonly translated: "batch-embed" };
 
 /** One vendor: everything that makes it different from the others (interface.md §4). */
 export interface Vendor {
@@ -17,6 +29,8 @@ export interface Vendor {
   readonly apiKey: Secret | undefined;
   /** Dialects that the vendor itself speaks, the preferred one first. */
   readonly dialects: readonly DialectName[];
+  /** Operations beside the dialects; those that are missing the vendor doesn't have. */
+  readonly operations: Readonly<Partial<Record<OperationKind, OperationWay>>>;
   readonly auth: VendorAuth;
   /** Headers sent on every call, such as the version of the wire format. */
   readonly fixedHeaders: Readonly<Record<string, string>>;
@@ -41,7 +55,17 @@ export interface Vendor {
 /** A row without what the environment decides. */
 type VendorRow = Omit<Vendor, "apiKey" | "family">;
 
+/** Where the vendor whose dialect chat is has its operations, and those who follow it. */
+const chatOperations = {
+  imageGenerations: { path: "/images/generations" },
+  imageEdits: { path: "/images/edits" },
+  speech: { path: "/audio/speech" },
+  transcriptions: { path: "/audio/transcriptions" },
+  embeddings: { path: "/embeddings" },
+} as const;
+
 const chatDefaults = {
+  operations: chatOperations,
   auth: "bearer",
   fixedHeaders: {},
   forwardHeaders: [],
@@ -54,6 +78,7 @@ const chatDefaults = {
 } as const;
 
 const messagesDefaults = {
+  operations: {},
   fixedHeaders: { "anthropic-version": "2023-06-01" },
   dialectHeaders: ["anthropic-version", "anthropic-beta"],
   modelsFormat: "anthropic",
@@ -64,12 +89,17 @@ const dialectDefaults = {
   chat: {},
   responses: {},
   messages: messagesDefaults,
-  generate: { dialectHeaders: [], modelsFormat: "google" },
+  generate: {
+    operations: { embeddings: { translated: "batch-embed" } },
+    dialectHeaders: [],
+    modelsFormat: "google",
+  },
 } as const;
 
 const googleRow = {
   baseUrl: "https://generativelanguage.googleapis.com/v1beta",
   dialects: ["generate"],
+  operations: { embeddings: { translated: "batch-embed" } },
   auth: "x-goog-api-key",
   fixedHeaders: {},
   forwardHeaders: [],
@@ -89,6 +119,10 @@ const rows: readonly VendorRow[] = [
     aliases: ["huggingface"],
     baseUrl: "https://router.huggingface.co/v1",
     dialects: ["chat", "responses"],
+    operations: {
+      imageGenerations: chatOperations.imageGenerations,
+      embeddings: chatOperations.embeddings,
+    },
     listedPrices: rowsFromHostedModels,
     sharesWith: "vendor-a",
   },
@@ -119,6 +153,11 @@ const rows: readonly VendorRow[] = [
     aliases: ["openrouter"],
     baseUrl: "https://openrouter.ai/api/v1",
     dialects: ["chat"],
+    operations: {
+      imageGenerations: { path: "/images" },
+      speech: chatOperations.speech,
+      embeddings: chatOperations.embeddings,
+    },
     forwardHeaders: ["http-referer", "x-title"],
     dialectHeaders: [],
     reportsCost: true,
@@ -131,6 +170,10 @@ const rows: readonly VendorRow[] = [
     aliases: ["xai"],
     baseUrl: "https://api.x.ai/v1",
     dialects: ["chat"],
+    operations: {
+      imageGenerations: chatOperations.imageGenerations,
+      imageEdits: chatOperations.imageEdits,
+    },
     quirks: { additiveReasoning: true },
     sharesWith: "vendor-g",
   },
@@ -197,6 +240,7 @@ function customVendor(row: CustomVendor, existing: Vendor | undefined): Vendor {
   const base = existing ??
     { ...chatDefaults, ...dialectDefaults[row.dialects[0] ?? "chat"], sharesWith: row.label };
   const aliases = [...new Set([...(existing?.aliases ?? []), ...row.aliases])];
+  const operations: Vendor["operations"] = base.operations;
   return {
     ...base,
     label: row.label,
@@ -211,6 +255,7 @@ function customVendor(row: CustomVendor, existing: Vendor | undefined): Vendor {
       aliases,
       kind: "vendor added by the operator",
       dialects: row.dialects,
+      operations: operationKinds.filter((kind) => operations[kind] !== undefined),
     },
   };
 }

@@ -32,12 +32,15 @@ export interface Upstream {
   close(): void;
 }
 
+/** A request's body; pieces are sent one after the other, and none of them is copied. */
+export type RequestBytes = string | Uint8Array | readonly Uint8Array[];
+
 export interface UpstreamRequest {
   readonly url: string;
   readonly method: string;
   /** Without those of the connection; `host`, `content-length` and `accept-encoding` are ours. */
   readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string | Uint8Array;
+  readonly body?: RequestBytes;
   readonly signal: AbortSignal;
   /** False: one try only. */
   readonly retry?: boolean;
@@ -156,18 +159,21 @@ async function callWithRetries(client: Client, request: UpstreamRequest): Promis
 }
 
 function prepare(request: UpstreamRequest): AttemptRequest {
-  const body = typeof request.body === "string"
-    ? new TextEncoder().encode(request.body)
-    : request.body;
+  const body = request.body === undefined ? undefined : piecesOf(request.body);
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(request.headers)) {
     if (!ownHeaders.has(name.toLowerCase())) headers[name.toLowerCase()] = value;
   }
   // Compressed events would have to be decoded before they can be read (field.md 32).
   headers["accept-encoding"] = "identity";
-  if (body) headers["content-length"] = String(body.byteLength);
+  if (body) headers["content-length"] = String(body.reduce((sum, one) => sum + one.length, 0));
   const { method, signal } = request;
   return { url: new URL(request.url), method, headers, body, signal };
+}
+
+function piecesOf(body: RequestBytes): readonly Uint8Array[] {
+  if (typeof body === "string") return [new TextEncoder().encode(body)];
+  return body instanceof Uint8Array ? [body] : body;
 }
 
 /** Headers that describe the connection to the vendor, which is ours. */

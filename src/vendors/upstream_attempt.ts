@@ -9,7 +9,7 @@ export interface AttemptRequest {
   readonly url: URL;
   readonly method: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: Uint8Array | undefined;
+  readonly body: readonly Uint8Array[] | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -101,7 +101,9 @@ export function attempt(deps: AttemptDeps, request: AttemptRequest): Promise<Exc
   outgoing.on("close", () => fail(failureOf({ code: "closed" }, state, reused)));
   request.signal.addEventListener("abort", onAbort);
   watch.limit(deps.connectMs);
-  outgoing.end(request.body);
+  const pieces = request.body ?? [];
+  for (const piece of pieces.slice(0, -1)) outgoing.write(piece);
+  outgoing.end(pieces.at(-1));
   return promise;
 }
 

@@ -1,12 +1,12 @@
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import type { Config } from "../config.ts";
-import type { Dialect } from "../dialects/dialect.ts";
 import { Fault, messageOf } from "../domain/fault.ts";
 import type { InteractionStore } from "../domain/interaction.ts";
 import type { Ledger } from "../domain/ledger.ts";
 import { createSpendCaps, type SpendCaps } from "../domain/spend_cap.ts";
 import type { SelectableCall } from "../domain/tombstone.ts";
+import type { RecordedForm } from "../gateway/call.ts";
 import { createEscrow, type Escrow } from "../gateway/escrow.ts";
 import { createIdempotency, type Duplicate, type Idempotency } from "../gateway/idempotency.ts";
 import { createRecorder, type Recorder } from "../gateway/recorder.ts";
@@ -40,7 +40,8 @@ export interface MoneyNeeds {
   database: Database;
   /** Where interactions stand; `database` unless it is configured. */
   analytics: Database;
-  dialects: Readonly<Record<string, Dialect>>;
+  /** Everything that records are written in. */
+  recordedForms: readonly RecordedForm[];
   journal: Journal;
   /** Names this process's leases over restarts. */
   processId: string;
@@ -62,7 +63,7 @@ export function createMoneyParts(needs: MoneyNeeds): MoneyParts {
   const interactions = createRecords(database, analytics, needs.dropped);
   const ledger = createLedger(database);
   const recorder = createRecorder({
-    store: storePayloads(interactions, payloadRulesOf(config, needs.dialects)),
+    store: storePayloads(interactions, payloadRulesOf(config, needs.recordedForms)),
     log,
     pause,
     stored: (ids) => journal.stored(ids),

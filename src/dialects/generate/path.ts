@@ -6,6 +6,10 @@ export function generatePath(model: string, stream: boolean): string {
   return `${modelPath(model)}:${stream ? "streamGenerateContent?alt=sse" : "generateContent"}`;
 }
 
+export function batchEmbedPath(model: string): string {
+  return `${modelPath(model)}:batchEmbedContents`;
+}
+
 export function countTokensPath(model: string): string {
   return `${modelPath(model)}:countTokens`;
 }

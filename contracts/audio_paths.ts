@@ -1,0 +1,81 @@
+import { z } from "@hono/zod-openapi";
+import { optional } from "./common.ts";
+import { defineContract } from "./contract.ts";
+import { endUser, familyNote, formFile, operationModel, operationPath } from "./operation_paths.ts";
+import type { VendorFamily } from "./vendors.ts";
+
+const speechRequest = z.looseObject({
+  model: operationModel.openapi({ example: "gpt-4o-mini-tts" }),
+  input: z.string().min(1).describe(
+    "What is to be said. Tag lines at its start are recorded and cut.",
+  ),
+  voice: z.unknown().optional().describe("Name of a voice of the vendor, or `{id}`."),
+  instructions: optional(z.string()).describe("How it is to be said."),
+  response_format: optional(z.string()).describe(
+    "`mp3`, `opus`, `aac`, `flac`, `wav` or `pcm`. Default `mp3`.",
+  ),
+  speed: optional(z.number().min(0.25).max(4)).describe("0.25 to 4 times as fast. Default 1."),
+  stream_format: optional(z.enum(["audio", "sse"])).describe(
+    "`sse`: server-sent events with the sound as base64. Default `audio`.",
+  ),
+  user: endUser,
+}).openapi("VendorSpeechRequest");
+
+const speechEvent = z.looseObject({
+  type: z.string().describe("`speech.audio.delta` or `speech.audio.done`."),
+  audio: z.string().optional().describe("A piece of the sound as base64."),
+}).openapi("SpeechEvent");
+
+const sound = z.string().openapi({ format: "binary" }).describe("The sound, as it is made.");
+
+/** `POST …/audio/speech` of one vendor's family: sound as it comes. */
+export function familySpeech(family: VendorFamily) {
+  return defineContract({
+    ...operationPath(family, "audio/speech", "createSpeech"),
+    summary: `Sound out of words ${familyNote(family)}`,
+    description:
+      "As the vendor takes it; fields that are not named here go on as they are. The sound is passed on as it comes; an answer that is cut breaks the connection off.",
+    body: speechRequest,
+    media: { "audio/mpeg": sound, "text/event-stream": speechEvent },
+  });
+}
+
+const transcriptionForm = z.looseObject({
+  model: operationModel.openapi({ example: "gpt-4o-transcribe" }),
+  file: formFile.describe("The sound, as a file in a format that the vendor reads."),
+  language: optional(z.string()).describe("Language of the sound, as ISO 639-1."),
+  prompt: optional(z.string()).describe("Text that goes before, to guide the spelling."),
+  response_format: optional(z.string()).describe(
+    "`json`, `text`, `srt`, `verbose_json`, `vtt` or `diarized_json`. Default `json`.",
+  ),
+  stream: optional(z.enum(["true", "false"])).describe(
+    "Answer as server-sent events. Default `false`.",
+  ),
+}).openapi("TranscriptionForm");
+
+const transcript = z.looseObject({
+  text: z.string().optional().describe("What was said."),
+  usage: z.looseObject({
+    type: z.string().optional().describe("`tokens` or `duration`."),
+  }).optional().describe("Tokens or seconds."),
+}).openapi("Transcript");
+
+const transcriptEvent = z.looseObject({
+  type: z.string().describe("`transcript.text.delta` or `transcript.text.done`."),
+  delta: z.string().optional().describe("What was understood next."),
+}).openapi("TranscriptEvent");
+
+/** `POST …/audio/transcriptions` of one vendor's family: a form with a file. */
+export function familyTranscriptions(family: VendorFamily) {
+  return defineContract({
+    ...operationPath(family, "audio/transcriptions", "createTranscription"),
+    summary: `Words out of sound ${familyNote(family)}`,
+    description: "As the vendor takes it; fields that are not named here go on as they are.",
+    form: transcriptionForm,
+    answer: transcript,
+    media: {
+      "text/plain": z.string().describe("With `response_format` `text`, `srt` or `vtt`."),
+      "text/event-stream": transcriptEvent,
+    },
+  });
+}

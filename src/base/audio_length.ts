@@ -1,0 +1,129 @@
+import { Buffer } from "node:buffer";
+
+/**
+ * How many seconds a sound file lasts, read from its container; undefined for formats that don't
+ * say (WebM) and for what is no sound. Reads headers only, except of MP3 and
+ * AAC, whose frames are counted.
+ */
+export function audioSeconds(file: Uint8Array): number | undefined {
+  const bytes = Buffer.from(file.buffer, file.byteOffset, file.byteLength);
+  const magic = bytes.toString("latin1", 0, 4);
+  const seconds = magic === "RIFF"
+    ? wavSeconds(bytes)
+    : magic === "fLaC"
+    ? flacSeconds(bytes)
+    : magic === "OggS"
+    ? oggSeconds(bytes)
+    : bytes.toString("latin1", 4, 8) === "ftyp"
+    ? mp4Seconds(bytes)
+    : frameSeconds(bytes);
+  return seconds !== undefined && Number.isFinite(seconds) && seconds >= 0 ? seconds : undefined;
+}
+
+/** Of raw samples, such as 16-bit mono at 24 kHz: two bytes each. */
+export function pcmSeconds(byteLength: number, sampleRate = 24_000, bytesPerFrame = 2): number {
+  return byteLength / (sampleRate * bytesPerFrame);
+}
+
+function wavSeconds(bytes: Buffer): number | undefined {
+  let bytesPerSecond: number | undefined;
+  for (let at = 12; at + 8 <= bytes.length;) {
+    const id = bytes.toString("latin1", at, at + 4);
+    const size = bytes.readUInt32LE(at + 4);
+    if (id === "fmt " && at + 20 <= bytes.length) bytesPerSecond = bytes.readUInt32LE(at + 16);
+    // A streamed file says 0xFFFFFFFF: what is there counts.
+    if (id === "data" && bytesPerSecond) {
+      return Math.min(size, bytes.length - at - 8) / bytesPerSecond;
+    }
+    at += 8 + size + size % 2;
+  }
+  return undefined;
+}
+
+function flacSeconds(bytes: Buffer): number | undefined {
+  if (bytes.length < 26) return undefined;
+  const rate = bytes.readUIntBE(18, 3) >> 4;
+  const samples = (bytes[21]! & 0x0f) * 2 ** 32 + bytes.readUInt32BE(22);
+  return rate > 0 && samples > 0 ? samples / rate : undefined;
+}
+
+function oggSeconds(bytes: Buffer): number | undefined {
+  const last = bytes.lastIndexOf(Buffer.from("OggS", "latin1"));
+  const vorbis = bytes.subarray(0, 512).indexOf("\x01vorbis", 0, "latin1");
+  if (last < 0 || last + 14 > bytes.length) return undefined;
+  const granule = Number(bytes.readBigInt64LE(last + 6));
+  // Opus counts at 48 kHz whatever was recorded.
+  return granule / (vorbis < 0 ? 48_000 : bytes.readUInt32LE(vorbis + 12));
+}
+
+function mp4Seconds(bytes: Buffer): number | undefined {
+  const at = bytes.indexOf("mvhd", 0, "latin1");
+  if (at < 0 || at + 36 > bytes.length) return undefined;
+  const isLong = bytes[at + 4] === 1;
+  const scale = bytes.readUInt32BE(at + (isLong ? 24 : 16));
+  const duration = isLong ? Number(bytes.readBigUInt64BE(at + 28)) : bytes.readUInt32BE(at + 20);
+  return scale > 0 ? duration / scale : undefined;
+}
+
+const layer3BitRates = {
+  1: [0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320],
+  2: [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160],
+} as const;
+const sampleRates = [44_100, 48_000, 32_000] as const;
+/** Bytes between frames that are skipped, tags aside. */
+const maxGap = 64 * 1024;
+
+/** MP3 and AAC in ADTS: frames one after the other, each with a header of its own. */
+function frameSeconds(bytes: Buffer): number | undefined {
+  let at = 0;
+  if (bytes.toString("latin1", 0, 3) === "ID3" && bytes.length > 10) {
+    const size = [6, 7, 8, 9].reduce((sum, index) => sum * 128 + (bytes[index]! & 0x7f), 0);
+    at = 10 + size;
+  }
+  let seconds = 0;
+  for (let gap = 0; at + 6 <= bytes.length && gap < maxGap;) {
+    const header = bytes.readUInt32BE(at);
+    const frame = mp3Frame(header) ?? adtsFrame(header, bytes.readUInt16BE(at + 4));
+    if (frame) {
+      seconds += frame.seconds;
+      at += frame.length;
+      gap = 0;
+    } else {
+      at++;
+      gap++;
+    }
+  }
+  return seconds > 0 ? seconds : undefined;
+}
+
+const adtsRates = [96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000]
+  .concat([12_000, 11_025, 8_000, 7_350]);
+
+function adtsFrame(
+  header: number,
+  more: number,
+): { length: number; seconds: number } | undefined {
+  const rate = adtsRates[(header >>> 10) & 15];
+  const length = (header & 3) << 11 | more >>> 5;
+  if ((header & 0xfff6_0000) >>> 0 !== 0xfff0_0000 || !rate || length < 7) return undefined;
+  return { length, seconds: 1024 / rate };
+}
+
+/** Layer III only, of MPEG 1, 2 and 2.5. */
+function mp3Frame(header: number): { length: number; seconds: number } | undefined {
+  const version = (header >>> 19) & 3;
+  const layer = (header >>> 17) & 3;
+  const rateIndex = (header >>> 10) & 3;
+  const bitIndex = (header >>> 12) & 15;
+  if (header >>> 21 !== 0x7ff || version === 1 || layer !== 1 || rateIndex === 3) return undefined;
+  const isFirst = version === 3;
+  const kilobits = layer3BitRates[isFirst ? 1 : 2][bitIndex];
+  if (!kilobits) return undefined;
+  const rate = sampleRates[rateIndex]! / (isFirst ? 1 : version === 2 ? 2 : 4);
+  const samples = isFirst ? 1152 : 576;
+  const padding = (header >>> 9) & 1;
+  return {
+    length: Math.floor(samples / 8 * kilobits * 1000 / rate) + padding,
+    seconds: samples / rate,
+  };
+}

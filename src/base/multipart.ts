@@ -1,0 +1,95 @@
+import { Buffer } from "node:buffer";
+
+/** One part of a `multipart/form-data` body (RFC 7578); nothing of it is copied. */
+export interface FormPart {
+  /** The field's name. */
+  readonly name: string;
+  /** Undefined for a part that is a text field. */
+  readonly filename: string | undefined;
+  readonly contentType: string | undefined;
+  /** A view of the body. */
+  readonly content: Uint8Array;
+  /** Where the content stands in the body. */
+  readonly start: number;
+  readonly end: number;
+}
+
+/** A body that is no form; the message names no content. */
+export class MultipartError extends Error {}
+
+/** The boundary that a `multipart/form-data` content type names; undefined for another type. */
+export function boundaryOf(contentType: string | undefined): string | undefined {
+  if (!/^\s*multipart\/form-data\s*(;|$)/i.test(contentType ?? "")) return undefined;
+  return parameter(contentType!, "boundary") ?? "";
+}
+
+/** The parts of a whole body in their order. Throws `MultipartError`. */
+export function parseMultipart(body: Uint8Array, boundary: string): FormPart[] {
+  if (!/^[\x20-\x7e]{1,70}$/.test(boundary)) throw new MultipartError("no boundary is named");
+  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+  const delimiter = Buffer.from(`\r\n--${boundary}`, "latin1");
+  const parts: FormPart[] = [];
+  // The first delimiter may stand at the very start, without its line break.
+  let at = bytes.indexOf(delimiter.subarray(2));
+  if (at !== 0 && (at = bytes.indexOf(delimiter) + 2) === 1) {
+    throw new MultipartError("no part begins with the boundary");
+  }
+  at += delimiter.length - 2;
+  while (bytes.toString("latin1", at, at + 2) !== "--") {
+    if (parts.length === maxParts) throw new MultipartError(`more than ${maxParts} parts`);
+    const headStart = lineEnd(bytes, at);
+    // A part without any header lines has its blank line at once.
+    const headEnd = bytes.indexOf("\r\n\r\n", headStart - 2, "latin1");
+    if (headEnd < 0 || headEnd - headStart > maxHeadBytes) {
+      throw new MultipartError("a part's headers don't end");
+    }
+    const start = headEnd + 4;
+    const end = bytes.indexOf(delimiter, start - 2);
+    if (end < 0) throw new MultipartError("the closing boundary is missing");
+    const head = bytes.toString("utf8", headStart, Math.max(headStart, headEnd));
+    parts.push(partOf(head, body, start, Math.max(start, end)));
+    at = end + delimiter.length;
+  }
+  return parts;
+}
+
+const maxParts = 256;
+const maxHeadBytes = 16 * 1024;
+
+/** After the spaces that may follow a boundary, and the line's end. */
+function lineEnd(bytes: Buffer, from: number): number {
+  let at = from;
+  while (bytes[at] === 0x20 || bytes[at] === 0x09) at++;
+  if (bytes[at] === 0x0d && bytes[at + 1] === 0x0a) return at + 2;
+  throw new MultipartError("the closing boundary is missing");
+}
+
+function partOf(head: string, body: Uint8Array, start: number, end: number): FormPart {
+  const headers = new Map(
+    head.split("\r\n").map((line) => {
+      const colon = line.indexOf(":");
+      return [line.slice(0, colon).trim().toLowerCase(), line.slice(colon + 1).trim()] as const;
+    }),
+  );
+  const disposition = headers.get("content-disposition") ?? "";
+  const name = parameter(disposition, "name");
+  if (!/^form-data\s*(;|$)/i.test(disposition) || name === undefined) {
+    throw new MultipartError("a part has no name");
+  }
+  return {
+    name,
+    filename: parameter(disposition, "filename"),
+    contentType: headers.get("content-type"),
+    content: body.subarray(start, end),
+    start,
+    end,
+  };
+}
+
+/** A parameter of a header, as browsers and libraries write them: quoted or bare, `%22` for `"`. */
+function parameter(header: string, name: string): string | undefined {
+  const found = new RegExp(`;\\s*${name}=(?:"((?:[^"\\\\]|\\\\.)*)"|([^;\\s]*))`, "i").exec(header);
+  if (!found) return undefined;
+  const quoted = found[1]?.replace(/\\(["\\])/g, "$1").replace(/%22/g, '"');
+  return quoted ?? found[2];
+}

@@ -1,0 +1,72 @@
+import assert from "@std/assert";
+import { boundaryOf, MultipartError, parseMultipart } from "./multipart.ts";
+
+const decode = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+
+async function encoded(form: FormData): Promise<{ body: Uint8Array; boundary: string }> {
+  const request = new Request("http://x/", { method: "POST", body: form });
+  const boundary = boundaryOf(request.headers.get("content-type") ?? "")!;
+  return { body: new Uint8Array(await request.arrayBuffer()), boundary };
+}
+
+Deno.test("the parts of a form as the runtime writes it, files as views of the body", async () => {
+  const form = new FormData();
+  form.append("model", "openai/whisper-1");
+  form.append('odd"name', "ümlaut\r\n--not-the-boundary\r\n");
+  const sound = crypto.getRandomValues(new Uint8Array(5000));
+  form.append("file", new File([sound], 'a "b".mp3', { type: "audio/mpeg" }));
+  form.append("empty", "");
+  const { body, boundary } = await encoded(form);
+  const parts = parseMultipart(body, boundary);
+  assert.deepEqual(parts.map(({ name, filename }) => [name, filename]), [
+    ["model", undefined],
+    ['odd"name', undefined],
+    ["file", 'a "b".mp3'],
+    ["empty", undefined],
+  ]);
+  assert.equal(decode(parts[0]!.content), "openai/whisper-1");
+  assert.equal(decode(parts[1]!.content), "ümlaut\r\n--not-the-boundary\r\n");
+  assert.deepEqual(parts[2]!.content, sound);
+  assert.equal(parts[2]!.content.buffer, body.buffer);
+  assert.equal(parts[2]!.contentType, "audio/mpeg");
+  assert.equal(parts[3]!.content.length, 0);
+  for (const { content, start, end } of parts) {
+    assert.deepEqual(body.subarray(start, end), content);
+  }
+});
+
+Deno.test("a preamble, spaces behind the boundary and an epilogue are no parts", () => {
+  const body = new TextEncoder().encode(
+    "hello\r\n--b \r\nContent-Disposition: form-data; name=x\r\n\r\n1\r\n--b--\r\nbye",
+  );
+  const parts = parseMultipart(body, "b");
+  assert.deepEqual(parts.map(({ name, content }) => [name, decode(content)]), [["x", "1"]]);
+});
+
+Deno.test("what is no form is told, whatever it is", async () => {
+  const form = new FormData();
+  form.append("a", "1");
+  const { body, boundary } = await encoded(form);
+  for (let length = 0; length < body.length - 4; length++) {
+    assert.throws(() => parseMultipart(body.subarray(0, length), boundary), MultipartError);
+  }
+  const wrong = (text: string) => new TextEncoder().encode(text);
+  for (
+    const text of [
+      "--b\r\n\r\nno headers\r\n--b--",
+      "--b\r\nContent-Disposition: form-data\r\n\r\nx\r\n--b--",
+      `--b\r\nContent-Disposition: form-data; name=${"x".repeat(20_000)}\r\n\r\nx\r\n--b--`,
+      `${'--b\r\nContent-Disposition: form-data; name="x"\r\n\r\n1\r\n'.repeat(300)}--b--`,
+    ]
+  ) assert.throws(() => parseMultipart(wrong(text), "b"), MultipartError);
+  assert.throws(() => parseMultipart(body, ""), MultipartError);
+  assert.throws(() => parseMultipart(body, "other"), MultipartError);
+});
+
+Deno.test("a boundary is named by form-data alone", () => {
+  assert.equal(boundaryOf('multipart/form-data; boundary="a b"'), "a b");
+  assert.equal(boundaryOf("Multipart/Form-Data;charset=utf-8; Boundary=xyz"), "xyz");
+  assert.equal(boundaryOf("multipart/form-data"), "");
+  assert.equal(boundaryOf("application/json; boundary=x"), undefined);
+  assert.equal(boundaryOf(undefined), undefined);
+});

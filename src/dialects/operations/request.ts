@@ -1,0 +1,194 @@
+import { Buffer } from "node:buffer";
+import { sha256Hex } from "../../base/hash.ts";
+import { cutStringPrefix, type Edit, splice, topLevelMembers } from "../../base/json_text.ts";
+import type { FormPart } from "../../base/multipart.ts";
+import { Fault } from "../../domain/fault.ts";
+import { type PromptTags, readTags } from "../../domain/prompt_tags.ts";
+import { isRecord, type JsonRecord, words } from "../json.ts";
+
+/** A request as it was sent, as JSON or as a form. */
+export type SentRequest =
+  | { readonly body: unknown; readonly text: string }
+  | { readonly form: SentForm };
+
+export interface SentForm {
+  readonly bytes: Uint8Array;
+  /** With the boundary. */
+  readonly contentType: string;
+  readonly parts: readonly FormPart[];
+}
+
+/** A request of an operation, whichever way its body was written. */
+export interface OperationRequest {
+  readonly sent: SentRequest;
+  /** Members of the object, or the form's text fields; several of one name as an array. */
+  readonly fields: JsonRecord;
+  /** A form's files. */
+  readonly files: readonly FormPart[];
+  /** The service's model name, as the caller wrote it. */
+  readonly model: string;
+  readonly stream: boolean;
+  readonly endUser: string | undefined;
+  readonly tags: PromptTags;
+  /** How much of the prompt's text is tag lines, in UTF-16 units. */
+  readonly tagUnits: number;
+}
+
+/** Reads a request that has passed its contract. `promptField` is where tags may stand. */
+export function readOperation(sent: SentRequest, promptField?: string): OperationRequest {
+  const fields = "form" in sent ? textFields(sent.form.parts) : sent.body as JsonRecord;
+  const prompt = promptField === undefined ? undefined : fields[promptField];
+  const { tags, length } = typeof prompt === "string"
+    ? readTags(prompt, promptField)
+    : { tags: {}, length: 0 };
+  if (length > 0 && length === (prompt as string).length) {
+    const message = `${promptField}: the prompt holds nothing but tag lines.`;
+    throw new Fault("invalid_value", { param: promptField!, message });
+  }
+  return {
+    sent,
+    fields: length > 0 ? { ...fields, [promptField!]: (prompt as string).slice(length) } : fields,
+    files: "form" in sent ? sent.form.parts.filter(isFile) : [],
+    model: String(fields.model),
+    stream: fields.stream === true || fields.stream === "true",
+    endUser: words(fields.safety_identifier) ?? words(fields.user),
+    tags,
+    tagUnits: length,
+  };
+}
+
+/** A form's text fields as an object; several of one name become an array. */
+export function textFields(parts: readonly FormPart[]): Record<string, unknown> {
+  return gather(parts.filter((part) => !isFile(part)), textOf);
+}
+
+/** A form as an object for its contract: text fields as text, files as what is known of them. */
+export function formFields(parts: readonly FormPart[]): Record<string, unknown> {
+  return gather(
+    parts,
+    (part) =>
+      isFile(part)
+        ? {
+          filename: part.filename ?? "",
+          content_type: part.contentType,
+          bytes: part.content.length,
+        }
+        : textOf(part),
+  );
+}
+
+/** The request as its vendor gets it: the model's name exchanged, tag lines cut, all else as it is. */
+export function forVendor(
+  request: OperationRequest,
+  model: string,
+  promptField?: string,
+): string | readonly Uint8Array[] {
+  const { sent, tagUnits } = request;
+  if ("form" in sent) return formForVendor(request, sent.form, model, promptField);
+  const members = topLevelMembers(sent.text);
+  // Of two members of one name we and the vendor might each believe another.
+  const twice = members?.duplicates[0];
+  if (twice !== undefined) throw twiceFault(twice);
+  const edits: Edit[] = [];
+  const named = members?.members.get("model");
+  if (named && model !== request.model) {
+    edits.push({ start: named.valueStart, end: named.valueEnd, text: JSON.stringify(model) });
+  }
+  const prompt = members?.members.get(promptField ?? "");
+  if (prompt && tagUnits > 0) {
+    const range = { start: prompt.valueStart, end: prompt.valueEnd };
+    edits.push(cutStringPrefix(sent.text, range, tagUnits));
+  }
+  return edits.length === 0 ? sent.text : splice(sent.text, edits);
+}
+
+/** The request's JSON text for the record; a form's files stand in it as base64. */
+export function recordText({ sent }: OperationRequest): string {
+  if (!("form" in sent)) return sent.text;
+  return JSON.stringify(gather(sent.form.parts, (part) =>
+    isFile(part)
+      ? {
+        filename: part.filename ?? null,
+        content_type: part.contentType ?? null,
+        data: base64(part.content),
+      }
+      : textOf(part)));
+}
+
+/** What two sendings of the same request have in common, though a form's boundary differs. */
+export function repeatText(sent: SentRequest): string {
+  if (!("form" in sent)) return sent.text;
+  return JSON.stringify(sent.form.parts.map((part) => [
+    part.name,
+    part.filename ?? null,
+    part.contentType ?? null,
+    sha256Hex(part.content),
+  ]));
+}
+
+function formForVendor(
+  { tagUnits, ...request }: OperationRequest,
+  { bytes, parts }: SentForm,
+  model: string,
+  promptField: string | undefined,
+): readonly Uint8Array[] {
+  const pieces: Uint8Array[] = [];
+  let from = 0;
+  const exchange = ({ start, end }: FormPart, text: string) => {
+    pieces.push(bytes.subarray(from, start), new TextEncoder().encode(text));
+    from = end;
+  };
+  for (const part of parts) {
+    if (isFile(part)) continue;
+    if (part.name === "model" && model !== request.model) exchange(part, model);
+    if (part.name === promptField && tagUnits > 0) exchange(part, textOf(part).slice(tagUnits));
+  }
+  return [...pieces, bytes.subarray(from)];
+}
+
+function gather(
+  parts: readonly FormPart[],
+  valueOf: (part: FormPart) => unknown,
+): Record<string, unknown> {
+  const lists = Map.groupBy(parts, ({ name }) => name);
+  return Object.fromEntries(
+    [...lists].map(([name, list]) => {
+      if (list.length > 1 && !repeatable(name)) throw twiceFault(name);
+      return [name, list.length === 1 ? valueOf(list[0]!) : list.map(valueOf)];
+    }),
+  );
+}
+
+/** Lists are written by repetition; what decides route and price may stand there once. */
+function repeatable(name: string): boolean {
+  return name.endsWith("]") || !once.includes(name);
+}
+
+const once: readonly string[] = ["model", "prompt", "stream", "n", "size", "quality"]
+  .concat(["response_format", "user", "safety_identifier"]);
+
+function twiceFault(name: string): Fault {
+  return new Fault("invalid_value", { param: name, message: `${name}: the field is there twice.` });
+}
+
+function isFile({ filename, contentType }: FormPart): boolean {
+  return filename !== undefined || (contentType !== undefined && !/^text\//i.test(contentType));
+}
+
+function textOf({ content }: FormPart): string {
+  return new TextDecoder().decode(content);
+}
+
+function base64(content: Uint8Array): string {
+  return Buffer.from(content.buffer, content.byteOffset, content.length).toString("base64");
+}
+
+/** An object out of JSON text; undefined when it is none. */
+export function parsedRecord(text: string): JsonRecord | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isRecord(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,56 @@
+import type { CanonicalAnswer } from "../dialects/canonical.ts";
+import type { BillingBasis, FinishReason } from "../domain/interaction.ts";
+import type { BillableUsage } from "../domain/pricing.ts";
+import { type Bill, billOf, type BillTerms, type CallMeter, nothingBilled } from "./meter.ts";
+
+/** What a call of an operation came to, as whoever reads its answers reports it. */
+export class OperationMeter implements CallMeter {
+  readonly #nowMs: () => number;
+  #firstTokenMs: number | undefined;
+  #finish: FinishReason | undefined;
+  #reported: { usage: BillableUsage; basis: BillingBasis } | undefined;
+
+  /** `nowMs` is a monotonic clock. */
+  constructor(nowMs: () => number) {
+    this.#nowMs = nowMs;
+  }
+
+  /** The first of the answer has come. */
+  began(): void {
+    this.#firstTokenMs ??= this.#nowMs();
+  }
+
+  /** The last report before the call's end counts; of several requests it is their sum. */
+  report(usage: BillableUsage, basis: BillingBasis, finish?: FinishReason): void {
+    this.began();
+    this.#reported = { usage, basis };
+    this.#finish = finish ?? this.#finish;
+  }
+
+  get firstTokenMs(): number | undefined {
+    return this.#firstTokenMs;
+  }
+
+  get finishReason(): FinishReason | undefined {
+    return this.#finish;
+  }
+
+  /** Nothing is folded: the record is told the answer's text. */
+  answer(): CanonicalAnswer {
+    return noAnswer;
+  }
+
+  bill(terms: BillTerms): Bill {
+    if (!this.#reported) return nothingBilled;
+    return billOf(this.#reported.usage, this.#reported.basis, terms);
+  }
+}
+
+const noAnswer: CanonicalAnswer = {
+  id: undefined,
+  model: undefined,
+  created: undefined,
+  choices: [],
+  usage: undefined,
+  truncated: false,
+};

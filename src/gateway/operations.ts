@@ -1,0 +1,227 @@
+import type { Clock } from "../base/clock.ts";
+import type { ByteGate } from "../base/byte_gate.ts";
+import type { Secret } from "../base/secret.ts";
+import type { Mode } from "../domain/interaction.ts";
+import { type BoundInput, type PriceRow, upperBoundNanos } from "../domain/pricing.ts";
+import type { PromptTags } from "../domain/prompt_tags.ts";
+import type { Catalogue } from "../vendors/catalogue.ts";
+import type { ResolvedModel } from "../vendors/model_name.ts";
+import type { Registry } from "../vendors/registry.ts";
+import type { Upstream, UpstreamAnswer } from "../vendors/upstream.ts";
+import { type AskParts, askVendor, type Errand, type VendorRequest } from "./ask_vendor.ts";
+import type { Call, CallParts, Ending, RecordedForm } from "./call.ts";
+import type { Caller } from "./caller.ts";
+import { chooseKey } from "./choose_key.ts";
+import { endingOf } from "./deliver.ts";
+import { type FundsParts, noFunds, setAside } from "./funds.ts";
+import { heldReply } from "./held_reply.ts";
+import { OperationMeter } from "./operation_meter.ts";
+import { forwardOperation, type StreamAnswer } from "./operation_stream.ts";
+import { begin, permitModel, requirePrice } from "./relay.ts";
+import type { Reply } from "./reply.ts";
+import { StreamFailure } from "./stream_forwarder.ts";
+import type { VendorKeyRing } from "./vendor_key_ring.ts";
+import { readLarge } from "./large_answer.ts";
+
+/**
+ * Calls that are none of the chat dialects, such as pictures and speech. They take the same way as
+ * those: admitted, priced, covered by credit and caps, journalled, and settled exactly once.
+ */
+export interface Operations {
+  /**
+   * Makes one call: `work` asks the vendor, once or several times, and says what the caller gets
+   * and what it came to. What it throws ends the call as failed, and is thrown again.
+   */
+  run(call: OperationCall, work: (desk: OperationDesk) => Promise<OperationAnswer>): Promise<Reply>;
+}
+
+/** A call that has passed its contract and whose vendor is known. */
+export interface OperationCall {
+  caller: Caller;
+  /** How the record names it, and where its payloads hold media. */
+  form: RecordedForm;
+  target: ResolvedModel;
+  /** As the caller wrote it. */
+  requestedModel: string;
+  stream: boolean;
+  endUser?: string | undefined;
+  tags?: PromptTags;
+  /** JSON text for the record. */
+  requestText: string;
+  /** Paths of what could not be carried, in the caller's words. */
+  losses?: readonly string[];
+  /** What it can come to at most, all requests to the vendor together. */
+  bound: BoundInput;
+}
+
+/** What the work of one call is done with. */
+export interface OperationDesk {
+  readonly transactionId: string;
+  readonly target: ResolvedModel;
+  /** Undefined with a vendor key of the caller's own and no price known. */
+  readonly price: PriceRow | undefined;
+  /** Told what the call came to, also while it runs: what is known when it is cut is billed. */
+  readonly meter: OperationMeter;
+  /** Its vendor's answer with a good status; any other is thrown as a fault (retries included). */
+  ask(request: VendorRequest): Promise<UpstreamAnswer>;
+  /** What `vendorFault` must know to tell an error that came inside of a good answer. */
+  readonly vendorWords: { mode: Mode; address: string; key: Secret };
+  /** The whole body; large ones a few at a time, so that memory stays flat. */
+  read(answer: UpstreamAnswer): Promise<Uint8Array>;
+}
+
+/** What the caller gets. */
+export type OperationAnswer = WholeAnswer | StreamAnswer;
+
+export interface WholeAnswer {
+  status: number;
+  headers: Record<string, string>;
+  body: string | Uint8Array;
+  /** JSON text for the record. */
+  recordText: string;
+  isTruncated?: boolean;
+}
+
+export interface OperationParts extends CallParts, FundsParts {
+  clock: Clock;
+  newTransactionId: () => string;
+  registry: Registry;
+  catalogue: Catalogue;
+  upstream: Upstream;
+  storedKeys: VendorKeyRing;
+  /** Lets in answers of many bytes a few at a time. */
+  answers: ByteGate;
+}
+
+export function createOperations(parts: OperationParts): Operations {
+  return {
+    async run(given, work) {
+      parts.recorder.admit();
+      const { caller, target } = given;
+      permitModel(caller.principal.key, target, parts.registry);
+      const { key, mode } = await chooseKey(target.vendor, caller, parts.storedKeys);
+      const price = mode === "managed"
+        ? await requirePrice(parts, target, caller.arrivedAt)
+        : parts.prices.find(target.vendor.label, target.model, caller.arrivedAt);
+      const transactionId = parts.newTransactionId();
+      const errand = { transactionId, caller, target, key, mode };
+      const call = await open(parts, given, errand, mode === "managed" ? price : undefined);
+      const room = new AnswerRoom(parts.answers, caller);
+      const ask: AskParts = { ...parts, now: () => parts.clock.now() };
+      return await deliver(parts, errand, call, room, () =>
+        work({
+          transactionId,
+          target,
+          price,
+          meter: call.meter,
+          ask: (request) => askVendor(ask, errand, request),
+          vendorWords: { mode, address: target.vendor.baseUrl, key },
+          read: (answer) => readLarge(answer, (bytes) => room.enter(bytes)),
+        }));
+    },
+  };
+}
+
+/** Sets aside what the call can cost, and notes that it begins. */
+async function open(
+  parts: OperationParts,
+  given: OperationCall,
+  { transactionId, caller, mode }: Errand,
+  price: PriceRow | undefined,
+): Promise<Call<OperationMeter>> {
+  const { principal, arrivedAt: at } = caller;
+  const funds = price
+    ? await setAside(parts, {
+      principal,
+      transactionId,
+      at,
+      boundNanos: upperBoundNanos(price, given.bound),
+    })
+    : noFunds;
+  const { requestText } = given;
+  const meter = new OperationMeter(() => parts.clock.monotonicMs());
+  return begin(parts, {
+    transactionId,
+    caller,
+    dialect: given.form,
+    facts: {
+      model: given.requestedModel,
+      stream: given.stream,
+      endUser: given.endUser,
+      tags: given.tags ?? {},
+    },
+    target: given.target,
+    mode,
+    lane: { losses: given.losses ?? [], keptReasoning: () => [], encodeFolded: () => null },
+    body: undefined,
+    bodyText: requestText,
+    kept: undefined,
+    funds,
+  }, meter);
+}
+
+/** The caller's reply; however the work ends, the call is settled exactly once. */
+async function deliver(
+  parts: OperationParts,
+  errand: Errand,
+  call: Call<OperationMeter>,
+  room: AnswerRoom,
+  work: () => Promise<OperationAnswer>,
+): Promise<Reply> {
+  const { signal } = errand.caller;
+  let ending: Ending | undefined;
+  try {
+    const answer = await work();
+    if ("listener" in answer) {
+      return await forwardOperation({ ...errand, call, answer, nowMs: parts.clock.monotonicMs });
+    }
+    const { status, headers, body, recordText, isTruncated = false } = answer;
+    ending = {
+      status: signal.aborted ? "cancelled" : "completed",
+      httpStatus: signal.aborted ? null : status,
+      responseText: recordText,
+      isTruncated,
+    };
+    return heldReply({ status, headers, body }, room.keep());
+  } catch (thrown) {
+    ending = endingOf(thrown, signal.aborted);
+    // Nobody is there to read it; the status is for the log.
+    if (ending.status === "cancelled") return { status: 499, headers: {}, body: null };
+    throw thrown instanceof StreamFailure ? thrown.fault : thrown;
+  } finally {
+    // A stream that was handed over settles itself when it ends.
+    if (ending) await call.settle(ending);
+    room.leave();
+  }
+}
+
+/** The room that one call's answers take up, until its caller has them. */
+class AnswerRoom {
+  readonly #gate: ByteGate;
+  readonly #caller: Caller;
+  #releases: (() => void)[] = [];
+
+  constructor(gate: ByteGate, caller: Caller) {
+    this.#gate = gate;
+    this.#caller = caller;
+  }
+
+  async enter(bytes: number): Promise<void> {
+    // A call that holds room already must not wait for more: others might wait for it.
+    if (this.#releases.length > 0) return;
+    const { principal: { account, key }, signal } = this.#caller;
+    const leaving = key.onDisconnect === "cancel" ? { signal } : {};
+    this.#releases.push(await this.#gate.enter(bytes, { key: String(account.id), ...leaving }));
+  }
+
+  /** From now on the room is the reply's; the function gives it back. */
+  keep(): (() => void) | undefined {
+    const [release] = this.#releases;
+    this.#releases = [];
+    return release;
+  }
+
+  leave(): void {
+    for (const release of this.#releases) release();
+  }
+}

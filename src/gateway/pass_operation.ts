@@ -1,0 +1,196 @@
+import type { ErrorFacts } from "../../contracts/error_bodies.ts";
+import { errorBody } from "../../contracts/error_bodies.ts";
+import { type SseEvent, SseSplitter } from "../base/sse.ts";
+import { textInputs } from "../dialects/operations/embeddings.ts";
+import type { AnswerReader, Operation } from "../dialects/operations/operation.ts";
+import {
+  forVendor,
+  type OperationRequest,
+  readOperation,
+  recordText,
+  type SentRequest,
+} from "../dialects/operations/request.ts";
+import { Fault } from "../domain/fault.ts";
+import { type ResolvedModel, resolveTarget } from "../vendors/model_name.ts";
+import type { Registry, Vendor } from "../vendors/registry.ts";
+import type { UpstreamAnswer } from "../vendors/upstream.ts";
+import { answerHeaders } from "../vendors/vendor_headers.ts";
+import type { Caller } from "./caller.ts";
+import { embedInBatches } from "./embed_batches.ts";
+import type { OperationAnswer, OperationDesk, Operations } from "./operations.ts";
+import type { StreamListener } from "./operation_stream.ts";
+import type { Reply } from "./reply.ts";
+import { vendorFault } from "./vendor_fault.ts";
+
+/** A request on a chat-style vendor's own path, which has passed its contract. */
+export interface PassedRequest {
+  caller: Caller;
+  operation: Operation;
+  /** The vendor whose family was called; undefined on the unified family. */
+  vendor: Vendor | undefined;
+  sent: SentRequest;
+}
+
+/**
+ * Sends a request to its vendor as it is, but for the model's name and tag lines, and gives the
+ * answer back as it is: whole, as events or as bytes, while a reader listens for what it costs.
+ */
+export function passOperation(
+  parts: { registry: Registry; operations: Operations },
+  { caller, operation, vendor, sent }: PassedRequest,
+): Promise<Reply> {
+  const request = readOperation(sent, operation.promptField);
+  const target = resolveTarget(parts.registry, vendor, request.model);
+  const way = target.vendor.operations[operation.kind];
+  if (!way) throw lacking(parts.registry, operation, target);
+  // What is wrong with a request is no interaction: it is looked for before the call begins.
+  if ("path" in way) forVendor(request, target.model, operation.promptField);
+  else textInputs(request.fields.input);
+  return parts.operations.run(
+    {
+      caller,
+      form: operation,
+      target,
+      requestedModel: request.model,
+      stream: request.stream,
+      endUser: request.endUser,
+      tags: request.tags,
+      requestText: recordText(request),
+      bound: operation.bound(request),
+    },
+    (desk) =>
+      "path" in way
+        ? pass(desk, { caller, operation, request, path: way.path })
+        : embedInBatches(desk, request),
+  );
+}
+
+interface Passing {
+  caller: Caller;
+  operation: Operation;
+  request: OperationRequest;
+  path: string;
+}
+
+async function pass(desk: OperationDesk, passing: Passing): Promise<OperationAnswer> {
+  const { caller, operation, request, path } = passing;
+  const { sent } = request;
+  const answer = await desk.ask({
+    path,
+    contentType: "form" in sent ? sent.form.contentType : "application/json",
+    accept: caller.header("accept") ?? "*/*",
+    body: forVendor(request, desk.target.model, operation.promptField),
+    sameDialect: true,
+  });
+  const reader = operation.reader(request);
+  const headers = answerHeaders(answer.headers);
+  const type = answer.headers["content-type"] ?? "";
+  if (/^text\/event-stream\b/i.test(type)) {
+    const listener = eventListener(desk, caller, reader);
+    return { status: answer.status, headers, body: answer.body, listener };
+  }
+  if (isText(type)) return await wholeAnswer(desk, reader, answer, headers);
+  const listener = byteListener(desk, reader, type);
+  return { status: answer.status, headers, body: answer.body, listener };
+}
+
+/** JSON, and what transcripts come in. */
+function isText(type: string): boolean {
+  return type === "" || /\bjson\b|^text\/|\bsubrip\b/i.test(type);
+}
+
+async function wholeAnswer(
+  desk: OperationDesk,
+  reader: AnswerReader,
+  answer: UpstreamAnswer,
+  headers: Record<string, string>,
+): Promise<OperationAnswer> {
+  const body = await desk.read(answer);
+  const text = new TextDecoder().decode(body);
+  reader.whole(text, headers["content-type"] ?? "application/json");
+  const settled = tell(desk, reader, true);
+  return { status: answer.status, headers, body, recordText: text, ...settled };
+}
+
+/** What was read is the meter's; the rest is for the record. */
+function tell(
+  desk: OperationDesk,
+  reader: AnswerReader,
+  isComplete: boolean,
+): { recordText?: string; isTruncated?: boolean } {
+  const outcome = reader.outcome({ isComplete, price: desk.price });
+  if (!outcome) return {};
+  const { usage, basis, finish, recordText, isTruncated } = outcome;
+  desk.meter.report(usage, basis, finish ?? (isComplete ? "stop" : undefined));
+  return {
+    ...(recordText === undefined ? {} : { recordText }),
+    ...(isTruncated === undefined ? {} : { isTruncated }),
+  };
+}
+
+/** Sound as it comes; what is cut can't be told in it, so its connection is broken off. */
+function byteListener(desk: OperationDesk, reader: AnswerReader, type: string): StreamListener {
+  return {
+    take(piece) {
+      reader.bytes(piece, type);
+      return { bytes: piece };
+    },
+    end: () => undefined,
+    fail: () => undefined,
+    settle: (isComplete) => tell(desk, reader, isComplete),
+  };
+}
+
+/** An event larger than this ends the stream. */
+const maxEventBytes = 32 * 1024 * 1024;
+
+/** Events go on as they are; a failure among them is told in the service's words. */
+function eventListener(desk: OperationDesk, caller: Caller, reader: AnswerReader): StreamListener {
+  const splitter = new SseSplitter({ maxEventBytes });
+  let isEnded = false;
+  const hear = (events: readonly SseEvent[]) => {
+    for (const event of events) {
+      const { error, isLast = false } = reader.event(event);
+      if (error) throw vendorFault(error, desk.vendorWords);
+      isEnded ||= isLast;
+    }
+    return joined(events);
+  };
+  return {
+    take: (piece) => ({ bytes: hear(splitter.push(piece)), isLast: isEnded }),
+    end() {
+      const bytes = hear(splitter.end());
+      if (!isEnded) throw new Fault("upstream_stream_truncated");
+      return bytes;
+    },
+    fail: (fault) => errorEvent({ ...fault, message: fault.message, requestId: caller.requestId }),
+    settle: (isComplete) => tell(desk, reader, isComplete),
+  };
+}
+
+/** As chat streams end with an error, which the same client libraries read. */
+function errorEvent({ code, message, param, requestId }: ErrorFacts): Uint8Array {
+  const body = JSON.stringify(errorBody({ code, message, param, requestId }, "chat"));
+  return new TextEncoder().encode(`data: ${body}\n\n`);
+}
+
+function joined(events: readonly SseEvent[]): Uint8Array | undefined {
+  if (events.length < 2) return events[0]?.bytes;
+  const whole = new Uint8Array(events.reduce((sum, { bytes }) => sum + bytes.length, 0));
+  let at = 0;
+  for (const { bytes } of events) {
+    whole.set(bytes, at);
+    at += bytes.length;
+  }
+  return whole;
+}
+
+function lacking(registry: Registry, { kind, name }: Operation, target: ResolvedModel): Fault {
+  const who = registry.all.filter(({ operations }) => operations[kind]).map(({ label }) => label);
+  return new Fault("model_not_found", {
+    param: "model",
+    message: `model: ${target.vendor.label} has no ${name} here; these vendors have: ${
+      who.join(", ")
+    }.`,
+  });
+}

@@ -1,0 +1,77 @@
+import type { Contract } from "../../contracts/contract.ts";
+import type { ByteGate } from "../base/byte_gate.ts";
+import { boundaryOf, MultipartError, parseMultipart } from "../base/multipart.ts";
+import { formFields, type SentForm } from "../dialects/operations/request.ts";
+import { Fault } from "../domain/fault.ts";
+import { parseJson, readBody, readBodyBytes } from "./body.ts";
+
+/** A request's body as it was sent. */
+export interface SentBody {
+  /** Empty for a form. */
+  text: string;
+  form: SentForm | undefined;
+  /** What the contract's schema is held against. */
+  value: () => unknown;
+}
+
+/** The room that a large body takes up until its answer is there. */
+export interface BodyRoom {
+  release?: () => void;
+  /** The caller left before there was room. */
+  isLeft?: boolean;
+}
+
+/** Smaller bodies come in at once. */
+const smallBytes = 256 * 1024;
+/** What a body is thought to have that doesn't say. */
+const likelyBytes = 8 * 1024 * 1024;
+
+/** Reads the body that a contract takes; nothing where it takes none. */
+export async function readSent(
+  request: Request,
+  contract: Pick<Contract, "body" | "form">,
+  { maxBodyBytes, bodies }: { maxBodyBytes: number; bodies: ByteGate },
+  { room, who }: { room: BodyRoom; who: string },
+): Promise<SentBody> {
+  if (!contract.body && !contract.form) return nothing;
+  const bytes = announced(request);
+  if (bytes > smallBytes && bytes <= maxBodyBytes) {
+    const { signal } = request;
+    room.release = await bodies.enter(bytes, { key: who, signal }).catch((thrown) => {
+      room.isLeft = true;
+      throw thrown;
+    });
+  }
+  const contentType = request.headers.get("content-type") ?? undefined;
+  const boundary = contract.form ? boundaryOf(contentType) : undefined;
+  if (boundary !== undefined) {
+    const form = readForm(await readBodyBytes(request, maxBodyBytes), contentType!, boundary);
+    return { text: "", form, value: () => formFields(form.parts) };
+  }
+  if (!contract.body) {
+    throw new Fault("invalid_request", {
+      message: "The request body: expected multipart/form-data.",
+    });
+  }
+  const text = await readBody(request, maxBodyBytes);
+  return { text, form: undefined, value: () => parseJson(text) };
+}
+
+const nothing: SentBody = { text: "", form: undefined, value: () => undefined };
+
+function announced({ headers, body }: Request): number {
+  const length = headers.get("content-length");
+  if (length !== null) return Number(length) || 0;
+  return body ? likelyBytes : 0;
+}
+
+function readForm(bytes: Uint8Array, contentType: string, boundary: string): SentForm {
+  try {
+    return { bytes, contentType, parts: parseMultipart(bytes, boundary) };
+  } catch (thrown) {
+    if (!(thrown instanceof MultipartError)) throw thrown;
+    throw new Fault("invalid_request", {
+      message: `The request body is no multipart/form-data: ${thrown.message}.`,
+    });
+  }
+}
