@@ -24,6 +24,8 @@ export function describeOperation(operation: Operation, contract: Contract): voi
   }
   const request = operation.requestBody?.content["application/json"];
   if (request !== undefined) setExamples(request, examples.requests);
+  const form = operation.requestBody?.content["multipart/form-data"];
+  if (form !== undefined) setExamples(form, examples.forms);
   for (const [status, answer] of Object.entries(operation.responses)) {
     if (!("$ref" in answer)) describeAnswer(answer, status, contract, examples);
   }

@@ -4,6 +4,8 @@ export interface OperationExamples {
   readonly params?: Readonly<Record<string, string>>;
   /** Requests by name. */
   readonly requests?: Readonly<Record<string, unknown>>;
+  /** Requests as a form, by name; files stand there by their names. */
+  readonly forms?: Readonly<Record<string, unknown>>;
   /** Good answers by name. */
   readonly answers?: Readonly<Record<string, unknown>>;
   /** Events of a stream by name, in their order: what stands behind `data:`. */

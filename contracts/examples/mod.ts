@@ -3,6 +3,7 @@ import { operationName } from "../vendors.ts";
 import { callExamples } from "./calls.ts";
 import type { OperationExamples } from "./example.ts";
 import { insightExamples } from "./insights.ts";
+import { operationExamples } from "./operations.ts";
 import { recordExamples } from "./records.ts";
 import { serviceExamples } from "./service.ts";
 
@@ -10,6 +11,7 @@ import { serviceExamples } from "./service.ts";
 export function examplesOf(contract: Pick<Contract, "operationId" | "tag">): OperationExamples {
   const found = Object.entries({
     ...callExamples(contract.tag),
+    ...operationExamples(contract.tag),
     ...serviceExamples(contract.tag),
     ...recordExamples,
     ...insightExamples,

@@ -38,16 +38,21 @@ const wholeWords = /[A-Za-z_]+(\.[a-z_]+)*/g;
 const words: readonly (readonly [dialects: readonly string[], words: string])[] = [
   [
     ["chat"],
-    `prompt_tokens completion_tokens prompt_tokens_details completion_tokens_details tool_calls
+    `completion_tokens prompt_tokens_details completion_tokens_details tool_calls
     max_completion_tokens finish_reason tool_call_id reasoning_content reasoning_effort logit_bias
-    response_format include_usage frequency_penalty presence_penalty
+    include_usage frequency_penalty presence_penalty
     chat.completion chat.completion.chunk`,
   ],
+  // The operations beside chat have its words for the same things.
+  [["chat", "operations"], "prompt_tokens response_format"],
+  [["chat", "responses", "operations"], "image_url"],
+  [["responses", "operations"], "input_tokens_details"],
+  [["responses", "messages", "operations"], "output_tokens_details"],
   [
     ["responses"],
     `previous_response_id input_text input_image input_file output_text function_call_output
     encrypted_content max_output_tokens summary_text incomplete_details sequence_number
-    output_index content_index input_tokens_details call_id`,
+    output_index content_index call_id`,
   ],
   [
     ["messages"],
@@ -66,9 +71,8 @@ const words: readonly (readonly [dialects: readonly string[], words: string])[] 
   [["chat", "messages"], "max_tokens cache_control"],
   [
     ["chat", "responses"],
-    "image_url input_audio function_call parallel_tool_calls top_logprobs stream_options",
+    "input_audio function_call parallel_tool_calls top_logprobs stream_options",
   ],
-  [["responses", "messages"], "output_tokens_details"],
   [["chat", "responses", "messages"], "tool_choice"],
 ];
 
