@@ -164,7 +164,11 @@ Deno.test("every bundled row has a source and prices, reads no dearer than input
     const name = `${row.label}/${row.model}`;
     const { input, output, cacheRead, imageOutput, audioOutput } = row.rates;
     assert.ok(row.source !== "" && /^202\d-\d\d(-\d\d)?$/.test(row.checkedOn ?? ""), name);
-    assert.ok((input ?? 0n) > 0n && (output ?? imageOutput ?? audioOutput ?? 0n) > 0n, name);
+    const isTold = row.model.includes("embedding") ||
+      (output ?? imageOutput ?? audioOutput ?? 0n) > 0n;
+    const { perImage, perMinute, perCharacter } = row.rates;
+    const isUnit = perImage !== undefined || (perMinute ?? perCharacter ?? 0n) > 0n;
+    assert.ok(isUnit !== ((input ?? 0n) > 0n && isTold), name);
     assert.ok((cacheRead ?? 0n) <= (input ?? 0n), name);
     for (const tier of row.contextTiers) {
       assert.ok((tier.rates.input ?? 0n) > (input ?? 0n), name);

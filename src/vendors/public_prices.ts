@@ -120,5 +120,11 @@ function ratesOf(prices: ModelPrice, pick: (price: Price) => number | undefined)
       rates[dimension] = parseUsd(String(usd), digits, { allowExponent: true, excess: "up" });
     }
   }
+  // Of sound, per hour.
+  const hour = pick(prices.audio_hours);
+  if (hour !== undefined) {
+    const options = { allowExponent: true, excess: "up" } as const;
+    rates.perMinute = parseUsd(String(hour), 12, options) / 60n;
+  }
   return rates;
 }
