@@ -124,8 +124,8 @@ Deno.test("images.edit: the form's files reach the vendor byte for byte and are 
   assert.equal(data.data!.length, 2);
   const row = await rowOf(response);
   assert.equal(row.model, "gpt-image-2");
-  const { input_tokens, input_tokens_details: { text_tokens, image_tokens }, output_tokens } =
-    data.usage!;
+  const { input_tokens, input_tokens_details: { text_tokens, image_tokens }, output_tokens } = data
+    .usage!;
   assert.equal(input_tokens, text_tokens + image_tokens);
   const nanos = text_tokens * 5000 + image_tokens * 8000 + output_tokens * 30_000;
   assert.equal(row.cost_usd, (nanos / 1e9).toFixed(9));
