@@ -1,3 +1,4 @@
+import { dirname, join } from "node:path";
 import { vendorFamilies } from "../contracts/vendors.ts";
 import type { Secret } from "./base/secret.ts";
 import type { SignInSettings } from "./dashboard/identity_provider.ts";
@@ -67,7 +68,7 @@ export function parseConfig(environment: Environment): Config {
     host: read.text("HOST") ?? "127.0.0.1",
     port: read.integer("PORT", { min: 0, max: 65535 }) ?? 8787,
     baseUrl: read.url("BASE_URL"),
-    dataDir: read.text("DATA_DIR") ?? "./data",
+    dataDir: read.text("DATA_DIR") ?? defaultDataDir(),
     databaseUrl: read.databaseUrl("DATABASE_URL"),
     analyticsDatabaseUrl: read.databaseUrl("ANALYTICS_DATABASE_URL"),
     masterKey: read.masterKey("MASTER_KEY"),
@@ -100,6 +101,14 @@ export function parseConfig(environment: Environment): Config {
   };
   refuseBarePlainHttp(config);
   return config;
+}
+
+/** A compiled program keeps its data beside itself, wherever it is started from. */
+export function defaultDataDir(
+  isCompiled = Deno.build.standalone,
+  program = () => Deno.execPath(),
+): string {
+  return isCompiled ? join(dirname(program()), "data") : "./data";
 }
 
 /** True for hosts that only this machine reaches. */

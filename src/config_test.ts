@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { type Config, ConfigError, isLoopback, parseConfig } from "./config.ts";
+import { type Config, ConfigError, defaultDataDir, isLoopback, parseConfig } from "./config.ts";
 import type { Secret } from "./base/secret.ts";
 
 /** A file that exists on every machine that runs this test: the test itself. */
@@ -296,4 +296,9 @@ Deno.test("only addresses of this machine are loopback", () => {
   for (const host of ["127.example.com", "127.0.0.1.example.com", "10.0.0.1", "0.0.0.0", ""]) {
     assert.equal(isLoopback(host), false, host);
   }
+});
+
+Deno.test("a compiled program keeps its data beside itself, another one below the directory it runs in", () => {
+  assert.equal(defaultDataDir(true, () => "/opt/llm-gateway/llm-gateway"), "/opt/llm-gateway/data");
+  assert.equal(defaultDataDir(false), "./data");
 });

@@ -130,6 +130,7 @@ export function usage(): string {
     "usage: deno task admin COMMAND [--json]",
     ...Object.values(commands).map((command) => `  ${command.usage}`),
     `  ${exportUsage}`,
+    "  health",
     "  migrate",
   ].join("\n");
 }

@@ -1,4 +1,5 @@
 import { sha256Hex } from "../base/hash.ts";
+import { programFile } from "../base/program_files.ts";
 
 /** The files that pages refer to, served by ourselves: the content policy allows no others. */
 export interface Assets {
@@ -35,5 +36,5 @@ export function readAssets(): Assets {
 }
 
 function readText(name: string): string {
-  return Deno.readTextFileSync(new URL(`assets/${name}`, import.meta.url));
+  return Deno.readTextFileSync(programFile(`src/dashboard/assets/${name}`));
 }

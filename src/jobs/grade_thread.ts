@@ -1,3 +1,4 @@
+import { programModule } from "../base/program_files.ts";
 import type { CallersRule, GradeQuestion, GradeTold } from "./grade_protocol.ts";
 
 /** What the thread says of one text, or why it could not. */
@@ -52,7 +53,7 @@ export function createGradeThread(limitMs = 2_000): GradeThread {
     });
   const start = async () => {
     if (worker) return;
-    worker = new Worker(new URL("./grade_worker.ts", import.meta.url), { type: "module" });
+    worker = new Worker(programModule("src/jobs/grade_worker.ts"), { type: "module" });
     await ask(worker, { id: nextId++, rule: loadsAll, text: null }, startMs);
   };
   const gradeNow = async (rule: CallersRule, text: string | null): Promise<Graded> => {

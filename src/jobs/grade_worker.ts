@@ -61,10 +61,13 @@ async function compileSchema(
   value: boolean | Readonly<Record<string, unknown>>,
 ): Promise<ValidateFunction> {
   const draft = typeof value === "object" ? value.$schema : undefined;
-  const { Ajv } = draft === undefined || /2020-12/.test(String(draft))
-    ? { Ajv: (await import("ajv/dist/2020.js")).Ajv2020 }
-    : await import("ajv");
-  const ajv = new Ajv({ strict: false, logger: false, validateFormats: false });
+  const { Ajv, Ajv2020 } = await import("./schema_validators.ts");
+  const isCurrent = draft === undefined || /2020-12/.test(String(draft));
+  const ajv = new (isCurrent ? Ajv2020 : Ajv)({
+    strict: false,
+    logger: false,
+    validateFormats: false,
+  });
   const validate = ajv.compile(value);
   // An asynchronous one would answer with a promise, which is always true.
   if ("$async" in validate) throw new Error("asynchronous schemas are not supported");

@@ -63,6 +63,11 @@ async function heldBy(path: string): Promise<string> {
   return `DATA_DIR=${path} is held by ${who}: stop it, or set DATA_DIR to another directory.`;
 }
 
+/** Where the process that holds the directory answers; undefined when none does, or not yet. */
+export async function addressOfOwner(path: string): Promise<string | undefined> {
+  return (await readOwner(path))?.address;
+}
+
 /** Undefined when the note is missing or only half written. */
 async function readOwner(path: string): Promise<Owner | undefined> {
   try {

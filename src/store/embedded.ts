@@ -1,10 +1,11 @@
+import { programFile } from "../base/program_files.ts";
 import { Fault, messageOf } from "../domain/fault.ts";
 import type { Database, Queryable, SqlRow, SqlValue } from "./database.ts";
 import { embeddedAway, EmbeddedThread } from "./embedded_thread.ts";
 import { type OpenTransaction, transact } from "./transaction.ts";
 
 /** The initialised image of a new database; its name says which version of PGlite made it. */
-export const embeddedImage = new URL("./image/pglite-0.5.16.tar.gz", import.meta.url);
+export const embeddedImage = programFile("src/store/image/pglite-0.5.16.tar.gz");
 
 /** After a thread that could not be opened again no other is tried for so long. */
 const holdOffMs = 1000;

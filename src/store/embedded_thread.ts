@@ -1,3 +1,4 @@
+import { programModule } from "../base/program_files.ts";
 import { Fault } from "../domain/fault.ts";
 import type { Ask, Told } from "./embedded_protocol.ts";
 
@@ -6,9 +7,7 @@ type Answer = Extract<Told, { ok: true }>;
 
 /** The worker that holds an open database: questions to it, joined with their answers by number. */
 export class EmbeddedThread {
-  readonly #worker = new Worker(new URL("./embedded_worker.ts", import.meta.url), {
-    type: "module",
-  });
+  readonly #worker = new Worker(programModule("src/store/embedded_worker.ts"), { type: "module" });
   readonly #pending = new Map<number, PromiseWithResolvers<Answer>>();
   #next = 1;
   #deadOf: string | undefined;

@@ -1,3 +1,4 @@
+import { programFile } from "../base/program_files.ts";
 import type { Secret } from "../base/secret.ts";
 import type { Database } from "./database.ts";
 import { openEmbedded } from "./embedded.ts";
@@ -34,7 +35,7 @@ export async function openAnalytics(
 
 async function migrated(database: Database): Promise<Database> {
   try {
-    await migrate(database, await readMigrations(new URL("../../migrations/", import.meta.url)));
+    await migrate(database, await readMigrations(programFile("migrations/")));
     return database;
   } catch (thrown) {
     await database.close();

@@ -12,7 +12,7 @@ export function checkDoors(tree: Tree): Finding[] {
 }
 
 /** Scripts for the browser (`.js`) run outside the process and have doors of their own. */
-const isProduct = /^(src\/|contracts\/|main\.ts$|admin\.ts$).*(?<!\.js)$/;
+const isProduct = /^(src\/|contracts\/|(main|admin|program)\.ts$).*(?<!\.js)$/;
 
 interface Door {
   readonly what: RegExp;
@@ -40,8 +40,13 @@ const memberDoors: readonly Door[] = [
   },
   {
     what: /^console\.\w+$/,
-    may: /^(src\/base\/log\.ts|src\/run_server\.ts|(main|admin)\.ts|src\/admin\/.*)$/,
+    may: /^(src\/base\/log\.ts|src\/run_(server|admin)\.ts|program\.ts|src\/admin\/.*)$/,
     instead: "take a Log; only src/base/log.ts and the entry points write for people",
+  },
+  {
+    what: /^import\.meta\.(url|dirname|filename|resolve)$/,
+    may: /^src\/base\/program_files\.ts$/,
+    instead: "use programFile or programModule: a bundle's code lies elsewhere than its source",
   },
   {
     what: /^Deno\.(connect|connectTls|startTls|createHttpClient)$/,
@@ -80,8 +85,8 @@ const callDoors: readonly Door[] = [
 const packageDoors: readonly (Door & { readonly typesMay?: RegExp })[] = [
   {
     what: /^node:(http|https|http2|net|tls)$/,
-    // One file calls out, one listens.
-    may: /^src\/(vendors\/(upstream[^/]*|public_agents)|listener)\.ts$/,
+    // One file calls out, one listens, one asks our own listener whether it is ready.
+    may: /^src\/(vendors\/(upstream[^/]*|public_agents)|listener|run_health)\.ts$/,
     typesMay: everybody,
     instead: "only src/vendors/upstream*.ts calls out",
   },
@@ -118,6 +123,12 @@ const packageDoors: readonly (Door & { readonly typesMay?: RegExp })[] = [
 /** Objects whose members are doors; taking them apart would go around the door. */
 const guarded = /^(Deno|process|Date|performance|console|Math)$/;
 
+/** `import.meta.url` and the like. */
+function metaName(node: Deno.lint.MemberExpression): string | undefined {
+  if (node.object.type !== "MetaProperty" || node.property.type !== "Identifier") return undefined;
+  return `import.meta.${node.property.name}`;
+}
+
 function usesOutside(path: string, text: string): Finding[] {
   return inspect(path, text, (report) => {
     const check = (doors: readonly Door[], node: Deno.lint.Node, name: string | undefined) => {
@@ -125,7 +136,7 @@ function usesOutside(path: string, text: string): Finding[] {
       if (door !== undefined && !door.may.test(path)) report(node, `${name}: ${door.instead}`);
     };
     return {
-      MemberExpression: (node) => check(memberDoors, node, memberName(node)),
+      MemberExpression: (node) => check(memberDoors, node, metaName(node) ?? memberName(node)),
       CallExpression: (node) => check(callDoors, node, memberName(node.callee)),
       NewExpression: (node) => {
         if (node.arguments.length === 0) check(callDoors, node, memberName(node.callee));

@@ -43,13 +43,16 @@ const floors: readonly Floor[] = [
   { name: "app", rank: 9, holds: /^src\/(wiring\/)?[^/]+$/ },
   { name: "main", rank: 10, holds: /^(main|admin)\.ts$/ },
   { name: "demo entry", rank: 11, holds: /^demo\/main\.ts$/ },
+  // All programs in one, as it is packaged.
+  { name: "program", rank: 12, holds: /^program\.ts$/ },
+  { name: "packaging", rank: 0, holds: /^packaging\//, only: [] },
   // Simulators that used our own codecs would confirm our own mistakes.
   { name: "demo", rank: 0, holds: /^demo\//, only: [] },
   // It runs against any server, so it knows none from inside.
   { name: "conformance", rank: 0, holds: /^conformance\//, only: [] },
   // The gate starts before any dependency is there.
   { name: "gate", rank: 0, holds: /^tests\/run(\.ts$|\/)/, only: [] },
-  { name: "tests", rank: 12, holds: /^(tests|bench)\// },
+  { name: "tests", rank: 13, holds: /^(tests|bench)\// },
 ];
 
 const contractPackages = /^(zod|@hono\/zod-openapi)(\/|$)/;

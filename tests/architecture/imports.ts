@@ -12,8 +12,9 @@ export interface Import {
 }
 
 /**
- * Every import of a file: static, re-export, dynamic, and `new URL("./x.ts", import.meta.url)`
- * or `import.meta.resolve("./x.ts")`, which is how workers name their file.
+ * Every import of a file: static, re-export, dynamic, `new URL("./x.ts", import.meta.url)`,
+ * `import.meta.resolve("./x.ts")`, and `programModule("src/x.ts")`, which is how workers name their
+ * file.
  */
 export function importsOf(path: string, text: string): Import[] {
   const found: Import[] = [];
@@ -36,6 +37,11 @@ export function importsOf(path: string, text: string): Import[] {
       if (node.callee.type !== "Identifier" || node.callee.name !== "URL") return;
       const first = node.arguments[0];
       if (node.arguments.length === 2 && first !== undefined && isRelative(first)) add(first);
+    },
+    'CallExpression[callee.name="programModule"]': (node: Deno.lint.CallExpression) => {
+      const path = stringValue(node.arguments[0]);
+      if (path === undefined) return;
+      found.push({ specifier: path, path, line: lineAt(text, node.range[0]), typeOnly: false });
     },
     'CallExpression[callee.property.name="resolve"][callee.object.type="MetaProperty"]': (
       node: Deno.lint.CallExpression,

@@ -20,7 +20,13 @@ export function checkReachable(tree: Tree): Finding[] {
   });
 }
 
-const productEntries = ["main.ts", "admin.ts", "demo/main.ts", "openapi/generate.ts"];
+const productEntries = [
+  "main.ts",
+  "admin.ts",
+  "demo/main.ts",
+  "program.ts",
+  "openapi/generate.ts",
+];
 
 /** Scripts for the browser: nobody imports them, but a file that is live serves them by name. */
 function withScripts(

@@ -1,3 +1,5 @@
+import settings from "../../deno.json" with { type: "json" };
+
 /** How a program of this repository is started: clean environment, nothing inherited. */
 export interface ProgramOptions {
   /** Added to the clean environment. */
@@ -7,6 +9,8 @@ export interface ProgramOptions {
   readonly args?: readonly string[];
   /** Program, relative to the repository or absolute; `main.ts` by default. */
   readonly script?: string;
+  /** What Deno itself is told, in place of a script of the repository: `args` follow. */
+  readonly deno?: readonly string[];
   /** What its standard input holds; closed at once by default. */
   readonly input?: string;
   /** For a service until it is alive, for a program until it ends; 60 s by default. */
@@ -126,7 +130,10 @@ class Program {
     const given = options.script ?? "main.ts";
     const script = given.startsWith("/") ? given : `${root}/${given}`;
     this.#child = new Deno.Command(Deno.execPath(), {
-      args: ["run", "-A", `--config=${root}/deno.json`, script, ...(options.args ?? [])],
+      args: [
+        ...(options.deno ?? [...flagsOf(given), `--config=${root}/deno.json`, script]),
+        ...(options.args ?? []),
+      ],
       cwd: options.cwd ?? root,
       env: { ...machineEnvironment(), ...options.env },
       clearEnv: true,
@@ -216,6 +223,12 @@ class Program {
       for (const look of this.#watchers) look();
     }
   }
+}
+
+/** The service's programs have no more permissions than the tasks that people start them with. */
+function flagsOf(script: string): string[] {
+  const command = Object.values(settings.tasks).find((task) => task.endsWith(` ${script}`));
+  return command === undefined ? ["run", "-A"] : command.split(" ").slice(1, -1);
 }
 
 const root = decodeURIComponent(new URL("../..", import.meta.url).pathname).replace(/\/$/, "");

@@ -1,5 +1,6 @@
 import type { Hono } from "hono";
 import { documents, referenceFile } from "../../../contracts/document.ts";
+import { programFile } from "../../base/program_files.ts";
 import { Fault } from "../../domain/fault.ts";
 import { type BindParts, bindPublic, type ReplyOutput } from "../bind.ts";
 import type { Env } from "../scene.ts";
@@ -13,7 +14,7 @@ export function referenceRoutes(app: Hono<Env>, parts: BindParts & AddressParts)
     ] as const
   ) {
     bindPublic(app, contract, parts, async ({ header }) => {
-      const text = await Deno.readTextFile(new URL(`../../../openapi/${name}`, import.meta.url));
+      const text = await Deno.readTextFile(programFile(`openapi/${name}`));
       const servers = [{ url: addressOf(parts, header), description: "This service" }];
       return bytes("application/json", JSON.stringify({ ...JSON.parse(text), servers }));
     });
@@ -69,7 +70,7 @@ async function scalarScript(acceptEncoding: string): Promise<ReplyOutput> {
 }
 
 function fileOf(name: string): URL {
-  return new URL(`../reference/${name}`, import.meta.url);
+  return programFile(`src/http/reference/${name}`);
 }
 
 function bytes(

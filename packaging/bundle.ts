@@ -1,0 +1,91 @@
+/**
+ * `deno task bundle`: the whole program as a folder that needs no source tree and downloads nothing:
+ * JavaScript, the files that it reads, and a `deno.json` with its tasks.
+ */
+import { programFiles, programFolders, programModules, runFlags } from "./contents.ts";
+
+const repository = new URL("../", import.meta.url);
+
+/** Makes the bundle in a folder, which is emptied first; the path ends without a slash. */
+export async function bundle(folder: string): Promise<void> {
+  await Deno.remove(folder, { recursive: true }).catch(() => {});
+  await run(["bundle", "--quiet", "--no-check", "--platform=deno", "--code-splitting"], folder);
+  await addFilesOfPackages(folder);
+  for (const path of [...programFiles, ...await filesIn(programFolders)]) {
+    await copy(new URL(path, repository), `${folder}/${path}`);
+  }
+  await Deno.writeTextFile(`${folder}/deno.json`, settings());
+}
+
+async function run(args: readonly string[], folder: string): Promise<void> {
+  const { success, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: [...args, `--outdir=${folder}`, "program.ts", ...programModules],
+    cwd: repository,
+    env: { NO_COLOR: "1" },
+  }).output();
+  if (!success) throw new Error(`deno bundle failed:\n${new TextDecoder().decode(stderr)}`);
+}
+
+/**
+ * Packages that read a file beside their own code look for it beside the bundled code now, as the
+ * embedded database does with its WebAssembly. Throws when one isn't found.
+ */
+async function addFilesOfPackages(folder: string): Promise<void> {
+  for (const path of await filesBelow(folder)) {
+    if (!path.endsWith(".js")) continue;
+    const code = await Deno.readTextFile(`${folder}/${path}`);
+    for (const [, name = ""] of code.matchAll(besideItself)) {
+      const beside = `${folder}/${path.replace(/[^/]*$/, "")}${name}`;
+      await copy(new URL(name, import.meta.resolve("@electric-sql/pglite")), beside);
+    }
+  }
+}
+
+const besideItself = /new URL\("\.\/([\w.-]+)", ?import\.meta\.url\)/g;
+
+/** The settings that the code was written for, so that `deno task start` works in the folder. */
+function settings(): string {
+  const ours = JSON.parse(Deno.readTextFileSync(new URL("deno.json", repository)));
+  const command = `deno run ${runFlags.join(" ")} program.js`;
+  return JSON.stringify(
+    {
+      version: ours.version,
+      nodeModulesDir: "none",
+      unstable: ours.unstable,
+      tasks: { start: command, demo: `${command} demo`, admin: `${command} admin` },
+    },
+    null,
+    2,
+  ) + "\n";
+}
+
+async function filesIn(folders: readonly string[]): Promise<string[]> {
+  const found = await Promise.all(folders.map(async (folder) => {
+    const files = await filesBelow(decodeURIComponent(new URL(folder, repository).pathname));
+    return files.map((file) => `${folder}/${file}`);
+  }));
+  return found.flat();
+}
+
+async function filesBelow(folder: string): Promise<string[]> {
+  const found: string[] = [];
+  for await (const entry of Deno.readDir(folder)) {
+    if (entry.isFile) found.push(entry.name);
+    if (!entry.isDirectory) continue;
+    for (const file of await filesBelow(`${folder}/${entry.name}`)) {
+      found.push(`${entry.name}/${file}`);
+    }
+  }
+  return found.sort();
+}
+
+async function copy(from: URL, to: string): Promise<void> {
+  await Deno.mkdir(to.replace(/\/[^/]*$/, ""), { recursive: true });
+  await Deno.copyFile(from, to);
+}
+
+if (import.meta.main) {
+  const folder = decodeURIComponent(new URL("dist/bundle", repository).pathname);
+  await bundle(folder);
+  console.log(`The program is in ${folder}: cd there, then deno task start.`);
+}

@@ -1,0 +1,72 @@
+/**
+ * `deno task compile [--target T]`: one executable per target in `dist/`, made of the bundle. Deno
+ * downloads the runtime of each target; `DENORT_BIN` names one that is there already.
+ */
+import { parseArgs } from "node:util";
+import { bundle } from "./bundle.ts";
+import { programModules, runFlags } from "./contents.ts";
+
+/** Those that Deno has a runtime for. */
+export const targets: readonly string[] = [
+  "x86_64-unknown-linux-gnu",
+  "aarch64-unknown-linux-gnu",
+  "x86_64-apple-darwin",
+  "aarch64-apple-darwin",
+  "x86_64-pc-windows-msvc",
+];
+
+/**
+ * Compiles the bundle in a folder to one file and returns what `deno compile` says, the tree of
+ * embedded files included. Without a target it is for this machine. Throws with that text when it
+ * fails.
+ */
+export async function compile(
+  folder: string,
+  output: string,
+  target?: string,
+  env: Readonly<Record<string, string>> = {},
+): Promise<string> {
+  const modules = programModules.map((path) => `--include=${path.replace(/\.ts$/, ".js")}`);
+  const { success, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: [
+      "compile",
+      "--no-check",
+      ...runFlags,
+      ...(target === undefined ? [] : [`--target=${target}`]),
+      ...modules,
+      "--include=.",
+      "--app-name=llm-gateway",
+      `--output=${output}`,
+      "program.js",
+    ],
+    cwd: folder,
+    env: { NO_COLOR: "1", ...env },
+  }).output();
+  const said = new TextDecoder().decode(stderr);
+  if (!success) throw new Error(`deno compile failed:\n${said}`);
+  return said;
+}
+
+async function main(args: readonly string[]): Promise<number> {
+  const { values } = parseArgs({ args: [...args], options: { target: { type: "string" } } });
+  const { target } = values;
+  if (target !== undefined && !targets.includes(target)) {
+    console.error(`--target ${target} is not one of ${targets.join(", ")}`);
+    return 2;
+  }
+  const dist = decodeURIComponent(new URL("../dist", import.meta.url).pathname);
+  await bundle(`${dist}/bundle`);
+  let failed = 0;
+  for (const each of target === undefined ? targets : [target]) {
+    try {
+      await compile(`${dist}/bundle`, `${dist}/llm-gateway-${each}`, each);
+      console.log(`dist/llm-gateway-${each}${each.includes("windows") ? ".exe" : ""}`);
+    } catch (thrown) {
+      failed++;
+      console.error(thrown instanceof Error ? thrown.message : thrown);
+    }
+  }
+  return failed === 0 ? 0 : 1;
+}
+
+if (import.meta.main) Deno.exit(await main(Deno.args));

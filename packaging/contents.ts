@@ -1,0 +1,39 @@
+/**
+ * What the packaged program is made of, beside its own code: files that it reads by their path
+ * from the repository's root (`src/base/program_files.ts`), and modules that it starts as workers.
+ */
+export const programFolders: readonly string[] = [
+  "migrations",
+  "src/dashboard/assets",
+  "src/http/reference",
+];
+
+export const programFiles: readonly string[] = [
+  "openapi/openapi.json",
+  "openapi/openapi-3.0.json",
+  "src/store/image/pglite-0.5.16.tar.gz",
+  "LICENSE",
+];
+
+export const programModules: readonly string[] = [
+  "src/store/embedded_worker.ts",
+  "src/jobs/grade_worker.ts",
+];
+
+/**
+ * How the program is run, as in the tasks of `deno.json`. Addresses, files and variables are named
+ * by the operator's settings, so none is listed; it starts no program, loads no native code and
+ * imports nothing from the network.
+ */
+export const runFlags: readonly string[] = [
+  "--no-prompt",
+  "--allow-net",
+  "--allow-env",
+  "--allow-read",
+  "--allow-write",
+  // The bucket's client names the release of the system in its requests.
+  "--allow-sys=osRelease",
+  "--deny-import",
+  // Why: the decision of 2026-11-21 on memory.
+  "--v8-flags=--max-semi-space-size=4,--heap-growing-percent=50",
+];

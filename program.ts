@@ -1,0 +1,20 @@
+/**
+ * The program as it is packaged, in one: `start` (also without a word), `demo`, `admin …`. Each
+ * part is loaded only when it is asked for.
+ */
+const [word = "start", ...rest] = Deno.args;
+if (word === "start" && rest.length === 0) await import("./main.ts");
+else if (word === "demo" && rest.length === 0) await import("./demo/main.ts");
+else if (word === "admin") await (await import("./src/run_admin.ts")).runAdmin(rest);
+else await refuse();
+
+async function refuse(): Promise<never> {
+  const { version } = await import("./src/version.ts");
+  const asked = word === "--version" || word === "--help";
+  const text = word === "--version"
+    ? `llm-gateway ${version}`
+    : "usage: llm-gateway [start | demo | admin <command> | --version]";
+  if (asked) console.log(text);
+  else console.error(text);
+  Deno.exit(asked ? 0 : 2);
+}

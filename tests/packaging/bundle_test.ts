@@ -1,0 +1,183 @@
+import assert from "@std/assert";
+import { bundle } from "../../packaging/bundle.ts";
+import { runFlags } from "../../packaging/contents.ts";
+import { startBucket } from "../support/bucket.ts";
+import { postgresAvailability, startPostgres } from "../support/postgres.ts";
+import { runProgram, type ServiceProcess, startService } from "../support/process.ts";
+import { temporaryDirectory } from "../support/service_files.ts";
+
+/** The bundle alone: it may read itself and its data, write its data, and use no cache. */
+const directory = temporaryDirectory("bundle");
+const folder = `${directory}/program`;
+const dataDir = `${directory}/data`;
+await bundle(folder);
+const deno = [
+  "run",
+  "--cached-only",
+  ...runFlags.map((flag) =>
+    flag === "--allow-read"
+      ? `--allow-read=${folder},${directory}/data,${directory}/data-postgres`
+      : flag === "--allow-write"
+      ? `--allow-write=${directory}/data,${directory}/data-postgres`
+      : flag
+  ),
+  `${folder}/program.js`,
+];
+const cwd = `${directory}/empty`;
+await Deno.mkdir(cwd);
+const env = { DATA_DIR: dataDir, DENO_DIR: `${directory}/cache`, HOME: cwd };
+
+const { available, reason } = postgresAvailability();
+const skipped = available ? "" : ` (skipped: ${reason})`;
+
+Deno.test("the bundle serves from an empty directory: calls, dashboard, reference, evaluations", async () => {
+  const demo = await startService({ deno, args: ["demo"], cwd, env });
+  const key = demo.firstKey;
+  await calls(demo, key);
+  await pages(demo.baseUrl);
+  await document(demo.baseUrl);
+  await evaluation(demo, key);
+  await commands(demo);
+  assert.equal(await demo.stop(), 0, demo.output());
+  // On what is there now, without the simulators.
+  const again = await startService({ deno, cwd, env });
+  assert.equal((await rows(again.baseUrl, key)).length, 6);
+  assert.equal(await again.stop(), 0);
+  assert.deepEqual([...Deno.readDirSync(cwd)], []);
+});
+
+Deno.test({
+  name: `the bundle serves with PostgreSQL and a bucket${skipped}`,
+  ignore: !available,
+  async fn() {
+    const database = await (await startPostgres()).createDatabase();
+    await using bucket = await startBucket();
+    try {
+      await using service = await startService({
+        deno,
+        cwd,
+        env: {
+          ...env,
+          DATA_DIR: `${dataDir}-postgres`,
+          DATABASE_URL: database.url,
+          ...bucket.env,
+        },
+      });
+      const answer = await post(service.baseUrl, service.firstKey, "/api/v1/exports", {
+        start_date: "2026-01-01T00:00:00Z",
+      });
+      assert.match(answer.export_url, /X-Amz-Signature=/);
+      assert.deepEqual(await (await fetch(answer.export_url)).json(), []);
+      assert.equal(await service.stop(), 0, service.output());
+    } finally {
+      await database.drop();
+    }
+  },
+});
+
+Deno.test("the bundle says its version, and how it is used", async () => {
+  const said = async (...args: string[]) => await runProgram({ deno, args, cwd, env });
+  assert.match((await said("--version")).stdout, /^llm-gateway \d+\.\d+\.\d+\n$/);
+  assert.match((await said("--help")).stdout, /^usage: llm-gateway /);
+  const wrong = await said("serve");
+  assert.deepEqual([wrong.code, wrong.stdout], [2, ""]);
+  assert.match(wrong.stderr, /^usage: /);
+});
+
+async function calls(demo: ServiceProcess, key: string): Promise<void> {
+  for (
+    const model of ["vendor-b/gpt-4.1", "vendor-c/claude-sonnet-4-6", "vendor-d/gemini-2.5-flash"]
+  ) {
+    const messages = [{ role: "user", content: '/// APP packaged\n[json:{"title":"a"}]' }];
+    const answer = await post(demo.baseUrl, key, "/chat/v1/chat/completions", { model, messages });
+    assert.equal(answer.object, "chat.completion");
+  }
+}
+
+/** The sign-in page, and every file that it refers to. */
+async function pages(baseUrl: string): Promise<void> {
+  const page = await (await fetch(`${baseUrl}/dashboard`)).text();
+  const files = [...page.matchAll(/(?:href|src)="(\/dashboard\/assets\/[^"]+)"/g)];
+  assert.ok(files.length >= 2, page);
+  for (const [, path] of files) await good(`${baseUrl}${path}`);
+}
+
+async function document(baseUrl: string): Promise<void> {
+  const current = await (await good(`${baseUrl}/openapi.json`)).json();
+  assert.equal(current.openapi, "3.1.0");
+  assert.equal((await (await good(`${baseUrl}/openapi-3.0.json`)).json()).openapi, "3.0.3");
+  const page = await (await good(`${baseUrl}/reference`)).text();
+  const files = [...page.matchAll(/(?:href|src)="([^"]+)"/g)];
+  assert.ok(files.length >= 3, page);
+  for (const [, path] of files) await good(new URL(path!, `${baseUrl}/reference`).href);
+}
+
+/** Graders run in a thread of their own, which a bundle has to bring. */
+async function evaluation(demo: ServiceProcess, key: string): Promise<void> {
+  const started = await post(demo.baseUrl, key, "/api/v1/evals", {
+    model: "vendor-b/gpt-4.1",
+    filters: { app: "packaged" },
+    graders: [
+      { type: "regex", pattern: "." },
+      { type: "json_schema", schema: { type: "object", required: ["title"] } },
+    ],
+  });
+  for (let look = 0; look < 500; look++) {
+    const answer = await fetch(`${demo.baseUrl}/api/v1/evals/${started.eval_run_id}`, auth(key));
+    const run = await answer.json();
+    if (run.state === "done") {
+      assert.deepEqual([run.counts.done, run.counts.errors], [3, 0], JSON.stringify(run.counts));
+      return;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  assert.fail("the evaluation did not end");
+}
+
+async function commands(demo: ServiceProcess): Promise<void> {
+  const admin = async (...args: string[]) => {
+    const { code, stdout, stderr } = await runProgram({
+      ...{ deno, cwd, env },
+      args: ["admin", ...args, "--json"],
+    });
+    assert.equal(code, 0, stdout + stderr);
+    return JSON.parse(stdout);
+  };
+  assert.deepEqual(await admin("health"), { ready: true, address: demo.baseUrl });
+  const { summary } = await admin("prices", "check");
+  assert.equal(summary.vendors_unreachable, 0);
+  const exported = await admin("export", "--from", "2026-01-01", "--out", `${dataDir}/rows.json`);
+  assert.equal(exported.rows, 6);
+  const { key } = await admin("key", "create", "--name", "ci");
+  assert.equal(
+    (await good(`${demo.baseUrl}/api/v1/status`, auth(key)).then((a) => a.json())).status,
+    "ok",
+  );
+}
+
+async function rows(baseUrl: string, key: string): Promise<unknown[]> {
+  return await post(baseUrl, key, "/api/v1/exports", { start_date: "2026-01-01T00:00:00Z" });
+}
+
+async function post(baseUrl: string, key: string, path: string, body: unknown) {
+  const answer = await fetch(baseUrl + path, {
+    method: "POST",
+    body: JSON.stringify(body),
+    ...auth(key),
+  });
+  const text = await answer.text();
+  assert.ok(answer.ok, text);
+  return JSON.parse(text);
+}
+
+function auth(key: string): RequestInit {
+  return { headers: { authorization: `Bearer ${key}` } };
+}
+
+async function good(address: string, init?: RequestInit): Promise<Response> {
+  const answer = await fetch(address, init);
+  const body = await answer.bytes();
+  assert.equal(answer.status, 200, address);
+  assert.ok(body.length > 0, address);
+  return new Response(body);
+}
