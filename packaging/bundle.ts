@@ -1,6 +1,6 @@
 /**
  * `deno task bundle`: the whole program as a folder that needs no source tree and downloads nothing:
- * JavaScript, the files that it reads, and a `deno.json` with its tasks.
+ * JavaScript, the files that it reads, a command `llm-gateway`, and a `deno.json` with its tasks.
  */
 import { programFiles, programFolders, programModules, runFlags } from "./contents.ts";
 
@@ -15,6 +15,7 @@ export async function bundle(folder: string): Promise<void> {
     await copy(new URL(path, repository), `${folder}/${path}`);
   }
   await Deno.writeTextFile(`${folder}/deno.json`, settings());
+  await Deno.writeTextFile(`${folder}/llm-gateway`, launcher(), { mode: 0o755 });
 }
 
 async function run(args: readonly string[], folder: string): Promise<void> {
@@ -59,6 +60,28 @@ function settings(): string {
   ) + "\n";
 }
 
+/**
+ * A command for shells, services and containers. It knows the settings that name files, so it allows
+ * reading those, the program and its data, and writing its data alone.
+ */
+function launcher(): string {
+  const narrowed = runFlags.filter((flag) => !/^--allow-(read|write)$/.test(flag));
+  const files = operatorsFiles.map((name) => `\${${name}:+,$${name}}`).join("");
+  return `#!/bin/sh
+# llm-gateway [start | demo | admin <command>]; DENO names another deno than the one in PATH.
+set -eu
+home=$(dirname "$(readlink -f "$0")")
+export DATA_DIR="\${DATA_DIR:-./data}" DENO_NO_UPDATE_CHECK=1
+exec "\${DENO:-deno}" run --cached-only ${narrowed.join(" ")} \\
+  --allow-read="$home,$DATA_DIR${files}" \\
+  --allow-write="$DATA_DIR" \\
+  "$home/program.js" "$@"
+`;
+}
+
+/** Settings that name files. */
+const operatorsFiles = ["TLS_CERT_FILE", "TLS_KEY_FILE", "VENDORS_FILE", "PRICES_FILE"];
+
 async function filesIn(folders: readonly string[]): Promise<string[]> {
   const found = await Promise.all(folders.map(async (folder) => {
     const files = await filesBelow(decodeURIComponent(new URL(folder, repository).pathname));
@@ -87,5 +110,5 @@ async function copy(from: URL, to: string): Promise<void> {
 if (import.meta.main) {
   const folder = decodeURIComponent(new URL("dist/bundle", repository).pathname);
   await bundle(folder);
-  console.log(`The program is in ${folder}: cd there, then deno task start.`);
+  console.log(`The program is in ${folder}, and started by ${folder}/llm-gateway.`);
 }

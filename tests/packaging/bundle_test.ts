@@ -1,37 +1,33 @@
 import assert from "@std/assert";
 import { bundle } from "../../packaging/bundle.ts";
-import { runFlags } from "../../packaging/contents.ts";
 import { startBucket } from "../support/bucket.ts";
 import { postgresAvailability, startPostgres } from "../support/postgres.ts";
 import { runProgram, type ServiceProcess, startService } from "../support/process.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
 
-/** The bundle alone: it may read itself and its data, write its data, and use no cache. */
+/**
+ * The bundle alone, started as services and containers do: that command lets it read itself and its
+ * data, and write its data. There is no source tree, and no cache to fall back on.
+ */
 const directory = temporaryDirectory("bundle");
 const folder = `${directory}/program`;
 const dataDir = `${directory}/data`;
 await bundle(folder);
-const deno = [
-  "run",
-  "--cached-only",
-  ...runFlags.map((flag) =>
-    flag === "--allow-read"
-      ? `--allow-read=${folder},${directory}/data,${directory}/data-postgres`
-      : flag === "--allow-write"
-      ? `--allow-write=${directory}/data,${directory}/data-postgres`
-      : flag
-  ),
-  `${folder}/program.js`,
-];
+const executable = `${folder}/llm-gateway`;
 const cwd = `${directory}/empty`;
 await Deno.mkdir(cwd);
-const env = { DATA_DIR: dataDir, DENO_DIR: `${directory}/cache`, HOME: cwd };
+const env = {
+  DENO: Deno.execPath(),
+  DATA_DIR: dataDir,
+  DENO_DIR: `${directory}/cache`,
+  HOME: cwd,
+};
 
 const { available, reason } = postgresAvailability();
 const skipped = available ? "" : ` (skipped: ${reason})`;
 
 Deno.test("the bundle serves from an empty directory: calls, dashboard, reference, evaluations", async () => {
-  const demo = await startService({ deno, args: ["demo"], cwd, env });
+  const demo = await startService({ executable, args: ["demo"], cwd, env });
   const key = demo.firstKey;
   await calls(demo, key);
   await pages(demo.baseUrl);
@@ -40,7 +36,7 @@ Deno.test("the bundle serves from an empty directory: calls, dashboard, referenc
   await commands(demo);
   assert.equal(await demo.stop(), 0, demo.output());
   // On what is there now, without the simulators.
-  const again = await startService({ deno, cwd, env });
+  const again = await startService({ executable, cwd, env });
   assert.equal((await rows(again.baseUrl, key)).length, 6);
   assert.equal(await again.stop(), 0);
   assert.deepEqual([...Deno.readDirSync(cwd)], []);
@@ -54,7 +50,7 @@ Deno.test({
     await using bucket = await startBucket();
     try {
       await using service = await startService({
-        deno,
+        executable,
         cwd,
         env: {
           ...env,
@@ -76,7 +72,7 @@ Deno.test({
 });
 
 Deno.test("the bundle says its version, and how it is used", async () => {
-  const said = async (...args: string[]) => await runProgram({ deno, args, cwd, env });
+  const said = async (...args: string[]) => await runProgram({ executable, args, cwd, env });
   assert.match((await said("--version")).stdout, /^llm-gateway \d+\.\d+\.\d+\n$/);
   assert.match((await said("--help")).stdout, /^usage: llm-gateway /);
   const wrong = await said("serve");
@@ -137,7 +133,7 @@ async function evaluation(demo: ServiceProcess, key: string): Promise<void> {
 async function commands(demo: ServiceProcess): Promise<void> {
   const admin = async (...args: string[]) => {
     const { code, stdout, stderr } = await runProgram({
-      ...{ deno, cwd, env },
+      ...{ executable, cwd, env },
       args: ["admin", ...args, "--json"],
     });
     assert.equal(code, 0, stdout + stderr);

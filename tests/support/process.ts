@@ -9,8 +9,8 @@ export interface ProgramOptions {
   readonly args?: readonly string[];
   /** Program, relative to the repository or absolute; `main.ts` by default. */
   readonly script?: string;
-  /** What Deno itself is told, in place of a script of the repository: `args` follow. */
-  readonly deno?: readonly string[];
+  /** An executable in place of a script of the repository. */
+  readonly executable?: string;
   /** What its standard input holds; closed at once by default. */
   readonly input?: string;
   /** For a service until it is alive, for a program until it ends; 60 s by default. */
@@ -129,11 +129,11 @@ class Program {
   constructor(options: ProgramOptions, cleanUp: () => Promise<void>) {
     const given = options.script ?? "main.ts";
     const script = given.startsWith("/") ? given : `${root}/${given}`;
-    this.#child = new Deno.Command(Deno.execPath(), {
-      args: [
-        ...(options.deno ?? [...flagsOf(given), `--config=${root}/deno.json`, script]),
-        ...(options.args ?? []),
-      ],
+    const own = options.executable === undefined
+      ? [...flagsOf(given), `--config=${root}/deno.json`, script]
+      : [];
+    this.#child = new Deno.Command(options.executable ?? Deno.execPath(), {
+      args: [...own, ...(options.args ?? [])],
       cwd: options.cwd ?? root,
       env: { ...machineEnvironment(), ...options.env },
       clearEnv: true,
