@@ -103,7 +103,7 @@ export const errors = {
   upstream_authentication_failed: row(
     502,
     "upstream_error",
-    "The vendor refused the service's own key. The operator has been notified.",
+    "The vendor refused the service's own key. The service's operator has to replace it.",
   ),
   upstream_unreachable: row(502, "upstream_error", "The vendor could not be reached."),
   upstream_invalid_response: row(
@@ -125,7 +125,7 @@ export const errors = {
   upstream_quota_exhausted: row(
     503,
     "upstream_error",
-    "The service's own quota at the vendor is exhausted. The operator has been notified.",
+    "The service's own quota at the vendor is exhausted. The service's operator has to raise it.",
   ),
   overloaded: row(503, "overloaded_error", "The service is overloaded. Retry later."),
   store_unavailable: row(
