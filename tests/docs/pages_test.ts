@@ -1,0 +1,67 @@
+import assert from "@std/assert";
+import { errors } from "../../contracts/errors.ts";
+import { vendorFamilies } from "../../contracts/vendors.ts";
+import { anchorsOf, linksOf } from "./snippets.ts";
+
+const root = new URL("../../", import.meta.url);
+const pages = ["README.md"];
+for await (const { name } of Deno.readDir(new URL("docs/", root))) {
+  if (name.endsWith(".md")) pages.push(`docs/${name}`);
+}
+
+function read(path: string): string {
+  return Deno.readTextFileSync(new URL(path, root));
+}
+
+/** Cells of the rows of a page's tables, without the backticks around single words. */
+function rowsOf(page: string): string[][] {
+  return page.split("\n").filter((line) => line.startsWith("|")).map((line) =>
+    line.split("|").slice(1, -1).map((cell) => cell.trim().replace(/^`([^`]*)`$/, "$1"))
+  );
+}
+
+Deno.test("every link of a page leads to a file, and to a heading where it names one", () => {
+  let links = 0;
+  for (const page of pages) {
+    for (const link of linksOf(read(page))) {
+      const { pathname, hash } = new URL(link, new URL(page, root));
+      const target = decodeURIComponent(pathname);
+      const there = Deno.statSync(target);
+      if (hash !== "") {
+        const anchors = anchorsOf(Deno.readTextFileSync(target));
+        assert.ok(anchors.includes(hash.slice(1)), `${page}: ${link}`);
+      }
+      assert.ok(there.isFile || there.isDirectory, `${page}: ${link}`);
+      links++;
+    }
+  }
+  assert.ok(links > 20, `${links} links`);
+});
+
+Deno.test("docs/errors.md has every error with its status and type, and says what to do", () => {
+  const rows = new Map(rowsOf(read("docs/errors.md")).map((cells) => [cells[1], cells]));
+  for (const [code, { status, type }] of Object.entries(errors)) {
+    const [shownStatus, , shownType, advice = ""] = rows.get(code) ?? [];
+    assert.deepEqual([shownStatus, shownType], [String(status), type], code);
+    assert.ok(advice.length > 20, `${code}: nothing to do`);
+    rows.delete(code);
+  }
+  const left = [...rows.keys()].filter((code) => /^[a-z_]+$/.test(code!) && code !== "code");
+  assert.deepEqual(left, [], "errors that are no more");
+});
+
+Deno.test("the README has every family with its alias", () => {
+  const rows = rowsOf(read("README.md"));
+  for (const { label, aliases } of vendorFamilies) {
+    const row = rows.find(([path]) => path === `/${label}`);
+    for (const alias of aliases) assert.equal(row?.[1], `/${alias}`);
+  }
+});
+
+Deno.test("docs/configuration.md has every variable that the configuration reads", () => {
+  const page = read("docs/configuration.md");
+  const code = read("src/config.ts");
+  const names = [...code.matchAll(/read\.\w+\("([A-Z0-9_]+)"/g)].map(([, name]) => name!);
+  assert.ok(names.length > 30, `${names.length} names`);
+  for (const name of names) assert.ok(page.includes(`\`${name}\``), name);
+});

@@ -1,0 +1,89 @@
+import assert from "@std/assert";
+import { startService } from "../support/process.ts";
+import { temporaryDirectory } from "../support/service_files.ts";
+import { type Snippet, snippetsOf } from "./snippets.ts";
+
+/**
+ * Blocks marked `run` are what readers paste while `deno task demo` serves, with the key that it
+ * printed in KEY. Those of a page run in one shell, in order.
+ */
+const root = decodeURIComponent(new URL("../../", import.meta.url).pathname);
+const directory = temporaryDirectory("snippets");
+const printed = "http://127.0.0.1:8787";
+
+const pages = ["README.md"];
+for await (const { name } of Deno.readDir(`${root}docs`)) {
+  if (name.endsWith(".md")) pages.push(`docs/${name}`);
+}
+const curlIsThere = await new Deno.Command("curl", { args: ["--version"], stdout: "null" }).output()
+  .then(({ success }) => success, () => false);
+const skipped = curlIsThere ? "" : " (skipped: curl is not installed)";
+
+Deno.test({
+  name: `what the pages say can be pasted works against the demo${skipped}`,
+  ignore: !curlIsThere,
+  async fn(test) {
+    await using demo = await startService({ script: "demo/main.ts" });
+    await Deno.writeTextFile(`${directory}/deno`, `#!/bin/sh\nexec "${Deno.execPath()}" "$@"\n`, {
+      mode: 0o755,
+    });
+    const env = {
+      KEY: demo.firstKey,
+      DATA_DIR: demo.dataDir,
+      PATH: `${directory}:${Deno.env.get("PATH")}`,
+      NO_COLOR: "1",
+    };
+    let ran = 0;
+    for (const page of pages.sort()) {
+      const snippets = snippetsOf(await Deno.readTextFile(root + page)).filter(({ runs }) => runs);
+      ran += snippets.length;
+      if (snippets.length === 0) continue;
+      await test.step(page, async () => {
+        await run("sh", ["-eu", "-c", scriptOf(page, snippets, demo.baseUrl)], env);
+        for (const { text, line } of snippets.filter(({ language }) => language === "ts")) {
+          const file = `${directory}/line_${line}.ts`;
+          await Deno.writeTextFile(file, text.replaceAll(printed, demo.baseUrl));
+          await run("deno", ["run", "-A", `--config=${root}deno.json`, file], env);
+        }
+      });
+    }
+    assert.ok(ran >= 15, `${ran} blocks ran`);
+    assert.equal(await demo.stop(), 0);
+  },
+});
+
+Deno.test("every block of shell commands runs, or is marked as one that can't here", () => {
+  const languages = new Set<string>();
+  for (const page of pages) {
+    for (const { language, runs, line } of snippetsOf(Deno.readTextFileSync(root + page))) {
+      languages.add(language);
+      assert.ok(language !== "sh" || runs, `${page}:${line}: mark it \`run\`, or as \`console\``);
+    }
+  }
+  assert.ok(languages.has("sh"));
+});
+
+/** A call that is answered with an error fails, and says with what. */
+const strictCurl = 'curl() { command curl --silent --show-error --fail-with-body "$@"; }';
+
+function scriptOf(page: string, snippets: readonly Snippet[], baseUrl: string): string {
+  const blocks = snippets.filter(({ language }) => language === "sh").map(({ line, text }) =>
+    `echo '### ${page}:${line}'\n${text.replaceAll(printed, baseUrl)}\necho`
+  );
+  return [strictCurl, ...blocks].join("\n");
+}
+
+async function run(
+  program: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+): Promise<void> {
+  const { success, stdout, stderr } = await new Deno.Command(program, {
+    args: [...args],
+    cwd: root,
+    env,
+  })
+    .output();
+  const said = new TextDecoder().decode(stdout) + new TextDecoder().decode(stderr);
+  assert.ok(success, said.replaceAll(/dmt_[0-9A-Za-z]{20,}/g, "dmt_****").slice(-3000));
+}
