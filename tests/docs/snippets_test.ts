@@ -39,7 +39,8 @@ Deno.test({
       ran += snippets.length;
       if (snippets.length === 0) continue;
       await test.step(page, async () => {
-        await run("sh", ["-eu", "-c", scriptOf(page, snippets, demo.baseUrl)], env);
+        const said = await run("sh", ["-eu", "-c", scriptOf(page, snippets, demo.baseUrl)], env);
+        if (page === "docs/conformance.md") sameTable(await Deno.readTextFile(root + page), said);
         for (const { text, line } of snippets.filter(({ language }) => language === "ts")) {
           const file = `${directory}/line_${line}.ts`;
           await Deno.writeTextFile(file, text.replaceAll(printed, demo.baseUrl));
@@ -73,11 +74,18 @@ function scriptOf(page: string, snippets: readonly Snippet[], baseUrl: string): 
   return [strictCurl, ...blocks].join("\n");
 }
 
+/** What the page says the command prints is what it prints. */
+function sameTable(page: string, said: string): void {
+  const rows = (text: string) => text.split("\n").filter((line) => /^\| vendor-/.test(line));
+  assert.deepEqual(rows(page), rows(said));
+  assert.equal(rows(page).length, 28);
+}
+
 async function run(
   program: string,
   args: readonly string[],
   env: Readonly<Record<string, string>>,
-): Promise<void> {
+): Promise<string> {
   const { success, stdout, stderr } = await new Deno.Command(program, {
     args: [...args],
     cwd: root,
@@ -86,4 +94,5 @@ async function run(
     .output();
   const said = new TextDecoder().decode(stdout) + new TextDecoder().decode(stderr);
   assert.ok(success, said.replaceAll(/dmt_[0-9A-Za-z]{20,}/g, "dmt_****").slice(-3000));
+  return said;
 }
