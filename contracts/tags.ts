@@ -15,7 +15,9 @@ export const tags: readonly Tag[] = [
   },
   ...vendorFamilies.map((family) => ({
     name: family.label,
-    description: `The family of one vendor: a ${family.kind}. It also answers under ${
+    description: `The family of one vendor: ${
+      /^[aeiou]/.test(family.kind) ? "an" : "a"
+    } ${family.kind}. It also answers under ${
       family.aliases.map((alias) => `\`/${alias}\``).join(", ")
     }. Model names are the vendor's own, with or without the provider in front. Needs a key with the scope \`${family.label}\`, and credit, unless a vendor key of your own is stored or sent along.`,
   })),
