@@ -65,3 +65,14 @@ Deno.test("docs/configuration.md has every variable that the configuration reads
   assert.ok(names.length > 30, `${names.length} names`);
   for (const name of names) assert.ok(page.includes(`\`${name}\``), name);
 });
+
+Deno.test("docs/dependencies.md gives a reason for every package", () => {
+  const page = read("docs/dependencies.md");
+  const targets: string[] = Object.values(JSON.parse(read("deno.json")).imports);
+  for (const target of targets) {
+    const [, scope = "", name] = /^npm:\/?(@[^/]+\/)?([^@/]+)@/.exec(target) ?? [];
+    if (name === undefined) continue;
+    const named = [`${scope}${name}`, `${scope}*`, name].some((one) => page.includes(`\`${one}\``));
+    assert.ok(named, `${scope}${name}`);
+  }
+});
