@@ -23,7 +23,7 @@ Deno.test({
   name: `what the pages say can be pasted works against the demo${skipped}`,
   ignore: !curlIsThere,
   async fn(test) {
-    await using demo = await startService({ script: "demo/main.ts" });
+    await using demo = await startService({ script: "demo/main.ts", timeoutMs: 180_000 });
     await Deno.writeTextFile(`${directory}/deno`, `#!/bin/sh\nexec "${Deno.execPath()}" "$@"\n`, {
       mode: 0o755,
     });

@@ -23,11 +23,14 @@ const env = {
   HOME: cwd,
 };
 
+/** Ample, for machines that do a lot beside: the first start has no code cache. */
+const timeoutMs = 180_000;
+
 const { available, reason } = postgresAvailability();
 const skipped = available ? "" : ` (skipped: ${reason})`;
 
 Deno.test("the bundle serves from an empty directory: calls, dashboard, reference, evaluations", async () => {
-  const demo = await startService({ executable, args: ["demo"], cwd, env });
+  const demo = await startService({ executable, args: ["demo"], cwd, env, timeoutMs });
   const key = demo.firstKey;
   await calls(demo, key);
   await pages(demo.baseUrl);
@@ -36,7 +39,7 @@ Deno.test("the bundle serves from an empty directory: calls, dashboard, referenc
   await commands(demo);
   assert.equal(await demo.stop(), 0, demo.output());
   // On what is there now, without the simulators.
-  const again = await startService({ executable, cwd, env });
+  const again = await startService({ executable, cwd, env, timeoutMs });
   assert.equal((await rows(again.baseUrl, key)).length, 6);
   assert.equal(await again.stop(), 0);
   assert.deepEqual([...Deno.readDirSync(cwd)], []);
@@ -51,6 +54,7 @@ Deno.test({
     try {
       await using service = await startService({
         executable,
+        timeoutMs,
         cwd,
         env: {
           ...env,
