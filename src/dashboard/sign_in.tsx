@@ -185,20 +185,14 @@ async function finish(
       now,
       newPersonId: desk.newId(),
       allowedDomains: desk.allowedDomains,
+      joined: ({ accountId, personId }) => {
+        const actor = { personId, name: identity.email ?? identity.name };
+        const detail = started.claimHash !== null ? "by the claim link" : "";
+        const subject = actor.name;
+        return { accountId, actor, action: "person.joined", subject, detail, at: now };
+      },
     });
     if (admission.kind !== "admitted") return await refused(desk, context, admission.kind);
-    if (admission.joined) {
-      const { personId, accountId } = admission;
-      const actor = { personId, name: identity.email ?? identity.name };
-      const detail = started.claimHash !== null ? "by the claim link" : "";
-      await desk.audit.record({
-        accountId,
-        actor,
-        action: "person.joined",
-        subject: actor.name,
-        detail,
-      });
-    }
     await openSession(desk, context, admission);
     return context.redirect(started.returnTo, 303);
   } catch (thrown) {
