@@ -13,6 +13,9 @@ export const selectionRequest = deletionRequest.pick({
   session_ids: true,
 }).extend({ user_id: erasureRequest.shape.user_id });
 
+/** Why, for the receipt. */
+export const erasureReason = erasureRequest.shape.reason;
+
 /** The selectors of `DELETE /api/v1/data`. Throws faults that name the field. */
 export function deletionSelectors(body: z.output<typeof deletionRequest>): Selectors {
   return atLeastOne(body, ["start_date", "end_date", "transaction_ids", "session_ids"]);

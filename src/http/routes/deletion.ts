@@ -1,7 +1,8 @@
 import type { Hono } from "hono";
 import type { z } from "zod";
 import { contracts } from "../../../contracts/mod.ts";
-import { dataTables, type Deletion, totalOf } from "../../domain/deletion.ts";
+import { dataTables, totalOf } from "../../domain/deletion.ts";
+import { deletionBody } from "../../domain/deletion_body.ts";
 import { deletionSelectors, erasureSelectors } from "../../domain/deletion_order.ts";
 import { Fault } from "../../domain/fault.ts";
 import type { Deletions, WantedDeletion } from "../../gateway/deletions.ts";
@@ -44,7 +45,7 @@ export function deletionRoutes(
         message: `request_id: no deletion has the id '${params.request_id.slice(0, 100)}'.`,
       });
     }
-    return deletionJson(found);
+    return deletionBody(found);
   });
 }
 
@@ -83,23 +84,4 @@ function requireConfirm(confirm: boolean | undefined): void {
 
 function rowsOf(count: number): string {
   return count === 1 ? "1 row" : `${count} rows`;
-}
-
-function deletionJson(deletion: Deletion) {
-  const { counts, reason, completedAt } = deletion;
-  return {
-    request_id: deletion.deletionId,
-    state: deletion.state,
-    deleted_count: totalOf(counts),
-    expected_count: deletion.expectedCount,
-    counts,
-    attempts: deletion.attempts,
-    requested_at: deletion.requestedAt.toISOString(),
-    receipt: completedAt === null ? null : {
-      counts,
-      selectors_hash: deletion.selectorsHash,
-      reason,
-      completed_at: completedAt.toISOString(),
-    },
-  };
 }

@@ -1,0 +1,33 @@
+// Keeps what is under way up to date: elements with an id marked `data-live` are replaced by what
+// the page says of them now. A page without any is left alone; without script a reload does the same.
+
+const everyMs = 2000;
+const slowestMs = 30_000;
+let waitMs = everyMs;
+
+async function refresh() {
+  const parts = [...document.querySelectorAll("[data-live]")];
+  if (parts.length === 0) return;
+  // Nobody looks, or somebody is about to press something here.
+  const pressed = document.activeElement?.closest("a, button, input, select, summary");
+  const isBusy = document.hidden || pressed && parts.some((part) => part.contains(pressed));
+  if (!isBusy) {
+    try {
+      const answer = await fetch(location.href, { redirect: "error" });
+      if (!answer.ok) throw new Error(String(answer.status));
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      for (const part of parts) {
+        const next = page.getElementById(part.id);
+        if (next) part.replaceWith(next);
+        else delete part.dataset.live;
+      }
+      waitMs = everyMs;
+    } catch {
+      // Signed out, or the service is away for a moment.
+      waitMs = Math.min(waitMs * 2, slowestMs);
+    }
+  }
+  setTimeout(refresh, waitMs);
+}
+
+setTimeout(refresh, everyMs);

@@ -1,0 +1,300 @@
+import type { CohortDifferences, CohortFiguresBody } from "../../../contracts/cohort_report.ts";
+import { count, duration, usdText } from "../amounts.ts";
+import { Badge, Table, type Tone } from "../components.tsx";
+
+/** Two cohorts side by side, with what their difference amounts to. */
+export function CohortComparison(
+  { one, other, differences }: {
+    one: CohortFiguresBody;
+    other: CohortFiguresBody;
+    differences: CohortDifferences;
+  },
+) {
+  return (
+    <>
+      <Table
+        label="Comparison"
+        head={[
+          { title: "Per call, and per outcome" },
+          { title: one.cohort_id, class: "number" },
+          { title: other.cohort_id, class: "number" },
+          { title: "Intervals at 95 %", class: "plot-head" },
+          { title: "Difference", class: "number" },
+          { title: "What it says" },
+        ]}
+      >
+        {testedRows(one, other, differences).map((row) => <TestedLine row={row} />)}
+      </Table>
+      <h2>Sums</h2>
+      <Table
+        label="Sums"
+        head={[
+          { title: "Figure" },
+          { title: one.cohort_id, class: "number" },
+          { title: other.cohort_id, class: "number" },
+          { title: "Difference", class: "number" },
+        ]}
+      >
+        {sumRows(one, other, differences).map(({ name, values }) => (
+          <tr>
+            <td class="name">{name}</td>
+            {values.map((value) => <td class="number">{value}</td>)}
+          </tr>
+        ))}
+      </Table>
+      <p class="hint narrow">
+        A difference whose interval at 95 % holds zero may well be chance. Sums and percentiles have
+        no interval.
+      </p>
+    </>
+  );
+}
+
+interface Range {
+  at: number;
+  low: number | null;
+  high: number | null;
+}
+
+interface TestedRow {
+  name: string;
+  one: Range | null;
+  other: Range | null;
+  difference: { difference: number | null; low95: number | null; high95: number | null };
+  distinguishable: boolean | null;
+  /** Which way is the better one; undefined where neither is. */
+  better?: "less" | "more";
+  show: (value: number) => string;
+}
+
+function testedRows(
+  one: CohortFiguresBody,
+  other: CohortFiguresBody,
+  differences: CohortDifferences,
+): TestedRow[] {
+  const row = (
+    name: string,
+    ranges: readonly [Range | null, Range | null],
+    difference: Tested,
+    show: (value: number) => string,
+    better?: "less" | "more",
+  ): TestedRow => ({
+    name,
+    one: ranges[0],
+    other: ranges[1],
+    difference: {
+      difference: number(difference.difference),
+      low95: number(difference.low95),
+      high95: number(difference.high95),
+    },
+    distinguishable: difference.distinguishable,
+    show,
+    ...(better ? { better } : {}),
+  });
+  const both = (of: (body: CohortFiguresBody) => Range | null) => [of(one), of(other)] as const;
+  const mean = (of: (body: CohortFiguresBody) => MeanBody) =>
+    both((body) => range(of(body).mean, of(body)));
+  return [
+    row(
+      "Cost per call",
+      mean((body) => body.cost_per_interaction_usd),
+      differences.cost_per_interaction_usd,
+      dollars,
+      "less",
+    ),
+    row(
+      "Conversions per call",
+      both((body) =>
+        body.conversions_per_interaction &&
+        range(body.conversions_per_interaction.rate, body.conversions_per_interaction)
+      ),
+      differences.conversions_per_interaction,
+      count,
+      "more",
+    ),
+    row(
+      "Cost per conversion",
+      both((body) => range(body.cost_per_conversion_usd, body.cost_per_conversion_95_usd)),
+      differences.cost_per_conversion_usd,
+      dollars,
+      "less",
+    ),
+    row(
+      "Revenue per dollar",
+      both((body) => range(body.revenue_per_dollar, body.revenue_per_dollar_95)),
+      differences.revenue_per_dollar,
+      (value) => dollars(value),
+      "more",
+    ),
+    row(
+      "Prompt tokens per call",
+      mean((body) => body.input_tokens_per_interaction),
+      differences.input_tokens_per_interaction,
+      count,
+    ),
+    row(
+      "Answer tokens per call",
+      mean((body) => body.output_tokens_per_interaction),
+      differences.output_tokens_per_interaction,
+      count,
+    ),
+    row(
+      "Latency per call",
+      mean((body) => body.latency_per_interaction_ms),
+      differences.latency_per_interaction_ms,
+      milliseconds,
+      "less",
+    ),
+  ];
+}
+
+type Amount = string | number | null;
+interface Tested {
+  difference: Amount;
+  low95: Amount;
+  high95: Amount;
+  distinguishable: boolean | null;
+}
+type MeanBody = { mean: Amount; low95: Amount; high95: Amount };
+
+function TestedLine({ row }: { row: TestedRow }) {
+  const { name, one, other, difference, show } = row;
+  return (
+    <tr>
+      <td class="name">{name}</td>
+      {[one, other].map((range) => (
+        <td class="number">
+          {range === null ? "–" : show(range.at)}
+          {range === null || range.low === null || range.high === null
+            ? null
+            : <div class="hint">{`${show(range.low)} – ${show(range.high)}`}</div>}
+        </td>
+      ))}
+      <td>
+        <IntervalPlot one={one} other={other} />
+      </td>
+      <td class="number">
+        {difference.difference === null ? "–" : signed(difference.difference, show)}
+        {difference.low95 === null || difference.high95 === null ? null : (
+          <div class="hint">
+            {`${signed(difference.low95, show)} to ${signed(difference.high95, show)}`}
+          </div>
+        )}
+      </td>
+      <td class="nowrap">
+        <Verdict row={row} />
+      </td>
+    </tr>
+  );
+}
+
+/** Says it of the first cohort: it is the one that is looked at. */
+function Verdict({ row: { difference, distinguishable, better } }: { row: TestedRow }) {
+  if (distinguishable === null || difference.difference === null) {
+    return <span class="muted">Too little data</span>;
+  }
+  if (!distinguishable) return <Badge tone="neutral">May be chance</Badge>;
+  const isMore = difference.difference > 0;
+  const tone: Tone = better === undefined
+    ? "neutral"
+    : isMore === (better === "more")
+    ? "good"
+    : "bad";
+  return <Badge tone={tone}>{isMore ? "Higher" : "Lower"}</Badge>;
+}
+
+const plot = { width: 160, height: 28, edge: 5 };
+
+/** Both intervals over one another: the eye sees whether they part. */
+function IntervalPlot({ one, other }: Pick<TestedRow, "one" | "other">) {
+  const ranges = [one, other];
+  const ends = ranges.flatMap((range) =>
+    range ? [range.at, range.low ?? range.at, range.high ?? range.at] : []
+  );
+  if (ends.length === 0) return null;
+  const [least, most] = [Math.min(...ends), Math.max(...ends)];
+  const x = (value: number) =>
+    most === least
+      ? plot.width / 2
+      : plot.edge + (value - least) / (most - least) * (plot.width - 2 * plot.edge);
+  return (
+    <svg
+      class="plot"
+      width={plot.width}
+      height={plot.height}
+      viewBox={`0 0 ${plot.width} ${plot.height}`}
+      aria-hidden="true"
+    >
+      {ranges.map((range, index) => {
+        if (!range) return null;
+        const y = index === 0 ? 8 : 20;
+        const [low, high] = [x(range.low ?? range.at), x(range.high ?? range.at)];
+        return (
+          <g class={index === 0 ? "plot-one" : "plot-other"}>
+            <line x1={low} x2={high} y1={y} y2={y} />
+            <circle cx={x(range.at)} cy={y} r="3.5" />
+          </g>
+        );
+      })}
+    </svg>
+  );
+}
+
+function sumRows(
+  one: CohortFiguresBody,
+  other: CohortFiguresBody,
+  differences: CohortDifferences,
+): { name: string; values: string[] }[] {
+  const row = (
+    name: string,
+    of: (body: CohortFiguresBody) => Amount,
+    { difference }: { difference: Amount },
+    show: (value: number) => string,
+  ) => ({
+    name,
+    values: [
+      ...[of(one), of(other)].map((value) => value === null ? "–" : show(Number(value))),
+      difference === null ? "–" : signed(Number(difference), show),
+    ],
+  });
+  return [
+    row("Calls", (body) => body.interactions, differences.interactions, count),
+    row("Completed", (body) => body.completed, differences.completed, count),
+    row("Cost", (body) => body.cost_usd, differences.cost_usd, dollars),
+    row("Conversions", (body) => body.conversions_total, differences.conversions_total, count),
+    row("Revenue", (body) => body.revenue_usd, differences.revenue_usd, dollars),
+    row("Latency, median", (body) => body.latency_ms.p50, differences.latency_ms.p50, milliseconds),
+    row(
+      "Latency, 95th percentile",
+      (body) => body.latency_ms.p95,
+      differences.latency_ms.p95,
+      milliseconds,
+    ),
+  ];
+}
+
+function range(
+  at: Amount,
+  interval: { low95: Amount; high95: Amount } | null,
+): Range | null {
+  return at === null
+    ? null
+    : { at: Number(at), low: number(interval?.low95), high: number(interval?.high95) };
+}
+
+function number(value: Amount | undefined): number | null {
+  return value === null || value === undefined ? null : Number(value);
+}
+
+function signed(value: number, show: (value: number) => string): string {
+  if (value === 0) return show(0);
+  return `${value < 0 ? "−" : "+"}${show(Math.abs(value))}`;
+}
+
+function dollars(value: number): string {
+  return usdText(value.toFixed(9));
+}
+
+function milliseconds(value: number): string {
+  return duration(value);
+}
