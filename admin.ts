@@ -24,6 +24,7 @@ import { createVendorKeys } from "./src/store/vendor_keys.ts";
 import { claimDataDir } from "./src/store/data_dir.ts";
 import { openAnalytics, openDatabase } from "./src/store/open.ts";
 import { openPriceDesk, registryOf } from "./src/services.ts";
+import { createPeople } from "./src/store/people.ts";
 import { createPriceVersions } from "./src/store/price_versions.ts";
 import { createRepricing } from "./src/store/repricing.ts";
 import { type JournalStatus, readJournalStatus } from "./src/store/journal_status.ts";
@@ -156,6 +157,11 @@ async function runHere(
         priceVersions: createPriceVersions(database),
         clock: systemClock,
         journalStatus: () => journalStatus(config),
+        people: createPeople(database),
+        newId: createUuidv7(systemClock),
+        dashboardBase: config.baseUrl ??
+          `${config.tls ? "https" : "http"}://${config.host}:${config.port}`,
+        hasSignIn: config.oauth !== undefined,
       }),
       words,
       input,

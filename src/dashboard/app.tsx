@@ -18,7 +18,7 @@ import { vendorKeyRoutes } from "./pages/vendor_keys.tsx";
 import type { DashboardParts } from "./parts.ts";
 import { createPlainProvider } from "./plain_provider.ts";
 import { home } from "./return_path.ts";
-import { hashToken, newToken } from "./secrets.ts";
+import { hashToken, newToken } from "../domain/link_token.ts";
 import { signInOff, signInRoutes } from "./sign_in.tsx";
 import type { IdentityProvider, SignInSettings } from "./identity_provider.ts";
 

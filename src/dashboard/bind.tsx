@@ -11,7 +11,8 @@ import { type Form, readForm } from "./form.ts";
 import { Card, type Frame, SignedIn } from "./layout.tsx";
 import { type Notice, noticeSeconds, parseNotice } from "./notice.ts";
 import type { DashboardParts } from "./parts.ts";
-import { csrfOf, hashToken, openFor, sameText, sealFor } from "./secrets.ts";
+import { hashToken } from "../domain/link_token.ts";
+import { csrfOf, openFor, sameText, sealFor } from "./secrets.ts";
 
 /** What handlers and helpers share. */
 export interface Desk extends DashboardParts {
@@ -144,7 +145,7 @@ async function visitOf(desk: Desk, context: Context): Promise<Visit | undefined>
     csrf: csrfOf(token),
     notice: parseNotice(sealed === undefined ? undefined : openFor(token, sealed)),
     now,
-    param: (name) => context.req.param(name) ?? "",
+    param: (name) => idOf(context.req.param(name) ?? ""),
     query: (name) => context.req.query(name),
     end: async () => {
       await desk.sessions.end(hashToken(token));
@@ -179,6 +180,12 @@ async function show(
     if (isMissing(thrown)) return await notFoundPage(desk, context);
     throw thrown;
   }
+}
+
+/** Nothing of ours is called by a text that the database can't even hold. */
+function idOf(text: string): string {
+  if (/\p{Cc}/u.test(text) || text.length > 300) throw new NotFound();
+  return text;
 }
 
 function isMissing(thrown: unknown): boolean {

@@ -4,7 +4,8 @@ import { sessionMs } from "../domain/session.ts";
 import { action, card, type Desk } from "./bind.tsx";
 import { type IdentityProvider, ProviderError } from "./identity_provider.ts";
 import { returnPath } from "./return_path.ts";
-import { flowSecrets, hashToken, newToken, sameText } from "./secrets.ts";
+import { hashToken, newToken } from "../domain/link_token.ts";
+import { flowSecrets, sameText } from "./secrets.ts";
 
 /** Signing in, with claim link or invitation or without, and out. */
 export function signInRoutes(app: Hono, desk: Desk, provider: IdentityProvider): void {

@@ -39,6 +39,7 @@ export interface Membership {
 /** An invitation that stands. */
 export interface Invitation {
   id: string;
+  /** Empty: it is for whoever opens the link first. */
   email: string;
   role: Role;
   createdAt: Date;

@@ -117,7 +117,10 @@ async function byLink(
     [hash, now],
   );
   if (!row) return "invitation_void";
-  if (identity.email !== null && identity.email !== row.email) return "other_address";
+  const isAnybodys = row.email === "";
+  if (!isAnybodys && identity.email !== null && identity.email !== row.email) {
+    return "other_address";
+  }
   await tx.query("delete from invitations where id = $1", [String(row.id)]);
   return { accountId: Number(row.account_id), role: row.role as Role };
 }

@@ -34,13 +34,6 @@ export async function fillRecords(
   }
   const evaluation = new URL(page.url()).pathname;
 
-  for (const format of ["json", "csv"]) {
-    await at("/dashboard/exports/new");
-    await page.check(`input[value=${format}]`);
-    await send();
-    await page.waitForURL("**/dashboard/exports");
-  }
-
   await at("/dashboard/deletion/new");
   await page.fill("#user_id", "customer-3");
   await page.fill("#reason", "Request 4711 under Art. 17 GDPR");
@@ -50,6 +43,13 @@ export async function fillRecords(
   await send();
   await page.waitForSelector("text=Download receipt", { timeout: 20_000 });
   const receipt = new URL(page.url()).pathname;
+  for (const format of ["json", "csv"]) {
+    await at("/dashboard/exports/new");
+    await page.check(`input[value=${format}]`);
+    await send();
+    await page.waitForURL("**/dashboard/exports");
+  }
+
   const cohort = "/dashboard/cohorts/show?id=short-prompt";
   return {
     cohorts: "/dashboard/cohorts",
@@ -75,9 +75,15 @@ const evaluations = [
 
 async function callCohorts(service: TestService): Promise<void> {
   for (let n = 0; n < 24; n++) {
-    await call(service, n % 2 === 0 ? "short-prompt" : "baseline", "Where is my order? ".repeat(
-      n % 2 === 0 ? 1 + n % 5 : 12 + n,
-    ), undefined, `customer-${n % 6}`);
+    await call(
+      service,
+      n % 2 === 0 ? "short-prompt" : "baseline",
+      "Where is my order? ".repeat(
+        n % 2 === 0 ? 1 + n % 5 : 12 + n,
+      ),
+      undefined,
+      `customer-${n % 6}`,
+    );
   }
   await call(service, "checkout/2026-11", "Hello");
   const post = async (cohort: string, conversions: readonly unknown[]) => {

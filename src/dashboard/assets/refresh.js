@@ -21,6 +21,7 @@ async function refresh() {
         if (next) part.replaceWith(next);
         else delete part.dataset.live;
       }
+      document.dispatchEvent(new Event("replaced"));
       waitMs = everyMs;
     } catch {
       // Signed out, or the service is away for a moment.

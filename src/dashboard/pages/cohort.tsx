@@ -45,12 +45,13 @@ export async function cohortPage(desk: Desk, visit: Visit): Promise<Page> {
   );
   const at = { id, span, other: ids[1] };
   return {
-    title: id,
+    title: at.other === undefined ? id : `${id} and ${at.other}`,
     section: "cohorts",
     tabs: spanTabs(at),
     body: (
       <>
         <Cuts latest={latest} at={at} />
+        {[body, otherBody].map((one) => one ? <Warnings body={one} /> : null)}
         {second && otherBody
           ? (
             <CohortComparison
@@ -129,7 +130,6 @@ function Figures({ body, at }: { body: Body; at: At }) {
   }
   return (
     <>
-      <Warnings body={body} />
       <div class="tiles">
         <Tile name="Calls" value={count(body.interactions)}>
           {`${count(body.completed)} completed`}
@@ -177,14 +177,12 @@ function Tile({ name, value, children }: { name: string; value: string; children
   );
 }
 
-function Warnings({ body: { warnings } }: { body: Body }) {
+function Warnings({ body }: { body: Body }) {
+  const { warnings } = body;
   if (warnings.length === 0) return null;
   return (
     <ul class="notice notice-plain">
-      {warnings.map((warning) => {
-        const text = warning.replace(/^\w+: /, "");
-        return <li>{text.charAt(0).toUpperCase() + text.slice(1)}</li>;
-      })}
+      {warnings.map((warning) => <li>{`${body.cohort_id}: ${warning.replace(/^\w+: /, "")}`}</li>)}
     </ul>
   );
 }

@@ -15,9 +15,9 @@ export function CohortComparison(
       <Table
         label="Comparison"
         head={[
-          { title: "Per call, and per outcome" },
-          { title: one.cohort_id, class: "number" },
-          { title: other.cohort_id, class: "number" },
+          { title: "Figure" },
+          { title: one.cohort_id, class: "number dot-one" },
+          { title: other.cohort_id, class: "number dot-other" },
           { title: "Intervals at 95 %", class: "plot-head" },
           { title: "Difference", class: "number" },
           { title: "What it says" },
@@ -30,8 +30,8 @@ export function CohortComparison(
         label="Sums"
         head={[
           { title: "Figure" },
-          { title: one.cohort_id, class: "number" },
-          { title: other.cohort_id, class: "number" },
+          { title: one.cohort_id, class: "number dot-one" },
+          { title: other.cohort_id, class: "number dot-other" },
           { title: "Difference", class: "number" },
         ]}
       >
@@ -109,7 +109,7 @@ function testedRows(
         range(body.conversions_per_interaction.rate, body.conversions_per_interaction)
       ),
       differences.conversions_per_interaction,
-      count,
+      rate,
       "more",
     ),
     row(
@@ -123,20 +123,20 @@ function testedRows(
       "Revenue per dollar",
       both((body) => range(body.revenue_per_dollar, body.revenue_per_dollar_95)),
       differences.revenue_per_dollar,
-      (value) => dollars(value),
+      dollars,
       "more",
     ),
     row(
       "Prompt tokens per call",
       mean((body) => body.input_tokens_per_interaction),
       differences.input_tokens_per_interaction,
-      count,
+      rate,
     ),
     row(
       "Answer tokens per call",
       mean((body) => body.output_tokens_per_interaction),
       differences.output_tokens_per_interaction,
-      count,
+      rate,
     ),
     row(
       "Latency per call",
@@ -191,9 +191,9 @@ function TestedLine({ row }: { row: TestedRow }) {
 /** Says it of the first cohort: it is the one that is looked at. */
 function Verdict({ row: { difference, distinguishable, better } }: { row: TestedRow }) {
   if (distinguishable === null || difference.difference === null) {
-    return <span class="muted">Too little data</span>;
+    return <span class="muted">Too few</span>;
   }
-  if (!distinguishable) return <Badge tone="neutral">May be chance</Badge>;
+  if (!distinguishable) return <Badge tone="neutral">Maybe chance</Badge>;
   const isMore = difference.difference > 0;
   const tone: Tone = better === undefined
     ? "neutral"
@@ -203,7 +203,7 @@ function Verdict({ row: { difference, distinguishable, better } }: { row: Tested
   return <Badge tone={tone}>{isMore ? "Higher" : "Lower"}</Badge>;
 }
 
-const plot = { width: 160, height: 28, edge: 5 };
+const plot = { width: 128, height: 28, edge: 5 };
 
 /** Both intervals over one another: the eye sees whether they part. */
 function IntervalPlot({ one, other }: Pick<TestedRow, "one" | "other">) {
@@ -292,7 +292,12 @@ function signed(value: number, show: (value: number) => string): string {
 }
 
 function dollars(value: number): string {
-  return usdText(value.toFixed(9));
+  return value >= 1000 ? `$${count(Math.round(value))}` : usdText(value.toFixed(9));
+}
+
+/** Three digits tell enough of what is estimated. */
+function rate(value: number): string {
+  return value.toLocaleString("en-US", { maximumSignificantDigits: 3 });
 }
 
 function milliseconds(value: number): string {

@@ -171,6 +171,7 @@ function receipt(deletion: Deletion) {
           <Fact name="Evaluation results">{count(counts.eval_results)}</Fact>
           <Fact name="Deletion">
             <code>{deletionId}</code>
+            <CopyButton text={deletionId} what="the deletion's id" />
           </Fact>
           <Fact name="Selectors, SHA-256">
             <code class="breaks">{deletion.selectorsHash}</code>
@@ -181,18 +182,17 @@ function receipt(deletion: Deletion) {
             ? "Who or what was asked for is not kept: the hash proves it to whoever knows it. Payloads, media, stored answers, replays and export files went with the rows."
             : "It goes on by itself, whether this page is open or not, and over restarts."}
         </p>
-        {completedAt === null ? null : (
-          <p>
-            <a class="button" href={`${address}/${deletionId}/receipt.json`} download>
-              Download receipt
-            </a>
-          </p>
-        )}
+        <div class="buttons">
+          {completedAt === null
+            ? null
+            : (
+              <a class="button" href={`${address}/${deletionId}/receipt.json`} download>
+                Download receipt
+              </a>
+            )}
+          <a class="button" href={address}>All deletions</a>
+        </div>
       </Live>
-      <div class="buttons">
-        <CopyButton text={deletionId} label="Copy ID" what="of the deletion" />
-        <a class="button button-small" href={address}>All deletions</a>
-      </div>
     </>
   );
 }

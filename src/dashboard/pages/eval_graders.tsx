@@ -37,19 +37,24 @@ function GraderSlot({ slot, ...shown }: Shown & { slot: number }) {
         label={`Grader ${slot + 1}`}
         options={slot === 0 ? types : [["", "None"], ...types]}
       />
-      <TextArea
-        {...shown}
-        id={id("text")}
-        label={`Text, pattern, schema or judge's prompt${slot === 0 ? "" : ` ${slot + 1}`}`}
-        hint="For texts, empty means the stored answer. A judge's prompt may hold {{input}}, {{answer}} and {{expected}}."
-      />
-      <TextField
-        {...shown}
-        id={id("model")}
-        label={`Judge's model${slot === 0 ? "" : ` ${slot + 1}`}`}
-        hint="Only for a model that judges."
-        list="models"
-      />
+      <div class="grader-text">
+        <TextArea
+          {...shown}
+          id={id("text")}
+          label={`Text, pattern, schema or prompt of grader ${slot + 1}`}
+          hint="A text may stay empty: then the stored answer is meant. A judge's prompt may hold {{input}}, {{answer}} and {{expected}}."
+        />
+      </div>
+      <div class="grader-judge">
+        <TextField
+          {...shown}
+          id={id("model")}
+          label={`Judge's model of grader ${slot + 1}`}
+          hint="Only for a model that judges."
+          placeholder="vendor-b/gpt-5"
+          list="models"
+        />
+      </div>
       {next < graderSlots.length
         ? (
           <details class="more" open={isNextUsed}>
@@ -64,10 +69,14 @@ function GraderSlot({ slot, ...shown }: Shown & { slot: number }) {
   );
 }
 
-/** The graders of a form, with the slots that they come from. Throws a fault for text that is no JSON. */
-export function readGraders(form: Form): { graders: unknown[]; slots: number[] } {
-  const slots = graderSlots.filter((slot) => form.text(`grader${slot}_type`) !== "");
-  return { graders: slots.map((slot, index) => readGrader(form, slot, index)), slots: [...slots] };
+/** The slots of a form in which a grader was chosen. */
+export function usedSlots(form: Form): number[] {
+  return graderSlots.filter((slot) => form.text(`grader${slot}_type`) !== "");
+}
+
+/** The graders of a form. Throws a fault for a schema that is no JSON. */
+export function readGraders(form: Form): unknown[] {
+  return usedSlots(form).map((slot, index) => readGrader(form, slot, index));
 }
 
 function readGrader(form: Form, slot: number, index: number): unknown {

@@ -9,8 +9,14 @@ import { Empty, PostForm } from "../components.tsx";
 import { tried } from "../faults.ts";
 import { FormButtons, FormError, SelectField, type Shown, TextField } from "../fields.tsx";
 import type { Form } from "../form.ts";
-import { graderField, GraderFields, readGraders } from "./eval_graders.tsx";
-import { filterField, FilterFields, keyOption, readFilters } from "./record_filters.tsx";
+import { graderField, GraderFields, readGraders, usedSlots } from "./eval_graders.tsx";
+import {
+  askedFilters,
+  filterField,
+  FilterFields,
+  keyOption,
+  readFilters,
+} from "./record_filters.tsx";
 
 const address = "/dashboard/evals";
 
@@ -18,7 +24,10 @@ const address = "/dashboard/evals";
 export function newEvalRoutes(app: Hono, desk: Desk): void {
   app.get(
     `${address}/new`,
-    page(desk, "member", (visit) => formPage(desk, visit, { values: first, wrong: {} })),
+    page(desk, "member", (visit) => {
+      const values = { ...first, ...askedFilters(visit.query) };
+      return formPage(desk, visit, { values, wrong: {} });
+    }),
   );
   app.post(`${address}/new`, action(desk, "member", (form, visit) => start(desk, form, visit)));
 }
@@ -27,11 +36,8 @@ export function newEvalRoutes(app: Hono, desk: Desk): void {
 const first: Shown["values"] = { limit: ["100"], sample: ["newest"], grader0_type: ["contains"] };
 
 async function start(desk: Desk, form: Form, visit: Visit): Promise<Outcome> {
-  let slots: number[] = [];
   const { done, wrong } = await tried(async () => {
-    const read = readGraders(form);
-    slots = read.slots;
-    const body = validate(evalRequest, { ...requestOf(form), graders: read.graders });
+    const body = validate(evalRequest, { ...requestOf(form), graders: readGraders(form) });
     const principal = await principalOf(desk, visit, form.text("key"));
     const caller = {
       principal,
@@ -41,7 +47,7 @@ async function start(desk: Desk, form: Form, visit: Visit): Promise<Outcome> {
     };
     const note = visit.note("eval.created", body.name ?? body.model, `with ${principal.key.name}`);
     return await desk.orderEval(caller, body, note);
-  }, (param) => fieldOf(param, slots));
+  }, (param) => fieldOf(param, usedSlots(form)));
   if (wrong) {
     return { ...await formPage(desk, visit, { values: form.values(), wrong }), status: 400 };
   }

@@ -16,7 +16,7 @@ import {
   TextField,
 } from "../fields.tsx";
 import type { Form } from "../form.ts";
-import { filterField, FilterFields, readFilters } from "./record_filters.tsx";
+import { askedFilters, filterField, FilterFields, readFilters } from "./record_filters.tsx";
 
 const address = "/dashboard/exports";
 
@@ -40,19 +40,13 @@ export function newExportRoutes(app: Hono, desk: Desk): void {
 function asked(visit: Visit): Shown["values"] {
   const days = (ago: number) =>
     new Date(visit.now.getTime() - ago * dayMs).toISOString().slice(0, 10);
-  const named = [
-    ...["vendor", "model", "app", "flow", "cohort_id", "user_id", "session_id", "api_key_id"],
-  ].flatMap((name) => {
-    const value = visit.query(name);
-    return value === undefined ? [] : [[name, [value]] as const];
-  });
   return {
     tables: ["interactions"],
     format: ["json"],
     from: [visit.query("from") ?? days(29)],
     to: [visit.query("to") ?? days(0)],
     delivery: ["job"],
-    ...Object.fromEntries(named),
+    ...askedFilters(visit.query),
   };
 }
 

@@ -1,9 +1,9 @@
 import type { Hono } from "hono";
-import { invitationMs, type Person, type Refusal, type Role, roles } from "../../domain/person.ts";
+import { inviteeOf, makeInvitation, readEmail } from "../../domain/invitation.ts";
+import { type Person, type Refusal, type Role, roles } from "../../domain/person.ts";
 import { action, type Desk, NotFound, type Outcome, page, type Visit } from "../bind.tsx";
 import { PostForm } from "../components.tsx";
 import type { Form } from "../form.ts";
-import { hashToken, newToken } from "../secrets.ts";
 import { peopleBody } from "./people_body.tsx";
 import { settingsTabs } from "./settings_tabs.tsx";
 
@@ -19,10 +19,10 @@ export function peopleRoutes(app: Hono, desk: Desk): void {
       const email = await desk.people.withdraw(
         visit.session.account.id,
         visit.param("id"),
-        (address) => visit.note("invitation.withdrawn", address),
+        (email) => visit.note("invitation.withdrawn", inviteeOf({ email })),
       );
       if (email === undefined) throw new NotFound();
-      const text = `The invitation of ${email} is withdrawn.`;
+      const text = `The invitation of ${inviteeOf({ email })} is withdrawn.`;
       return { to: address, notice: { kind: "done", text } };
     }),
   );
@@ -60,22 +60,20 @@ export function peopleRoutes(app: Hono, desk: Desk): void {
 }
 
 async function invite(desk: Desk, form: Form, visit: Visit): Promise<Outcome> {
-  const email = form.text("email").toLowerCase();
+  const email = readEmail(form.text("email"));
   const role = roleOf(form);
-  if (!role || email.length > 254 || !/^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(email)) {
+  if (!role || email === undefined) {
     const error = "Expected an e-mail address such as ann@example.com.";
-    return { ...await listPage(desk, visit, { email, error }), status: 400 };
+    return { ...await listPage(desk, visit, { email: form.text("email"), error }), status: 400 };
   }
-  const token = newToken();
-  await desk.people.invite(visit.session.account.id, {
-    id: desk.newId(),
-    email,
-    role,
-    tokenHash: hashToken(token),
-    createdAt: visit.now,
-    expiresAt: new Date(visit.now.getTime() + invitationMs),
-  }, visit.note("person.invited", email, `as ${role}`));
-  const link = `${desk.baseUrl}/dashboard/invitation?token=${token}`;
+  const { now } = visit;
+  const { newId, baseUrl } = desk;
+  const { invitation, link } = makeInvitation({ email, role, now, newId, baseUrl });
+  await desk.people.invite(
+    visit.session.account.id,
+    invitation,
+    visit.note("person.invited", email, `as ${role}`),
+  );
   return { to: address, notice: { kind: "invitation", email, link } };
 }
 

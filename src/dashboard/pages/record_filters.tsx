@@ -12,10 +12,13 @@ export const statuses: readonly Option[] = [
   ["interrupted", "Interrupted"],
 ];
 
-/** Columns that are asked for by one value; their fields have the same ids. */
+/** Columns that are asked for by one value. */
 const columns = [
   ...["vendor", "model", "app", "flow", "cohort_id", "user_id", "session_id", "api_key_id"],
 ] as const;
+
+/** The field of a column: other fields of the same form may be called as it is. */
+const field = (column: string) => `filter_${column}`;
 
 /** Which of the stored calls are meant, by their columns. */
 export function FilterFields(
@@ -25,7 +28,7 @@ export function FilterFields(
   },
 ) {
   const isOpen = [...columns, "status"].some((column) =>
-    (shown.values[column]?.[0] ?? "") !== "" || shown.wrong[column] !== undefined
+    (shown.values[field(column)]?.[0] ?? "") !== "" || shown.wrong[field(column)] !== undefined
   );
   return (
     <details class="more" open={isOpen}>
@@ -35,24 +38,30 @@ export function FilterFields(
         <div class="columns">
           <SelectField
             {...shown}
-            id="vendor"
+            id={field("vendor")}
             label="Vendor"
             options={[["", "Any"], ...vendors.map(vendorOption)]}
           />
-          <TextField {...shown} id="model" label="Model" placeholder="gpt-5-mini" />
-          <TextField {...shown} id="app" label="App" />
-          <TextField {...shown} id="flow" label="Flow" />
-          <TextField {...shown} id="cohort_id" label="Cohort" />
+          <TextField {...shown} id={field("model")} label="Model" placeholder="gpt-5-mini" />
+          <TextField {...shown} id={field("app")} label="App" />
+          <TextField {...shown} id={field("flow")} label="Flow" />
+          <TextField {...shown} id={field("cohort_id")} label="Cohort" />
           <SelectField
             {...shown}
-            id="api_key_id"
+            id={field("api_key_id")}
             label="API key"
             options={[["", "Any"], ...keys.map(keyOption)]}
           />
-          <TextField {...shown} id="user_id" label="User" />
-          <TextField {...shown} id="session_id" label="Session" />
+          <TextField {...shown} id={field("user_id")} label="User" />
+          <TextField {...shown} id={field("session_id")} label="Session" />
         </div>
-        <Choices {...shown} id="status" label="Status" type="checkbox" options={statuses} />
+        <Choices
+          {...shown}
+          id={field("status")}
+          label="Status"
+          type="checkbox"
+          options={statuses}
+        />
       </div>
     </details>
   );
@@ -60,15 +69,16 @@ export function FilterFields(
 
 /** The filters of a form, as the API takes them. */
 export function readFilters(form: Form): Record<string, string | string[]> {
-  const single = columns.map((column) => [column, form.text(column)] as const)
+  const single = columns.map((column) => [column, form.text(field(column))] as const)
     .filter(([, value]) => value !== "");
-  const wanted = form.all("status");
+  const wanted = form.all(field("status"));
   return { ...Object.fromEntries(single), ...(wanted.length > 0 ? { status: wanted } : {}) };
 }
 
 /** The field that a fault about filters belongs to. */
 export function filterField(param: string): string | undefined {
-  return /^filters\.(\w+)/.exec(param)?.[1];
+  const column = /^filters\.(\w+)/.exec(param)?.[1];
+  return column === undefined ? undefined : field(column);
 }
 
 function vendorOption({ label, names }: KeyVendor): Option {
@@ -77,4 +87,12 @@ function vendorOption({ label, names }: KeyVendor): Option {
 
 export function keyOption({ id, name, prefix }: Pick<KeyRow, "id" | "name" | "prefix">): Option {
   return [id, `${name} (${prefix}…)`];
+}
+
+/** The values of the fields, as a link may ask for them (`?cohort_id=…`). */
+export function askedFilters(query: (name: string) => string | undefined) {
+  return Object.fromEntries(columns.flatMap((column) => {
+    const value = query(column);
+    return value === undefined ? [] : [[field(column), [value]] as const];
+  }));
 }

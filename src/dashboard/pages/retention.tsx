@@ -82,7 +82,7 @@ function Rules({ rules, now }: { rules: RetentionRules; now: Date }) {
         Set by the service's environment and the same for every account: it can't be changed here.
         What is too old is erased within the hour, for good. Ledger entries and the audit log stay.
       </p>
-      <div class="tiles">
+      <div class="tiles tiles-wide">
         {kinds.map(({ name, variable, days, what }) => (
           <div class="tile">
             <h3>{name}</h3>
