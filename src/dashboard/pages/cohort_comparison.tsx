@@ -67,85 +67,81 @@ interface TestedRow {
   show: (value: number) => string;
 }
 
+type Row = Omit<TestedRow, "one" | "other" | "difference" | "distinguishable"> & {
+  of: (body: CohortFiguresBody) => Range | null;
+  differs: (differences: CohortDifferences) => Tested;
+};
+
+/** Figures with an interval, and which way of each is the better one. */
+const rows: readonly Row[] = [
+  {
+    name: "Cost per call",
+    of: (body) => meanRange(body.cost_per_interaction_usd),
+    differs: (differences) => differences.cost_per_interaction_usd,
+    show: dollars,
+    better: "less",
+  },
+  {
+    name: "Conversions per call",
+    of: ({ conversions_per_interaction: found }) => found && range(found.rate, found),
+    differs: (differences) => differences.conversions_per_interaction,
+    show: rate,
+    better: "more",
+  },
+  {
+    name: "Cost per conversion",
+    of: (body) => range(body.cost_per_conversion_usd, body.cost_per_conversion_95_usd),
+    differs: (differences) => differences.cost_per_conversion_usd,
+    show: dollars,
+    better: "less",
+  },
+  {
+    name: "Revenue per dollar",
+    of: (body) => range(body.revenue_per_dollar, body.revenue_per_dollar_95),
+    differs: (differences) => differences.revenue_per_dollar,
+    show: dollars,
+    better: "more",
+  },
+  {
+    name: "Prompt tokens per call",
+    of: (body) => meanRange(body.input_tokens_per_interaction),
+    differs: (differences) => differences.input_tokens_per_interaction,
+    show: rate,
+  },
+  {
+    name: "Answer tokens per call",
+    of: (body) => meanRange(body.output_tokens_per_interaction),
+    differs: (differences) => differences.output_tokens_per_interaction,
+    show: rate,
+  },
+  {
+    name: "Latency per call",
+    of: (body) => meanRange(body.latency_per_interaction_ms),
+    differs: (differences) => differences.latency_per_interaction_ms,
+    show: duration,
+    better: "less",
+  },
+];
+
 function testedRows(
   one: CohortFiguresBody,
   other: CohortFiguresBody,
   differences: CohortDifferences,
 ): TestedRow[] {
-  const row = (
-    name: string,
-    ranges: readonly [Range | null, Range | null],
-    difference: Tested,
-    show: (value: number) => string,
-    better?: "less" | "more",
-  ): TestedRow => ({
-    name,
-    one: ranges[0],
-    other: ranges[1],
-    difference: {
-      difference: number(difference.difference),
-      low95: number(difference.low95),
-      high95: number(difference.high95),
-    },
-    distinguishable: difference.distinguishable,
-    show,
-    ...(better ? { better } : {}),
+  return rows.map(({ of, differs, ...row }) => {
+    const { difference, low95, high95, distinguishable } = differs(differences);
+    return {
+      ...row,
+      one: of(one),
+      other: of(other),
+      difference: {
+        difference: number(difference),
+        low95: number(low95),
+        high95: number(high95),
+      },
+      distinguishable,
+    };
   });
-  const both = (of: (body: CohortFiguresBody) => Range | null) => [of(one), of(other)] as const;
-  const mean = (of: (body: CohortFiguresBody) => MeanBody) =>
-    both((body) => range(of(body).mean, of(body)));
-  return [
-    row(
-      "Cost per call",
-      mean((body) => body.cost_per_interaction_usd),
-      differences.cost_per_interaction_usd,
-      dollars,
-      "less",
-    ),
-    row(
-      "Conversions per call",
-      both((body) =>
-        body.conversions_per_interaction &&
-        range(body.conversions_per_interaction.rate, body.conversions_per_interaction)
-      ),
-      differences.conversions_per_interaction,
-      rate,
-      "more",
-    ),
-    row(
-      "Cost per conversion",
-      both((body) => range(body.cost_per_conversion_usd, body.cost_per_conversion_95_usd)),
-      differences.cost_per_conversion_usd,
-      dollars,
-      "less",
-    ),
-    row(
-      "Revenue per dollar",
-      both((body) => range(body.revenue_per_dollar, body.revenue_per_dollar_95)),
-      differences.revenue_per_dollar,
-      dollars,
-      "more",
-    ),
-    row(
-      "Prompt tokens per call",
-      mean((body) => body.input_tokens_per_interaction),
-      differences.input_tokens_per_interaction,
-      rate,
-    ),
-    row(
-      "Answer tokens per call",
-      mean((body) => body.output_tokens_per_interaction),
-      differences.output_tokens_per_interaction,
-      rate,
-    ),
-    row(
-      "Latency per call",
-      mean((body) => body.latency_per_interaction_ms),
-      differences.latency_per_interaction_ms,
-      milliseconds,
-      "less",
-    ),
-  ];
 }
 
 type Amount = string | number | null;
@@ -263,12 +259,12 @@ function sumRows(
     row("Cost", (body) => body.cost_usd, differences.cost_usd, dollars),
     row("Conversions", (body) => body.conversions_total, differences.conversions_total, count),
     row("Revenue", (body) => body.revenue_usd, differences.revenue_usd, dollars),
-    row("Latency, median", (body) => body.latency_ms.p50, differences.latency_ms.p50, milliseconds),
+    row("Latency, median", (body) => body.latency_ms.p50, differences.latency_ms.p50, duration),
     row(
       "Latency, 95th percentile",
       (body) => body.latency_ms.p95,
       differences.latency_ms.p95,
-      milliseconds,
+      duration,
     ),
   ];
 }
@@ -280,6 +276,10 @@ function range(
   return at === null
     ? null
     : { at: Number(at), low: number(interval?.low95), high: number(interval?.high95) };
+}
+
+function meanRange(mean: MeanBody): Range | null {
+  return range(mean.mean, mean);
 }
 
 function number(value: Amount | undefined): number | null {
@@ -298,8 +298,4 @@ function dollars(value: number): string {
 /** Three digits tell enough of what is estimated. */
 function rate(value: number): string {
   return value.toLocaleString("en-US", { maximumSignificantDigits: 3 });
-}
-
-function milliseconds(value: number): string {
-  return duration(value);
 }

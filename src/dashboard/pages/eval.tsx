@@ -5,6 +5,7 @@ import { count, usd } from "../amounts.ts";
 import { action, type Desk, NotFound, type Page, page, type Visit } from "../bind.tsx";
 import { Badge, PostForm, Table, Time } from "../components.tsx";
 import { Live, Progress } from "../live.tsx";
+import { CallLink } from "./call_link.tsx";
 import { graderText } from "./eval_graders.tsx";
 import { isOpen, passRate, StateBadge } from "./evals.tsx";
 
@@ -169,15 +170,15 @@ function resultLine(result: EvalResult) {
   return (
     <tr>
       <td class="nowrap">
-        <a href={`/dashboard/interactions/${transactionId}`}>
+        <CallLink id={transactionId}>
           <code>{short(transactionId)}</code>
-        </a>
+        </CallLink>
         {answerTransactionId === null ? null : (
           <>
             {" → "}
-            <a href={`/dashboard/interactions/${answerTransactionId}`}>
+            <CallLink id={answerTransactionId}>
               new answer<span class="visually-hidden">{` to ${short(transactionId)}`}</span>
-            </a>
+            </CallLink>
           </>
         )}
       </td>
