@@ -9,7 +9,7 @@ import { cohortAddress } from "./cohort_address.ts";
 const address = "/dashboard/cohorts";
 const pageRows = 20;
 /** Of each cohort of the list no more than so many calls are read, so that the page comes at once. */
-const mostCalls = 500;
+const mostCalls = 200;
 const dayMs = 86_400_000;
 
 /** What groups of calls cost, and what became of them. */
