@@ -1,4 +1,5 @@
 import { benchList } from "./list.ts";
+import { benchPages } from "./pages.ts";
 import { benchRelay } from "./relay.ts";
 
 /**
@@ -7,6 +8,7 @@ import { benchRelay } from "./relay.ts";
  */
 const benches: Readonly<Record<string, () => Promise<void>>> = {
   list: benchList,
+  pages: benchPages,
   relay: benchRelay,
 };
 

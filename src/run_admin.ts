@@ -25,6 +25,7 @@ import { createVendorKeys } from "./store/vendor_keys.ts";
 import { claimDataDir } from "./store/data_dir.ts";
 import { openAnalytics, openDatabase } from "./store/open.ts";
 import { openPriceDesk, registryOf } from "./services.ts";
+import { createPeople } from "./store/people.ts";
 import { createPriceVersions } from "./store/price_versions.ts";
 import { createRepricing } from "./store/repricing.ts";
 import { type JournalStatus, readJournalStatus } from "./store/journal_status.ts";
@@ -167,6 +168,11 @@ async function runHere(
         priceVersions: createPriceVersions(database),
         clock: systemClock,
         journalStatus: () => journalStatus(config),
+        people: createPeople(database),
+        newId: createUuidv7(systemClock),
+        dashboardBase: config.baseUrl ??
+          `${config.tls ? "https" : "http"}://${config.host}:${config.port}`,
+        hasSignIn: config.oauth !== undefined,
       }),
       words,
       input,

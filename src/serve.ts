@@ -78,10 +78,18 @@ export async function startServer(
     await services.storedKeys.refresh();
     // A version stands for its prices before the first record names it.
     await services.archivePrices();
-    const control = await serveControl(config.dataDir, adminAndExportPartsOf(services));
+    const dashboard = dashboardParts(services, config.baseUrl ?? listeners.address);
+    const control = await serveControl(
+      config.dataDir,
+      adminAndExportPartsOf({
+        ...services,
+        people: dashboard.people,
+        dashboardBase: dashboard.baseUrl,
+        hasSignIn: dashboard.signIn !== undefined,
+      }),
+    );
     undo.push(() => control.close());
     const first = await firstStart(services);
-    const dashboard = dashboardParts(services, config.baseUrl ?? listeners.address);
     const app = createApp(services, dashboard);
     listeners.open((request, remoteHost) => app.fetch(request, { remoteHost }));
     const claim = await claimLink(dashboard);

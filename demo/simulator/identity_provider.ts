@@ -9,6 +9,8 @@ export interface IdentityProvider {
   clientSecret: string;
   /** Who signs in from now on. */
   become(name: string, email: string): void;
+  /** From now on ID tokens are signed with a key that is not among the published ones. */
+  forge(): void;
   close(): Promise<void>;
 }
 
@@ -38,6 +40,7 @@ export function startIdentityProvider(hostname = "127.0.0.1"): IdentityProvider 
     tokens: new Map(),
     issuer: "",
     key: undefined,
+    forges: false,
   };
   const listen = (port: number) =>
     Deno.serve({ hostname, port, onListen() {} }, (request) => answer(request, state));
@@ -53,6 +56,7 @@ export function startIdentityProvider(hostname = "127.0.0.1"): IdentityProvider 
     clientId,
     clientSecret,
     become: (name, email) => void (state.person = { name, email }),
+    forge: () => void (state.forges = true),
     close: () => server.shutdown(),
   };
 }
@@ -64,6 +68,7 @@ interface State {
   grants: Map<string, Grant>;
   tokens: Map<string, Person>;
   key: Promise<CryptoKeyPair> | undefined;
+  forges: boolean;
 }
 
 async function answer(request: Request, state: State): Promise<Response> {
@@ -173,7 +178,7 @@ async function idToken(state: State, { person, nonce }: Grant): Promise<string> 
   const parts = [{ alg: "RS256", typ: "JWT", kid: "1" }, claims];
   const text = parts.map((part) => base64url(new TextEncoder().encode(JSON.stringify(part))))
     .join(".");
-  const { privateKey } = await keyOf(state);
+  const { privateKey } = await (state.forges ? newKey() : keyOf(state));
   const signed = await crypto.subtle.sign(
     "RSASSA-PKCS1-v1_5",
     privateKey,
@@ -189,7 +194,11 @@ async function publicKey(state: State) {
 
 /** Made when it is first needed: it takes a moment. */
 function keyOf(state: State): Promise<CryptoKeyPair> {
-  return state.key ??= crypto.subtle.generateKey(
+  return state.key ??= newKey();
+}
+
+function newKey(): Promise<CryptoKeyPair> {
+  return crypto.subtle.generateKey(
     {
       name: "RSASSA-PKCS1-v1_5",
       modulusLength: 2048,

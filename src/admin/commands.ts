@@ -23,6 +23,7 @@ import { priceCommands } from "./price_commands.ts";
 import type { PriceParts } from "./price_parts.ts";
 import { scrubCommands, type ScrubParts } from "./scrub_command.ts";
 import { journalCommands, type JournalParts } from "./journal_command.ts";
+import { inviteCommands, type InviteParts } from "./invite_command.ts";
 import { tierCommands } from "./tier_command.ts";
 import { vendorKeyCommands, type VendorKeyParts } from "./vendor_key_commands.ts";
 import type { Clock } from "../base/clock.ts";
@@ -30,7 +31,7 @@ import { parseUsd } from "../base/money.ts";
 
 /** What the operator's commands work on; a running server gives its own parts. */
 export interface AdminParts
-  extends VendorKeyParts, CreditParts, PriceParts, ScrubParts, JournalParts {
+  extends VendorKeyParts, CreditParts, PriceParts, ScrubParts, JournalParts, InviteParts {
   accounts: AccountStore;
   apiKeys: ApiKeyStore;
   audit: AuditLog;
@@ -72,6 +73,7 @@ const commands: Readonly<Record<string, Command<AdminParts>>> = {
     run: createAccount,
   },
   ...tierCommands,
+  ...inviteCommands,
   ...creditCommands,
   ...vendorKeyCommands,
   ...priceCommands,

@@ -67,6 +67,10 @@ function setup(accountNames: readonly string[] = ["operator", "team"]) {
     journalStatus: unused,
     ledger: unusedLedger,
     showCredit: unused,
+    people: { invite: unused },
+    newId: unused,
+    dashboardBase: "http://127.0.0.1:8787",
+    hasSignIn: true,
   };
   const run = (...argv: string[]) => runCommand(parts, argv);
   return { run, parts, clock, accounts, keys, changed, audit };

@@ -4,6 +4,7 @@ import type { AccountStore } from "../domain/account.ts";
 import type { ApiKeyStore } from "../domain/api_key.ts";
 import type { KeyRing } from "../domain/key_ring.ts";
 import type { Ledger } from "../domain/ledger.ts";
+import type { PeopleStore } from "../domain/person.ts";
 import type { ScrubReport } from "../domain/scrub.ts";
 import type { VendorKeyStore } from "../domain/vendor_key.ts";
 import type { Escrow } from "../gateway/escrow.ts";
@@ -35,6 +36,10 @@ export function adminPartsOf(
     archivePrices?: () => Promise<void>;
     scrub: () => Promise<ScrubReport>;
     journalStatus: () => Promise<JournalStatus>;
+    people: PeopleStore;
+    newId: () => string;
+    dashboardBase: string;
+    hasSignIn: boolean;
   },
 ): AdminParts {
   return {
@@ -55,6 +60,10 @@ export function adminPartsOf(
     },
     keysChanged: (ids) => services.keyRing?.evict(ids),
     ledger: services.ledger,
+    people: services.people,
+    newId: services.newId,
+    dashboardBase: services.dashboardBase,
+    hasSignIn: services.hasSignIn,
     journalStatus: services.journalStatus,
     async showCredit(accountId) {
       await services.recorder?.drain();

@@ -5,14 +5,20 @@ import { card, type Desk, notFoundPage } from "./bind.tsx";
 import { createCookies } from "./cookies.ts";
 import { createOpenIdProvider } from "./openid_provider.ts";
 import { auditRoutes } from "./pages/audit.tsx";
+import { cohortRoutes } from "./pages/cohorts.tsx";
+import { deletionRoutes } from "./pages/deletion.tsx";
+import { evalRoutes } from "./pages/evals.tsx";
+import { exportRoutes } from "./pages/exports.tsx";
 import { keyRoutes } from "./pages/keys.tsx";
+import { limitRoutes } from "./pages/limits.tsx";
 import { newKeyRoutes } from "./pages/new_key.tsx";
 import { peopleRoutes } from "./pages/people.tsx";
+import { retentionRoutes } from "./pages/retention.tsx";
 import { vendorKeyRoutes } from "./pages/vendor_keys.tsx";
 import type { DashboardParts } from "./parts.ts";
 import { createPlainProvider } from "./plain_provider.ts";
 import { home } from "./return_path.ts";
-import { hashToken, newToken } from "./secrets.ts";
+import { hashToken, newToken } from "../domain/link_token.ts";
 import { signInOff, signInRoutes } from "./sign_in.tsx";
 import type { IdentityProvider, SignInSettings } from "./identity_provider.ts";
 
@@ -34,12 +40,18 @@ export function createDashboard(parts: DashboardParts): Hono {
     app.get("/dashboard", (context) => context.redirect(home, 303));
     newKeyRoutes(app, desk);
     keyRoutes(app, desk);
+    cohortRoutes(app, desk);
+    evalRoutes(app, desk);
+    exportRoutes(app, desk);
+    deletionRoutes(app, desk);
     app.get(
       "/dashboard/settings",
       (context) => context.redirect("/dashboard/settings/vendor-keys", 303),
     );
     vendorKeyRoutes(app, desk);
     peopleRoutes(app, desk);
+    limitRoutes(app, desk);
+    retentionRoutes(app, desk);
     auditRoutes(app, desk);
   } else {
     signInOff(app, desk);

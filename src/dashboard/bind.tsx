@@ -1,4 +1,7 @@
 import type { Context, Handler } from "hono";
+import { errors } from "../../contracts/errors.ts";
+import type { AuditNote } from "../domain/audit.ts";
+import { Fault } from "../domain/fault.ts";
 import type { Child } from "hono/jsx";
 import { mayAs, type Role } from "../domain/person.ts";
 import type { Session } from "../domain/session.ts";
@@ -8,7 +11,8 @@ import { type Form, readForm } from "./form.ts";
 import { Card, type Frame, SignedIn } from "./layout.tsx";
 import { type Notice, noticeSeconds, parseNotice } from "./notice.ts";
 import type { DashboardParts } from "./parts.ts";
-import { csrfOf, hashToken, openFor, sameText, sealFor } from "./secrets.ts";
+import { hashToken } from "../domain/link_token.ts";
+import { csrfOf, openFor, sameText, sealFor } from "./secrets.ts";
 
 /** What handlers and helpers share. */
 export interface Desk extends DashboardParts {
@@ -31,7 +35,9 @@ export interface Visit {
   switchAccount(id: number): Promise<boolean>;
   /** Whether the person's role allows what takes `role`. */
   may(role: Role): boolean;
-  /** Notes what the person did in the account's audit log. */
+  /** What the person does, for the audit log: goes with the act into one transaction. */
+  note(action: string, subject: string, detail?: string): AuditNote;
+  /** Notes what the person did, where the act itself is in no database. */
   record(action: string, subject: string, detail?: string): Promise<void>;
 }
 
@@ -49,16 +55,18 @@ export type Status = 200 | 400 | 403 | 404 | 500 | 502 | 503;
 /** There is no such thing in the account. */
 export class NotFound extends Error {}
 
-/** Shows a page to who is signed in with at least that role. */
+/** Shows a page, or gives a file, to who is signed in with at least that role. */
 export function page(
   desk: Desk,
   needed: Role,
-  load: (visit: Visit) => Page | Promise<Page>,
+  load: (visit: Visit) => Page | Response | Promise<Page | Response>,
 ): Handler {
   return async (context) => {
     const visit = await visitOf(desk, context);
     if (!visit) return toSignIn(context);
-    if (!mayAs(visit.session.role, needed)) return forbidden(desk, context, visit.session);
+    if (!mayAs(visit.session.role, needed)) {
+      return forbidden(desk, context, visit.session, needed);
+    }
     desk.cookies.clear(context, "notice");
     return await show(desk, context, visit, () => load(visit));
   };
@@ -76,7 +84,9 @@ export function action(
     if (!token || !visit) return context.redirect("/dashboard/sign-in", 303);
     const form = await readForm(context);
     if (!form || !sameText(form.text("csrf"), visit.csrf)) return expiredForm(desk, context);
-    if (!mayAs(visit.session.role, needed)) return forbidden(desk, context, visit.session);
+    if (!mayAs(visit.session.role, needed)) {
+      return forbidden(desk, context, visit.session, needed);
+    }
     return await show(desk, context, visit, async () => {
       const outcome = await act(form, visit);
       if ("body" in outcome) return outcome;
@@ -126,12 +136,16 @@ async function visitOf(desk: Desk, context: Context): Promise<Visit | undefined>
     personId: session.person.id,
     name: session.person.email ?? session.person.name,
   };
+  const note: Visit["note"] = (act, subject, detail = "") => ({
+    ...{ accountId: session.account.id, actor, action: act, subject, detail },
+    at: now,
+  });
   return {
     session,
     csrf: csrfOf(token),
     notice: parseNotice(sealed === undefined ? undefined : openFor(token, sealed)),
     now,
-    param: (name) => context.req.param(name) ?? "",
+    param: (name) => idOf(context.req.param(name) ?? ""),
     query: (name) => context.req.query(name),
     end: async () => {
       await desk.sessions.end(hashToken(token));
@@ -139,8 +153,8 @@ async function visitOf(desk: Desk, context: Context): Promise<Visit | undefined>
     },
     switchAccount: (id) => desk.sessions.switchAccount(hashToken(token), id),
     may: (role) => mayAs(session.role, role),
-    record: (act, subject, detail = "") =>
-      desk.audit.record({ accountId: session.account.id, actor, action: act, subject, detail }),
+    note,
+    record: async (...told) => await desk.audit.record(note(...told)),
   };
 }
 
@@ -163,9 +177,20 @@ async function show(
       </SignedIn>,
     );
   } catch (thrown) {
-    if (thrown instanceof NotFound) return await notFoundPage(desk, context);
+    if (isMissing(thrown)) return await notFoundPage(desk, context);
     throw thrown;
   }
+}
+
+/** Nothing of ours is called by a text that the database can't even hold. */
+function idOf(text: string): string {
+  if (/\p{Cc}/u.test(text) || text.length > 300) throw new NotFound();
+  return text;
+}
+
+function isMissing(thrown: unknown): boolean {
+  return thrown instanceof NotFound ||
+    thrown instanceof Fault && errors[thrown.code].status === 404;
 }
 
 function toSignIn(context: Context): Response {
@@ -174,7 +199,12 @@ function toSignIn(context: Context): Response {
   return context.redirect(`/dashboard/sign-in?${query}`, 303);
 }
 
-function forbidden(desk: Desk, context: Context, session: Session): Promise<Response> {
+function forbidden(
+  desk: Desk,
+  context: Context,
+  session: Session,
+  needed: Role,
+): Promise<Response> {
   return card(
     desk,
     context,
@@ -182,7 +212,7 @@ function forbidden(desk: Desk, context: Context, session: Session): Promise<Resp
     "Not allowed",
     <>
       <p>
-        {`You are ${session.role} of ${session.account.name}, which doesn't allow this. An owner can change your role under Settings.`}
+        {`This takes the role ${needed}, and you are ${session.role} of ${session.account.name}. An owner can change your role under Settings.`}
       </p>
       <p>
         <a class="button" href="/dashboard">Back to the dashboard</a>

@@ -12,11 +12,11 @@ export function relativeTime(at: Date, now: Date): string {
 /** `21 Nov 2026, 13:48 UTC`. */
 export function exactTime(at: Date): string {
   const text = at.toISOString();
-  return `${dayOf(at)}, ${text.slice(11, 16)} UTC`;
+  return `${day(at)}, ${text.slice(11, 16)} UTC`;
 }
 
 /** `21 Nov 2026`, in UTC. */
-function dayOf(at: Date): string {
+export function day(at: Date): string {
   return `${at.getUTCDate()} ${months[at.getUTCMonth()]} ${at.getUTCFullYear()}`;
 }
 

@@ -1,6 +1,10 @@
 /** Entries of the sidebar, in its order; one appears with its pages. */
 export const entries = [
   { section: "keys", title: "API Keys", href: "/dashboard/keys", icon: "key" },
+  { section: "cohorts", title: "Cohorts", href: "/dashboard/cohorts", icon: "groups" },
+  { section: "evals", title: "Evals", href: "/dashboard/evals", icon: "check" },
+  { section: "exports", title: "Exports", href: "/dashboard/exports", icon: "download" },
+  { section: "deletion", title: "Data deletion", href: "/dashboard/deletion", icon: "trash" },
   { section: "settings", title: "Settings", href: "/dashboard/settings", icon: "sliders" },
 ] as const;
 

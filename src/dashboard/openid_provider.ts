@@ -16,6 +16,8 @@ export function createOpenIdProvider(
 ): IdentityProvider {
   const client: oauth.Client = { client_id: clientId };
   const options = () => requestOptions(issuer);
+  /** The provider's keys, kept for some minutes; asked for anew when a token names another one. */
+  const jwks: oauth.JWKSCacheInput = {};
   let found: Promise<oauth.AuthorizationServer> | undefined;
   const discover = () => {
     // A provider that was away is asked again by the next sign-in.
@@ -55,6 +57,11 @@ export function createOpenIdProvider(
         const tokens = await oauth.processAuthorizationCodeResponse(server, client, answer, {
           expectedNonce: flow.nonce,
           requireIdToken: true,
+        });
+        // Not only TLS vouches for who issued the token (OpenID Connect Core 1.0 §3.1.3.7).
+        await oauth.validateApplicationLevelSignature(server, answer, {
+          ...options(),
+          [oauth.jwksCache]: jwks,
         });
         const claims = oauth.getValidatedIdTokenClaims(tokens);
         if (!claims) throw new ProviderError("unreachable", "there is no ID token", undefined);

@@ -8,6 +8,7 @@ import type { SessionStore } from "../domain/session.ts";
 import type { SignInStore } from "../domain/sign_in.ts";
 import type { VendorKeyStore } from "../domain/vendor_key.ts";
 import type { SignInSettings } from "./identity_provider.ts";
+import type { RecordParts } from "./record_parts.ts";
 
 /** What came of asking a vendor for its models with a key. */
 export type VendorKeyTest =
@@ -24,7 +25,7 @@ export interface KeyVendor {
 }
 
 /** Everything that the dashboard's pages work on. */
-export interface DashboardParts {
+export interface DashboardParts extends RecordParts {
   /** Public address of the service, without a slash at its end. */
   baseUrl: string;
   /** Undefined: sign-in is off. */

@@ -1,5 +1,6 @@
 import assert from "@std/assert";
-import { csrfOf, flowSecrets, newToken, openFor, sameText, sealFor } from "./secrets.ts";
+import { newToken } from "../domain/link_token.ts";
+import { csrfOf, flowSecrets, openFor, sameText, sealFor } from "./secrets.ts";
 
 Deno.test("what is sealed for a session opens there alone, and only unchanged", () => {
   const [ours, theirs] = [newToken(), newToken()];

@@ -4,7 +4,8 @@ import { sessionMs } from "../domain/session.ts";
 import { action, card, type Desk } from "./bind.tsx";
 import { type IdentityProvider, ProviderError } from "./identity_provider.ts";
 import { returnPath } from "./return_path.ts";
-import { flowSecrets, hashToken, newToken, sameText } from "./secrets.ts";
+import { hashToken, newToken } from "../domain/link_token.ts";
+import { flowSecrets, sameText } from "./secrets.ts";
 
 /** Signing in, with claim link or invitation or without, and out. */
 export function signInRoutes(app: Hono, desk: Desk, provider: IdentityProvider): void {
@@ -185,20 +186,14 @@ async function finish(
       now,
       newPersonId: desk.newId(),
       allowedDomains: desk.allowedDomains,
+      joined: ({ accountId, personId }) => {
+        const actor = { personId, name: identity.email ?? identity.name };
+        const detail = started.claimHash !== null ? "by the claim link" : "";
+        const subject = actor.name;
+        return { accountId, actor, action: "person.joined", subject, detail, at: now };
+      },
     });
     if (admission.kind !== "admitted") return await refused(desk, context, admission.kind);
-    if (admission.joined) {
-      const { personId, accountId } = admission;
-      const actor = { personId, name: identity.email ?? identity.name };
-      const detail = started.claimHash !== null ? "by the claim link" : "";
-      await desk.audit.record({
-        accountId,
-        actor,
-        action: "person.joined",
-        subject: actor.name,
-        detail,
-      });
-    }
     await openSession(desk, context, admission);
     return context.redirect(started.returnTo, 303);
   } catch (thrown) {

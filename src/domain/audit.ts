@@ -20,6 +20,11 @@ export interface AuditEntry {
   detail: string;
 }
 
+/** An act that is noted in the very transaction that does it: there is never one without the other. */
+export interface AuditNote extends AuditEntry {
+  at: Date;
+}
+
 export interface AuditRow extends AuditEntry {
   id: bigint;
   at: Date;

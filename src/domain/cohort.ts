@@ -43,6 +43,38 @@ export interface OutcomeSum extends Sums {
   label: string | null;
 }
 
+/** Figures of a cohort's latest calls and outcomes, which are all of them unless it is said. */
+export interface LatestSums {
+  sums: CohortSums;
+  /** Older calls and outcomes than this were left out; null: none since the time asked for. */
+  cutAt: Date | null;
+}
+
+/** A cohort in a list. */
+export interface CohortLine {
+  cohortId: string;
+  /** Null for one that only outcomes name. */
+  lastCallAt: Date | null;
+  /** Calls since the time asked for, at most as many as asked for, with what is known of their cost. */
+  calls: { counted: number; priced: number; costNanos: bigint; isCut: boolean };
+  /** Items in the same way; conversions and revenue in billionths, revenue null when none came. */
+  outcomes: { conversionNanos: bigint; revenueNanos: bigint | null; isCut: boolean };
+}
+
+/** A page of a list: cohorts from a name on, in the order of names. */
+export interface CohortPage {
+  lines: CohortLine[];
+  /** The name that the next page begins with. */
+  next: string | undefined;
+}
+
+/** What of each cohort is counted: so much has to be read, however large it is. */
+export interface CohortBounds {
+  since: Date | null;
+  /** Calls, and items of outcomes. */
+  most: number;
+}
+
 /** Where outcomes live, and where a cohort's calls are summed. Implemented in `src/store/cohorts.ts`. */
 export interface CohortStore {
   /**
@@ -53,6 +85,17 @@ export interface CohortStore {
   post(post: OutcomePost): Promise<{ accepted: number; repeated: boolean }>;
   /** Sums in the order of the ids; zeros for a cohort that nobody has named yet. */
   read(accountId: number, cohortIds: readonly string[]): Promise<CohortSums[]>;
+  /** The same of the latest calls, and of outcomes that came since the oldest of these. */
+  readLatest(
+    accountId: number,
+    cohortIds: readonly string[],
+    bounds: CohortBounds,
+  ): Promise<LatestSums[]>;
+  /** Cohorts that calls or outcomes name, from this name on. */
+  list(
+    accountId: number,
+    page: CohortBounds & { from: string; limit: number },
+  ): Promise<CohortPage>;
 }
 
 /** What makes two posts the same. */

@@ -1,3 +1,4 @@
+import type { AuditNote } from "./audit.ts";
 import type { Tombstone } from "./tombstone.ts";
 
 /** The tables that callers know (spec.md, Deletion request). */
@@ -25,6 +26,14 @@ export interface DeletionRequest {
   selectors: Selectors;
   reason: string | null;
   requestedAt: Date;
+  /** Noted in the transaction that stores the request. */
+  audit?: AuditNote;
+}
+
+/** Where a page of deletions ends. */
+export interface DeletionPlace {
+  requestedAt: Date;
+  deletionId: string;
 }
 
 /** Rows of each table that callers know. */
@@ -110,6 +119,8 @@ export interface DeletionStore {
   finish(deletionId: string): Promise<void>;
   /** Undefined when the account has no such deletion. */
   find(accountId: number, deletionId: string): Promise<Deletion | undefined>;
+  /** The latest first; those behind `after`. */
+  list(accountId: number, page: { limit: number; after?: DeletionPlace }): Promise<Deletion[]>;
   waiting(): Promise<{ count: number; oldest: Date | null }>;
   /** What happened after the places that `news` gave last; a new reader begins at the start. */
   newsReader(): { next(): Promise<ErasureNews> };

@@ -1,5 +1,6 @@
 import type { Grader } from "../../contracts/eval_request.ts";
 import type { ErrorCode } from "../../contracts/errors.ts";
+import type { AuditNote } from "./audit.ts";
 import type { InteractionQuery } from "./interaction.ts";
 
 export type EvalState = "queued" | "running" | "done" | "failed" | "cancelled";
@@ -52,6 +53,8 @@ export interface NewEvalRun {
   /** `X-Request-ID`, the caller's or ours, and a hash of the body. */
   requestId: string;
   requestHash: string;
+  /** Noted in the transaction that stores the run. */
+  audit?: AuditNote;
 }
 
 /** One judgement, as a row of `eval_results`. */
@@ -87,7 +90,7 @@ export interface EvalStore {
     page: { limit: number; after?: ResultPlace },
   ): Promise<EvalResult[]>;
   /** Ends a run that has not ended; undefined when there is none. */
-  cancel(accountId: number, evalRunId: string): Promise<EvalRun | undefined>;
+  cancel(accountId: number, evalRunId: string, audit?: AuditNote): Promise<EvalRun | undefined>;
 }
 
 /** Where a page of runs ends. */

@@ -1,4 +1,5 @@
 import type { ExportFormat, ExportOrder } from "./export_order.ts";
+import type { AuditNote } from "./audit.ts";
 import type { ExportTable } from "../../contracts/export_tables.ts";
 import type { ExportWork } from "./export_text.ts";
 
@@ -15,6 +16,10 @@ export interface ExportJob {
   place: ExportPlace;
   format: ExportFormat;
   state: ExportState;
+  tables: readonly ExportTable[];
+  /** Half-open; absent: unbounded. */
+  start?: Date;
+  end?: Date;
   /** Which attempt wrote the file, or writes it now; 0 before the first. */
   claim: number;
   /** 0 until it is ready. */
@@ -35,6 +40,8 @@ export interface NewExport {
   place: ExportPlace;
   order: ExportOrder;
   snapshot: string;
+  /** Noted in the transaction that stores the job. */
+  audit?: AuditNote;
 }
 
 /** Which rows an erasure concerns: both ends are included; absent: unbounded. */
@@ -65,7 +72,11 @@ export interface ExportJobStore {
   /** Newest first. */
   list(accountId: number): Promise<ExportJob[]>;
   /** Takes a job out of the list for good; undefined when there is none. Its file is left over. */
-  remove(accountId: number, requestId: string): Promise<ExportJob | undefined>;
+  remove(
+    accountId: number,
+    requestId: string,
+    audit?: AuditNote,
+  ): Promise<ExportJob | undefined>;
   /**
    * Ends jobs that may hold rows of this span as `deleted`, and makes running ones begin anew. All
    * that were hit are given back, with the claims whose files are left over.

@@ -27,6 +27,11 @@ export interface ExportRequest {
   delivery?: Delivery | undefined;
 }
 
+/** What a file of an export is (RFC 9110, "Content-Type"). */
+export function exportMediaType(format: ExportFormat): string {
+  return format === "csv" ? "text/csv; charset=utf-8; header=present" : "application/json";
+}
+
 /** Reads a request that fits its contract. Throws faults that name the field. */
 export function readOrder(
   request: ExportRequest,

@@ -1,4 +1,5 @@
 import type { ApiKey, NewApiKey } from "./api_key.ts";
+import type { AuditNote } from "./audit.ts";
 
 /** A key that should be replaced: leaked keys are found late (spec.md, API key). */
 export const rotationDueMs = 90 * 24 * 3_600_000;
@@ -32,14 +33,17 @@ export function rotationDue(key: Pick<ApiKey, "revokedAt" | "expiresAt" | "creat
   return state === "active" && now.getTime() - key.createdAt.getTime() >= rotationDueMs;
 }
 
-/** Keys as one account's people manage them: nothing reaches another account's. */
+/**
+ * Keys as one account's people manage them: nothing reaches another account's. What is done is
+ * noted in the same transaction, under `audit`.
+ */
 export interface KeyDesk {
   /** The newest first. */
   list(accountId: number): Promise<KeyRow[]>;
   find(accountId: number, id: string): Promise<KeyRow | undefined>;
-  create(key: NewApiKey, note: { environment: string }): Promise<void>;
+  create(key: NewApiKey, note: { environment: string; audit?: AuditNote }): Promise<void>;
   /** False when the account has no such key in use. */
-  revoke(accountId: number, id: string): Promise<boolean>;
+  revoke(accountId: number, id: string, audit?: AuditNote): Promise<boolean>;
   /**
    * Makes `next`, a key like another one that is in use, which then ends at `oldEndsAt` at the
    * latest. False when the account has no such key in use, or it was replaced before.
@@ -48,6 +52,6 @@ export interface KeyDesk {
     accountId: number,
     id: string,
     next: NewApiKey,
-    times: { oldEndsAt: Date; now: Date },
+    times: { oldEndsAt: Date; now: Date; audit?: AuditNote },
   ): Promise<boolean>;
 }

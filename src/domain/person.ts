@@ -1,3 +1,5 @@
+import type { AuditNote } from "./audit.ts";
+
 /** What a person may do in an account: `viewer` reads, `member` also makes keys, `owner` all. */
 export type Role = "owner" | "member" | "viewer";
 
@@ -37,6 +39,7 @@ export interface Membership {
 /** An invitation that stands. */
 export interface Invitation {
   id: string;
+  /** Empty: it is for whoever opens the link first. */
   email: string;
   role: Role;
   createdAt: Date;
@@ -54,7 +57,10 @@ export function domainOf(email: string): string {
 /** Why a person or role stays as it is. */
 export type Refusal = "not_found" | "last_owner";
 
-/** Who belongs to which account. Implemented in `src/store/people.ts`. */
+/**
+ * Who belongs to which account. What is done is noted in the same transaction, under `audit`.
+ * Implemented in `src/store/people.ts`.
+ */
 export interface PeopleStore {
   list(accountId: number): Promise<Membership[]>;
   invitations(accountId: number, now: Date): Promise<Invitation[]>;
@@ -62,11 +68,25 @@ export interface PeopleStore {
   invite(
     accountId: number,
     invitation: Invitation & { tokenHash: string },
+    audit?: AuditNote,
   ): Promise<void>;
   /** The address whose invitation is withdrawn; undefined when there was none. */
-  withdraw(accountId: number, invitationId: string): Promise<string | undefined>;
+  withdraw(
+    accountId: number,
+    invitationId: string,
+    audit?: (email: string) => AuditNote,
+  ): Promise<string | undefined>;
   /** An account keeps at least one owner. */
-  changeRole(accountId: number, personId: string, role: Role): Promise<Person | Refusal>;
+  changeRole(
+    accountId: number,
+    personId: string,
+    role: Role,
+    audit?: (person: Person) => AuditNote,
+  ): Promise<Person | Refusal>;
   /** Their sessions in the account end with it. An account keeps at least one owner. */
-  remove(accountId: number, personId: string): Promise<Person | Refusal>;
+  remove(
+    accountId: number,
+    personId: string,
+    audit?: (person: Person) => AuditNote,
+  ): Promise<Person | Refusal>;
 }

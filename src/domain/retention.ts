@@ -14,6 +14,23 @@ export interface RetentionStore {
   eraseUsage(limit: Date): Promise<ErasedUsage | undefined>;
 }
 
+/** One month (UTC) of what is stored, for everybody. */
+export interface StoredMonth {
+  /** Its first moment. */
+  month: Date;
+  /** What its usage rows and its payloads take on disk, indexes included. */
+  usageBytes: number;
+  payloadBytes: number;
+}
+
+/** What there is to be kept or erased. Implemented in `src/store/stored_months.ts`. */
+export interface StoredMonths {
+  /** The latest first. */
+  list(): Promise<StoredMonth[]>;
+  /** The first call of an account that is still stored; undefined without any. */
+  oldestCall(accountId: number): Promise<Date | undefined>;
+}
+
 /** Counts of rows; rows of dropped partitions are not counted, their partitions are. */
 export interface ErasedPayloads {
   partitions: number;

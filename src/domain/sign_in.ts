@@ -1,3 +1,4 @@
+import type { AuditNote } from "./audit.ts";
 import type { Identity } from "./person.ts";
 
 /** A sign-in must be finished within this. */
@@ -21,7 +22,7 @@ export interface SignInStart {
  * invitation. `other_address`: the invitation is for another verified address.
  */
 export type Admission =
-  | { kind: "admitted"; personId: string; accountId: number; joined: boolean }
+  | { kind: "admitted"; personId: string; accountId: number }
   | { kind: "stranger" | "claim_void" | "invitation_void" | "other_address" };
 
 /** Sign-ins and who is let in by them. Implemented in `src/store/sign_ins.ts`. */
@@ -32,12 +33,18 @@ export interface SignInStore {
   /**
    * Lets a person in who has the claim link (as owner of the first account, while there is none),
    * an invitation, an address of an allowed domain (as member of the first account), or belongs
-   * to an account already. Nothing is kept of a stranger.
+   * to an account already. Nothing is kept of a stranger. Who joins an account is noted under
+   * `joined`, in the same transaction.
    */
   admit(
     identity: Identity,
     start: Pick<SignInStart, "claimHash" | "invitationHash">,
-    context: { now: Date; newPersonId: string; allowedDomains: readonly string[] },
+    context: {
+      now: Date;
+      newPersonId: string;
+      allowedDomains: readonly string[];
+      joined?: (place: { accountId: number; personId: string }) => AuditNote;
+    },
   ): Promise<Admission>;
   /** Keeps the hash of a claim link's token while the first account has no owner; else false. */
   offerClaim(tokenHash: string, now: Date): Promise<boolean>;

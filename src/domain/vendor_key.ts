@@ -1,4 +1,5 @@
 import { Secret } from "../base/secret.ts";
+import type { AuditNote } from "./audit.ts";
 import { looksLikeKey } from "./credential.ts";
 import type { MasterKey } from "./sealing.ts";
 
@@ -47,12 +48,20 @@ export interface Rotation {
   source: "environment" | "file";
 }
 
-/** Where accounts' own vendor keys live, sealed. Implemented in `src/store/vendor_keys.ts`. */
+/**
+ * Where accounts' own vendor keys live, sealed. What `audit` gives is noted in the transaction that
+ * does it. Implemented in `src/store/vendor_keys.ts`.
+ */
 export interface VendorKeyStore {
   /** Stores or replaces a key. Throws an Error of one line when the master key is another. */
-  set(accountId: number, vendor: string, value: Secret): Promise<StoredVendorKey>;
+  set(
+    accountId: number,
+    vendor: string,
+    value: Secret,
+    audit?: (stored: StoredVendorKey) => AuditNote,
+  ): Promise<StoredVendorKey>;
   /** False when none was stored. */
-  remove(accountId: number, vendor: string): Promise<boolean>;
+  remove(accountId: number, vendor: string, audit?: AuditNote): Promise<boolean>;
   list(accountId?: number): Promise<StoredVendorKey[]>;
   /** Everything when `since` (database time) is null. */
   changedSince(since: Date | null): Promise<VendorKeyLook>;

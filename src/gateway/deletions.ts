@@ -1,5 +1,6 @@
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
+import type { AuditNote } from "../domain/audit.ts";
 import {
   type ClaimedDeletion,
   type DataTable,
@@ -19,6 +20,8 @@ export interface WantedDeletion {
   tables: readonly DataTable[];
   selectors: Selectors;
   reason: string | null;
+  /** What the audit log says of it, by the id that it gets. */
+  audit?: (deletionId: string) => AuditNote;
 }
 
 /** Erases records for their accounts (interface.md §5, Records). */
@@ -34,6 +37,8 @@ export interface Deletions {
   queue(wanted: WantedDeletion): Promise<string>;
   /** Undefined when the account has none of this id. */
   find(accountId: number, deletionId: string): Promise<Deletion | undefined>;
+  /** The latest first; those behind `after`. */
+  list: DeletionStore["list"];
   /** A job: erases what waits, until nothing does. */
   runWaiting(): Promise<void>;
   /** How many are not done, and how long the oldest has waited, as the job saw it last. */
@@ -109,6 +114,10 @@ class Eraser implements Deletions {
     return this.#parts.store.find(accountId, deletionId);
   }
 
+  list(...asked: Parameters<DeletionStore["list"]>): Promise<Deletion[]> {
+    return this.#parts.store.list(...asked);
+  }
+
   async runWaiting(): Promise<void> {
     const { store, holder } = this.#parts;
     if (!this.#hasReleased) {
@@ -135,10 +144,15 @@ class Eraser implements Deletions {
     await this.#parts.store.release(this.#parts.holder).catch(() => {});
   }
 
-  #request({ accountId, tables, selectors, reason }: WantedDeletion): DeletionRequest {
+  #request({ audit, ...wanted }: WantedDeletion): DeletionRequest {
     const { newId, clock } = this.#parts;
-    const requestedAt = clock.now();
-    return { deletionId: newId(), accountId, tables, selectors, reason, requestedAt };
+    const deletionId = newId();
+    return {
+      ...wanted,
+      deletionId,
+      requestedAt: clock.now(),
+      ...(audit ? { audit: audit(deletionId) } : {}),
+    };
   }
 
   /** What fails waits longer each time, so that others get their turn. */

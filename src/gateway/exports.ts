@@ -5,6 +5,7 @@ import type {
   ExportJob,
   ExportPlace,
 } from "../domain/export_job.ts";
+import type { AuditNote } from "../domain/audit.ts";
 import type { ExportOrder } from "../domain/export_order.ts";
 import { exportBytes } from "../domain/export_text.ts";
 import { Fault, messageOf } from "../domain/fault.ts";
@@ -27,7 +28,12 @@ export interface Exports {
   /** How many rows an export would have now. */
   count(accountId: number, order: ExportOrder): Promise<number>;
   /** Asks for a job; it is begun at once where there is room. */
-  start(accountId: number, order: ExportOrder, where: "job" | "bucket"): Promise<ExportJob>;
+  start(
+    accountId: number,
+    order: ExportOrder,
+    where: "job" | "bucket",
+    audit?: AuditNote,
+  ): Promise<ExportJob>;
   /**
    * Waits for a job's file. Undefined when the caller has left, which the job survives. Throws when
    * there will be no file.
@@ -40,7 +46,7 @@ export interface Exports {
   read(job: ExportJob, start: number, end: number): AsyncIterable<Uint8Array>;
   list(accountId: number): Promise<ExportJob[]>;
   /** Cancels a job or deletes its file. Throws `export_not_found`. */
-  remove(accountId: number, requestId: string): Promise<void>;
+  remove(accountId: number, requestId: string, audit?: AuditNote): Promise<void>;
   /**
    * Erases the files of an account that may hold rows of these tables and this span; jobs that are
    * being written begin anew. Call it when the rows are gone from the store. Gives the number of
@@ -103,11 +109,19 @@ class ExportDesk implements Exports {
     return rows;
   }
 
-  async start(accountId: number, order: ExportOrder, where: "job" | "bucket"): Promise<ExportJob> {
+  async start(
+    accountId: number,
+    order: ExportOrder,
+    where: "job" | "bucket",
+    audit?: AuditNote,
+  ): Promise<ExportJob> {
     const { jobs, source, newId, ownPlace } = this.#parts;
     const place: ExportPlace = where === "bucket" ? "bucket" : ownPlace;
     const snapshot = await source.snapshot();
-    const job = await jobs.create({ requestId: newId(), accountId, place, order, snapshot });
+    const job = await jobs.create({
+      ...{ requestId: newId(), accountId, place, order, snapshot },
+      ...(audit ? { audit } : {}),
+    });
     await this.#runner.begin(job.requestId);
     return job;
   }
@@ -157,8 +171,8 @@ class ExportDesk implements Exports {
     return this.#parts.jobs.list(accountId);
   }
 
-  async remove(accountId: number, requestId: string): Promise<void> {
-    const job = await this.#parts.jobs.remove(accountId, requestId);
+  async remove(accountId: number, requestId: string, audit?: AuditNote): Promise<void> {
+    const job = await this.#parts.jobs.remove(accountId, requestId, audit);
     if (!job) throw notFound(requestId);
     this.#runner.drop(requestId);
     // What can't be removed now is swept later.

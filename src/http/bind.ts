@@ -12,7 +12,7 @@ import { asFault, errorReply } from "./errors.ts";
 import { jsonReply } from "./json_reply.ts";
 import type { Env } from "./scene.ts";
 import { toResponse } from "./respond.ts";
-import { validate } from "./validate.ts";
+import { validate } from "../domain/validate.ts";
 
 type Parsed<S> = S extends z.ZodType ? z.output<S> : undefined;
 type Given<S> = S extends z.ZodType ? z.input<S> : never;

@@ -1,4 +1,4 @@
-import type { AuditEntry, AuditLog } from "../domain/audit.ts";
+import type { AuditLog, AuditNote } from "../domain/audit.ts";
 import type { Queryable } from "./database.ts";
 import { storable } from "./storable.ts";
 
@@ -6,7 +6,7 @@ import { storable } from "./storable.ts";
 export function createAuditLog(database: Queryable, now: () => Date): AuditLog {
   return {
     async record(entry) {
-      await writeAudit(database, entry, now());
+      await writeAudit(database, { ...entry, at: now() });
     },
     async list(accountId, { before, limit }) {
       const rows = await database.query(
@@ -28,13 +28,15 @@ export function createAuditLog(database: Queryable, now: () => Date): AuditLog {
   };
 }
 
-async function writeAudit(database: Queryable, entry: AuditEntry, at: Date): Promise<void> {
-  await database.query(
+/** Notes an act as part of a transaction; nothing where there is none to note. */
+export async function writeAudit(tx: Queryable, entry: AuditNote | undefined): Promise<void> {
+  if (!entry) return;
+  await tx.query(
     `insert into audit_log (account_id, at, person_id, actor, action, subject, detail)
      values ($1, $2, $3, $4, $5, $6, $7)`,
     [
       entry.accountId,
-      at,
+      entry.at,
       entry.actor.personId,
       storable(entry.actor.name),
       entry.action,

@@ -1,6 +1,8 @@
 import {
+  type CohortBounds,
   type CohortStore,
   type CohortSums,
+  type LatestSums,
   outcomeHash,
   type OutcomeItem,
   type OutcomePost,
@@ -8,6 +10,7 @@ import {
 } from "../domain/cohort.ts";
 import { Fault } from "../domain/fault.ts";
 import type { Sums } from "../domain/statistics.ts";
+import { listCohorts } from "./cohorts_list.ts";
 import type { Database, Queryable, SqlRow } from "./database.ts";
 import { lockRequest, sameRequestHours } from "./request_lock.ts";
 import { storable } from "./storable.ts";
@@ -16,7 +19,15 @@ import { storable } from "./storable.ts";
 export function createCohorts(database: Database, analytics = database): CohortStore {
   return {
     post: (post) => database.transaction((tx) => insert(tx, post)),
-    read: (accountId, cohortIds) => read({ database, analytics }, accountId, cohortIds),
+    async read(accountId, cohortIds) {
+      const asked = [accountId, cohortIds] as const;
+      const calls = await analytics.query(readCalls(allCalls), asked, { planAnew: true });
+      const outcomes = await database.query(readOutcomes(allOutcomes), asked);
+      return cohortIds.map((cohortId) => sumsOf(cohortId, calls, outcomes));
+    },
+    readLatest: (accountId, cohortIds, bounds) =>
+      readLatest({ database, analytics }, accountId, cohortIds, bounds),
+    list: (accountId, page) => listCohorts({ database, analytics }, accountId, page),
   };
 }
 
@@ -83,7 +94,7 @@ function saysTheSame(row: SqlRow, { type, label, valueNanos }: OutcomeItem): boo
 }
 
 /** Sums of one column with what is needed for its spread, in the order of `readSums`. */
-function sumsOf(name: string, column: string, of = "true"): string {
+function columnSums(name: string, column: string, of = "true"): string {
   return `count(${column}) filter (where ${of}) as ${name}_count,
     coalesce(sum(${column}) filter (where ${of}), 0) as ${name}_sum,
     coalesce(sum(${column}::numeric * ${column}) filter (where ${of}), 0) as ${name}_squares`;
@@ -91,44 +102,81 @@ function sumsOf(name: string, column: string, of = "true"): string {
 
 const completed = "status = 'completed'";
 
-const readCalls = `select cohort_id, count(*) as interactions,
+const allCalls = "interactions where account_id = $1 and cohort_id = any($2::text[])";
+
+const latestCalls = `unnest($2::text[]) as wanted(id) cross join lateral (
+    select cohort_id, created_at, status, cost_nanos, input_tokens, output_tokens, latency_ms
+    from interactions where account_id = $1 and cohort_id = wanted.id
+      and created_at >= coalesce($3::timestamptz, '-infinity')
+    order by created_at desc limit $4
+  ) as latest`;
+
+const readCalls = (from: string) =>
+  `select cohort_id, count(*) as interactions, min(created_at) as first_at,
     count(*) filter (where ${completed}) as completed,
-    ${sumsOf("cost", "cost_nanos")},
-    ${sumsOf("input", "input_tokens")},
-    ${sumsOf("output", "output_tokens")},
-    ${sumsOf("latency", "latency_ms", completed)},
+    ${columnSums("cost", "cost_nanos")},
+    ${columnSums("input", "input_tokens")},
+    ${columnSums("output", "output_tokens")},
+    ${columnSums("latency", "latency_ms", completed)},
     percentile_cont(0.5) within group (order by latency_ms) filter (where ${completed}) as p50,
     percentile_cont(0.95) within group (order by latency_ms) filter (where ${completed}) as p95
-  from interactions where account_id = $1 and cohort_id = any($2::text[]) group by cohort_id`;
+  from ${from} group by cohort_id`;
 
-const readOutcomes = `select cohort_id, type, label, ${sumsOf("value", "value_nanos")}
-  from cohort_outcomes where account_id = $1 and cohort_id = any($2::text[])
+const allOutcomes = "cohort_outcomes where account_id = $1 and cohort_id = any($2::text[])";
+
+const latestOutcomes = `unnest($2::text[], $3::timestamptz[]) as wanted(id, since)
+  join cohort_outcomes on account_id = $1 and cohort_id = wanted.id
+    and created_at >= coalesce(wanted.since, '-infinity')`;
+
+const readOutcomes = (from: string) =>
+  `select cohort_id, type, label, ${columnSums("value", "value_nanos")}
+  from ${from}
   group by cohort_id, type, label order by cohort_id, type, label nulls first`;
 
-async function read(
+async function readLatest(
   { database, analytics }: { database: Queryable; analytics: Queryable },
   accountId: number,
   cohortIds: readonly string[],
-): Promise<CohortSums[]> {
-  const calls = await analytics.query(readCalls, [accountId, cohortIds], {
-    planAnew: true,
-  });
-  const outcomes = await database.query(readOutcomes, [accountId, cohortIds]);
-  return cohortIds.map((cohortId) => {
+  { since, most }: CohortBounds,
+): Promise<LatestSums[]> {
+  const calls = await analytics.query(
+    readCalls(latestCalls),
+    [accountId, cohortIds, since, most],
+    { planAnew: true },
+  );
+  const cuts = cohortIds.map((cohortId) => {
     const row = calls.find((one) => one.cohort_id === cohortId);
-    return {
-      cohortId,
-      interactions: (row?.interactions ?? 0n) as bigint,
-      completed: (row?.completed ?? 0n) as bigint,
-      cost: readSums(row, "cost"),
-      inputTokens: readSums(row, "input"),
-      outputTokens: readSums(row, "output"),
-      latency: readSums(row, "latency"),
-      latencyP50: (row?.p50 ?? null) as number | null,
-      latencyP95: (row?.p95 ?? null) as number | null,
-      outcomes: outcomes.filter((one) => one.cohort_id === cohortId).map(readOutcome),
-    };
+    return row && Number(row.interactions) >= most ? row.first_at as Date : null;
   });
+  const outcomes = await database.query(readOutcomes(latestOutcomes), [
+    accountId,
+    cohortIds,
+    cuts.map((cutAt) => (cutAt ?? since)?.toISOString() ?? null),
+  ]);
+  return cohortIds.map((cohortId, index) => ({
+    sums: sumsOf(cohortId, calls, outcomes),
+    cutAt: cuts[index]!,
+  }));
+}
+
+function sumsOf(
+  cohortId: string,
+  calls: readonly SqlRow[],
+  outcomes: readonly SqlRow[],
+): CohortSums {
+  const row = calls.find((one) => one.cohort_id === cohortId);
+  return {
+    cohortId,
+    interactions: (row?.interactions ?? 0n) as bigint,
+    completed: (row?.completed ?? 0n) as bigint,
+    cost: readSums(row, "cost"),
+    inputTokens: readSums(row, "input"),
+    outputTokens: readSums(row, "output"),
+    latency: readSums(row, "latency"),
+    latencyP50: (row?.p50 ?? null) as number | null,
+    latencyP95: (row?.p95 ?? null) as number | null,
+    outcomes: outcomes.filter((one) => one.cohort_id === cohortId).map(readOutcome),
+  };
 }
 
 function readOutcome(row: SqlRow): OutcomeSum {

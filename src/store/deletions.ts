@@ -7,6 +7,7 @@ import {
   type Selectors,
 } from "../domain/deletion.ts";
 import { type Tombstone, tombstoneOf } from "../domain/tombstone.ts";
+import { writeAudit } from "./audit.ts";
 import type { Database, Queryable, SqlRow } from "./database.ts";
 import { eraseBatch, type Erased, type RecordDatabases } from "./erasure.ts";
 import { countMeant } from "./erasure_count.ts";
@@ -32,6 +33,7 @@ export function createDeletions(
       if (records !== main) await raise(records, tombstone);
       await main.transaction(async (tx) => {
         await insertDeletion(tx, stored, tombstone, holder);
+        await writeAudit(tx, request.audit);
         // Last, since writers wait for as long as the lock is held.
         await lockForErasure(tx);
         await insertTombstone(tx, tombstone);
@@ -119,7 +121,7 @@ function claimsOf(main: Database): Pick<DeletionStore, "claim" | "postpone" | "r
   };
 }
 
-function receiptsOf(main: Database): Pick<DeletionStore, "find" | "waiting"> {
+function receiptsOf(main: Database): Pick<DeletionStore, "find" | "list" | "waiting"> {
   return {
     async find(accountId, deletionId) {
       const [row] = await main.query(
@@ -127,6 +129,15 @@ function receiptsOf(main: Database): Pick<DeletionStore, "find" | "waiting"> {
         [accountId, storable(deletionId)],
       );
       return row && readDeletion(row);
+    },
+    async list(accountId, { limit, after }) {
+      const rows = await main.query(
+        `select * from deletions where account_id = $1 and ($3::timestamptz is null or
+           (requested_at, deletion_id) < ($3::timestamptz, $4::text))
+         order by requested_at desc, deletion_id desc limit $2`,
+        [accountId, limit, after?.requestedAt ?? null, after?.deletionId ?? null],
+      );
+      return rows.map(readDeletion);
     },
     async waiting() {
       const [row] = await main.query(

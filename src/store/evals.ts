@@ -7,6 +7,7 @@ import {
   noCounts,
 } from "../domain/eval.ts";
 import { Fault } from "../domain/fault.ts";
+import { writeAudit } from "./audit.ts";
 import type { Database, Queryable, SqlRow } from "./database.ts";
 import { readCounts, readRun, runColumns, writeCounts } from "./eval_rows.ts";
 import { where } from "./interactions_read.ts";
@@ -48,12 +49,16 @@ export function createEvals(database: Database, analytics = database): EvalStore
       );
       return rows.map(readResult);
     },
-    async cancel(accountId, evalRunId) {
-      await database.query(
-        `update eval_runs set state = 'cancelled', finished_at = clock_timestamp()
-         where account_id = $1 and eval_run_id = $2 and state in ('queued', 'running')`,
-        [accountId, evalRunId],
-      );
+    async cancel(accountId, evalRunId, audit) {
+      await database.transaction(async (tx) => {
+        const rows = await tx.query(
+          `update eval_runs set state = 'cancelled', finished_at = clock_timestamp()
+           where account_id = $1 and eval_run_id = $2 and state in ('queued', 'running')
+           returning eval_run_id`,
+          [accountId, evalRunId],
+        );
+        if (rows.length > 0) await writeAudit(tx, audit);
+      });
       return await this.find(accountId, evalRunId);
     },
   };
@@ -105,6 +110,7 @@ async function insert(
        finished_at = case when $3 then clock_timestamp() end where eval_run_id = $1`,
     [run.evalRunId, writeCounts({ ...noCounts, total }), total === 0],
   );
+  await writeAudit(tx, run.audit);
   return { evalRunId: run.evalRunId, total, repeated: false };
 }
 

@@ -8,7 +8,9 @@ import type {
 } from "../domain/export_job.ts";
 import type { ExportOrder } from "../domain/export_order.ts";
 import { Fault } from "../domain/fault.ts";
-import type { Database, SqlRow } from "./database.ts";
+import type { AuditNote } from "../domain/audit.ts";
+import { writeAudit } from "./audit.ts";
+import type { Database, Queryable, SqlRow } from "./database.ts";
 import { storable } from "./storable.ts";
 
 export interface ExportJobOptions {
@@ -53,7 +55,7 @@ class ExportJobs implements ExportJobStore {
   }
 
   create(made: NewExport): Promise<ExportJob> {
-    return create(this.#database, made, this.#limits);
+    return this.#database.transaction((tx) => create(tx, made, this.#limits));
   }
 
   async claim(requestId?: string): Promise<ClaimedExport | undefined> {
@@ -115,13 +117,21 @@ class ExportJobs implements ExportJobStore {
     return rows.map(readJob);
   }
 
-  async remove(accountId: number, requestId: string): Promise<ExportJob | undefined> {
-    const [row] = await this.#database.query(
-      `update export_jobs set state = 'removed', lease_until = null, detail = '{}'
-         where account_id = $1 and request_id = $2 and ${isKept} returning ${columns}`,
-      [accountId, requestId],
-    );
-    return row && readJob(row);
+  remove(
+    accountId: number,
+    requestId: string,
+    audit?: AuditNote,
+  ): Promise<ExportJob | undefined> {
+    return this.#database.transaction(async (tx) => {
+      const [row] = await tx.query(
+        `update export_jobs set state = 'removed', lease_until = null, detail = '{}'
+           where account_id = $1 and request_id = $2 and ${isKept} returning ${columns}`,
+        [accountId, requestId],
+      );
+      if (!row) return undefined;
+      await writeAudit(tx, audit);
+      return readJob(row);
+    });
   }
 
   async erase(accountId: number, { tables, from, to }: ErasedSpan): Promise<ExportJob[]> {
@@ -162,7 +172,7 @@ class ExportJobs implements ExportJobStore {
 }
 
 const columns = `request_id, account_id, place, format, state, claim, bytes_size, created_at,
-  expires_at`;
+  expires_at, tables, start_at, end_at`;
 const isKept = "state <> 'removed' and expires_at > clock_timestamp()";
 
 function fromNow(ms: string): string {
@@ -170,8 +180,8 @@ function fromNow(ms: string): string {
 }
 
 async function create(
-  database: Database,
-  { requestId, accountId, place, order, snapshot }: NewExport,
+  database: Queryable,
+  { requestId, accountId, place, order, snapshot, audit }: NewExport,
   limits: Required<Pick<ExportJobOptions, "keepMs" | "maxOpen" | "maxKept">>,
 ): Promise<ExportJob> {
   const [counts] = await database.query(
@@ -199,6 +209,7 @@ async function create(
       limits.keepMs,
     ],
   );
+  await writeAudit(database, audit);
   return readJob(row!);
 }
 
@@ -264,6 +275,9 @@ function readJob(row: SqlRow): ExportJob {
     bytesSize: Number(row.bytes_size),
     createdAt: row.created_at as Date,
     expiresAt: row.expires_at as Date,
+    tables: row.tables as ExportTable[],
+    ...(row.start_at === null ? {} : { start: row.start_at as Date }),
+    ...(row.end_at === null ? {} : { end: row.end_at as Date }),
   };
 }
 
@@ -278,9 +292,9 @@ function readClaimed(row: SqlRow): ClaimedExport {
     work: {
       accountId: job.accountId,
       format: job.format,
-      tables: row.tables as ExportTable[],
-      ...(row.start_at === null ? {} : { start: row.start_at as Date }),
-      ...(row.end_at === null ? {} : { end: row.end_at as Date }),
+      tables: job.tables,
+      ...(job.start ? { start: job.start } : {}),
+      ...(job.end ? { end: job.end } : {}),
       filters,
       rawCells,
       snapshot: String(row.snapshot),

@@ -1,5 +1,6 @@
 import type { KeyDesk, KeyRow } from "../domain/key_desk.ts";
 import { insertKey, keyColumns, readKey } from "./api_keys.ts";
+import { writeAudit } from "./audit.ts";
 import type { Database, Queryable } from "./database.ts";
 
 /** `analytics` is where calls are recorded. */
@@ -7,20 +8,24 @@ export function createKeyDesk(database: Database, analytics: Queryable): KeyDesk
   return {
     list: (accountId) => read(database, analytics, accountId, null),
     find: async (accountId, id) => (await read(database, analytics, accountId, id))[0],
-    create: (key, { environment }) =>
+    create: (key, { environment, audit }) =>
       database.transaction(async (tx) => {
         await insertKey(tx, key);
         await note(tx, key.id, environment, null);
+        await writeAudit(tx, audit);
       }),
-    async revoke(accountId, id) {
-      const rows = await database.query(
-        `update api_keys set revoked_at = clock_timestamp(), changed_at = clock_timestamp()
-         where id = $1 and account_id = $2 and revoked_at is null returning id`,
-        [id, accountId],
-      );
-      return rows.length > 0;
-    },
-    rotate: (accountId, id, next, { oldEndsAt, now }) =>
+    revoke: (accountId, id, audit) =>
+      database.transaction(async (tx) => {
+        const rows = await tx.query(
+          `update api_keys set revoked_at = clock_timestamp(), changed_at = clock_timestamp()
+           where id = $1 and account_id = $2 and revoked_at is null returning id`,
+          [id, accountId],
+        );
+        if (rows.length === 0) return false;
+        await writeAudit(tx, audit);
+        return true;
+      }),
+    rotate: (accountId, id, next, { oldEndsAt, now, audit }) =>
       database.transaction(async (tx) => {
         const rows = await tx.query(
           `update api_keys set expires_at = least(expires_at, $3), changed_at = clock_timestamp()
@@ -37,6 +42,7 @@ export function createKeyDesk(database: Database, analytics: Queryable): KeyDesk
           [id],
         );
         await note(tx, next.id, String(old?.environment ?? ""), id);
+        await writeAudit(tx, audit);
         return true;
       }),
   };

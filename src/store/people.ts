@@ -6,6 +6,8 @@ import type {
   Refusal,
   Role,
 } from "../domain/person.ts";
+import type { AuditNote } from "../domain/audit.ts";
+import { writeAudit } from "./audit.ts";
 import type { Database, Queryable, SqlRow } from "./database.ts";
 
 export function createPeople(database: Database): PeopleStore {
@@ -27,32 +29,38 @@ export function createPeople(database: Database): PeopleStore {
       );
       return rows.map(readInvitation);
     },
-    async invite(accountId, { id, email, role, tokenHash, createdAt, expiresAt }) {
-      await database.query(
-        `insert into invitations (id, account_id, email, role, token_hash, created_at, expires_at)
-         values ($1, $2, $3, $4, $5, $6, $7)
-         on conflict (account_id, email) do update set id = excluded.id, role = excluded.role,
-           token_hash = excluded.token_hash, created_at = excluded.created_at,
-           expires_at = excluded.expires_at`,
-        [id, accountId, email, role, tokenHash, createdAt, expiresAt],
-      );
-    },
-    async withdraw(accountId, invitationId) {
-      const [row] = await database.query(
-        "delete from invitations where account_id = $1 and id = $2 returning email",
-        [accountId, invitationId],
-      );
-      return row && String(row.email);
-    },
-    changeRole: (accountId, personId, role) =>
-      change(database, accountId, personId, role === "owner", async (tx) => {
+    invite: (accountId, { id, email, role, tokenHash, createdAt, expiresAt }, audit) =>
+      database.transaction(async (tx) => {
+        await tx.query(
+          `insert into invitations (id, account_id, email, role, token_hash, created_at, expires_at)
+           values ($1, $2, $3, $4, $5, $6, $7)
+           on conflict (account_id, email) do update set id = excluded.id, role = excluded.role,
+             token_hash = excluded.token_hash, created_at = excluded.created_at,
+             expires_at = excluded.expires_at`,
+          [id, accountId, email, role, tokenHash, createdAt, expiresAt],
+        );
+        await writeAudit(tx, audit);
+      }),
+    withdraw: (accountId, invitationId, audit) =>
+      database.transaction(async (tx) => {
+        const [row] = await tx.query(
+          "delete from invitations where account_id = $1 and id = $2 returning email",
+          [accountId, invitationId],
+        );
+        if (!row) return undefined;
+        const email = String(row.email);
+        await writeAudit(tx, audit?.(email));
+        return email;
+      }),
+    changeRole: (accountId, personId, role, audit) =>
+      change(database, accountId, personId, { staysOwner: role === "owner", audit }, async (tx) => {
         await tx.query(
           "update memberships set role = $3 where account_id = $1 and person_id = $2",
           [accountId, personId, role],
         );
       }),
-    remove: (accountId, personId) =>
-      change(database, accountId, personId, false, async (tx) => {
+    remove: (accountId, personId, audit) =>
+      change(database, accountId, personId, { staysOwner: false, audit }, async (tx) => {
         await tx.query("delete from memberships where account_id = $1 and person_id = $2", [
           accountId,
           personId,
@@ -76,7 +84,10 @@ function change(
   database: Database,
   accountId: number,
   personId: string,
-  staysOwner: boolean,
+  { staysOwner, audit }: {
+    staysOwner: boolean;
+    audit: ((person: Person) => AuditNote) | undefined;
+  },
   act: (tx: Queryable) => Promise<void>,
 ): Promise<Person | Refusal> {
   return database.transaction(async (tx) => {
@@ -92,7 +103,9 @@ function change(
     if (!row) return "not_found";
     if (row.role === "owner" && !staysOwner && Number(row.owners) <= 1) return "last_owner";
     await act(tx);
-    return readPerson(row);
+    const person = readPerson(row);
+    await writeAudit(tx, audit?.(person));
+    return person;
   });
 }
 

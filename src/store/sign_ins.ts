@@ -1,5 +1,6 @@
 import { domainOf, type Identity, type Role } from "../domain/person.ts";
 import { type Admission, claimMs, type SignInStart, type SignInStore } from "../domain/sign_in.ts";
+import { writeAudit } from "./audit.ts";
 import type { Database, Queryable } from "./database.ts";
 import { storable } from "./storable.ts";
 
@@ -116,7 +117,10 @@ async function byLink(
     [hash, now],
   );
   if (!row) return "invitation_void";
-  if (identity.email !== null && identity.email !== row.email) return "other_address";
+  const isAnybodys = row.email === "";
+  if (!isAnybodys && identity.email !== null && identity.email !== row.email) {
+    return "other_address";
+  }
   await tx.query("delete from invitations where id = $1", [String(row.id)]);
   return { accountId: Number(row.account_id), role: row.role as Role };
 }
@@ -148,7 +152,7 @@ async function join(
   tx: Queryable,
   { issuer, subject, email, name }: Identity,
   place: Place | undefined,
-  { now, newPersonId }: Context,
+  { now, newPersonId, joined }: Context,
 ): Promise<Admission> {
   const [known] = await tx.query(
     `select p.id, (select min(account_id) from memberships m where m.person_id = p.id) as account_id
@@ -166,7 +170,7 @@ async function join(
   );
   const personId = String(person!.id);
   if (!place) {
-    return { kind: "admitted", personId, accountId: Number(known!.account_id), joined: false };
+    return { kind: "admitted", personId, accountId: Number(known!.account_id) };
   }
   const made = await tx.query(
     `insert into memberships (account_id, person_id, role, created_at) values ($1, $2, $3, $4)
@@ -175,5 +179,7 @@ async function join(
      returning role`,
     [place.accountId, personId, place.role, now],
   );
-  return { kind: "admitted", personId, accountId: place.accountId, joined: made.length > 0 };
+  const { accountId } = place;
+  if (made.length > 0) await writeAudit(tx, joined?.({ accountId, personId }));
+  return { kind: "admitted", personId, accountId };
 }

@@ -9,6 +9,7 @@ import {
   type VendorKeyState,
   type VendorKeyStore,
 } from "../domain/vendor_key.ts";
+import { writeAudit } from "./audit.ts";
 import type { Database, Queryable, SqlRow } from "./database.ts";
 import type { MasterKeyHolder } from "./master_key.ts";
 import { claimMasterKey, lockVendorKeys, masterKeyLine, readClaim } from "./master_key_claim.ts";
@@ -22,19 +23,26 @@ export function createVendorKeys(
   masterKey: () => Promise<MasterKeyHolder>,
 ): VendorKeyStore {
   return {
-    async set(accountId, vendor, value) {
+    async set(accountId, vendor, value, audit) {
       const holder = await masterKey();
-      return await database.transaction((tx) => insert(tx, holder, accountId, vendor, value));
+      return await database.transaction(async (tx) => {
+        const stored = await insert(tx, holder, accountId, vendor, value);
+        await writeAudit(tx, audit?.(stored));
+        return stored;
+      });
     },
-    async remove(accountId, vendor) {
-      const rows = await database.query(
-        `update vendor_keys set sealed = null, key_version = null, last_four = '',
-           revision = revision + 1, changed_at = clock_timestamp()
-         where account_id = $1 and vendor = $2 and sealed is not null returning vendor`,
-        [accountId, vendor],
-      );
-      return rows.length > 0;
-    },
+    remove: (accountId, vendor, audit) =>
+      database.transaction(async (tx) => {
+        const rows = await tx.query(
+          `update vendor_keys set sealed = null, key_version = null, last_four = '',
+             revision = revision + 1, changed_at = clock_timestamp()
+           where account_id = $1 and vendor = $2 and sealed is not null returning vendor`,
+          [accountId, vendor],
+        );
+        if (rows.length === 0) return false;
+        await writeAudit(tx, audit);
+        return true;
+      }),
     async list(accountId) {
       const rows = await database.query(
         `select ${shown} from vendor_keys

@@ -9,6 +9,7 @@ import { createPeople } from "../store/people.ts";
 import { createSessions } from "../store/sessions.ts";
 import { createSignIns } from "../store/sign_ins.ts";
 import { readList } from "../vendors/catalogue.ts";
+import { recordParts } from "./dashboard_records.ts";
 import { storableVendors } from "../vendors/stored_keys.ts";
 
 /** What the dashboard works on; `address` is where people reach the service. */
@@ -38,6 +39,7 @@ export function dashboardParts(services: Services, address: string): DashboardPa
     clock: services.clock,
     newId: services.newId,
     log: services.log,
+    ...recordParts(services),
   };
 }
 

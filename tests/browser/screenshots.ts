@@ -7,6 +7,7 @@ import type { Page } from "playwright-core";
 import { startIdentityProvider } from "../../demo/simulator/identity_provider.ts";
 import { startSimulatedService } from "../support/service.ts";
 import { desktop, openChromium, openPage, phone } from "./chromium.ts";
+import { fillRecords } from "./life.ts";
 
 const folder = Deno.args[0] ?? "dist/screenshots";
 await Deno.mkdir(folder, { recursive: true });
@@ -25,6 +26,8 @@ await page.goto(claim);
 await page.screenshot({ path: `${folder}/claim-desktop-light.png` });
 await page.click("text=Sign in and claim");
 await fill(page);
+const records = await fillRecords(page, service);
+await page.goto(`${service.baseUrl}/dashboard/keys`);
 
 /** Pages by the name of their picture. */
 const pages: Record<string, string> = {
@@ -34,6 +37,7 @@ const pages: Record<string, string> = {
   revoke: await page.getAttribute("a[href$=revoke]", "href") ?? "",
   "vendor-keys": "/dashboard/settings/vendor-keys",
   people: "/dashboard/settings/people",
+  ...records,
   audit: "/dashboard/settings/audit",
   "not-found": "/dashboard/nothing",
 };

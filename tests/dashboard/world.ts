@@ -3,7 +3,12 @@ import {
   startIdentityProvider,
 } from "../../demo/simulator/identity_provider.ts";
 import { BrowserClient } from "../support/browser_client.ts";
-import { type Environment, startTestService, type TestService } from "../support/service.ts";
+import {
+  type Environment,
+  startSimulatedService,
+  startTestService,
+  type TestService,
+} from "../support/service.ts";
 
 /** A service whose people sign in at the simulated provider. */
 export interface DashboardWorld extends TestService {
@@ -14,14 +19,23 @@ export interface DashboardWorld extends TestService {
   owner(): Promise<BrowserClient>;
 }
 
-/** `addresses`: sign-in by the provider's three addresses, without OpenID. */
+/**
+ * `addresses`: sign-in by the provider's three addresses, without OpenID. `vendors`: simulated ones
+ * stand behind the service.
+ */
 export async function startDashboard(
-  { addresses = false, env = {} }: { addresses?: boolean; env?: Environment } = {},
+  { addresses = false, vendors = false, env = {} }: {
+    addresses?: boolean;
+    vendors?: boolean;
+    env?: Environment;
+  } = {},
 ): Promise<DashboardWorld> {
   const provider = startIdentityProvider();
   const { issuer } = provider;
-  const service = await startTestService({
-    env: {
+  const start = (all: Environment) =>
+    vendors ? startSimulatedService(all) : startTestService({ env: all });
+  const service = await start(
+    {
       ...(addresses
         ? {
           OAUTH_AUTHORIZE_URL: `${issuer}/authorize`,
@@ -33,7 +47,7 @@ export async function startDashboard(
       OAUTH_CLIENT_SECRET: provider.clientSecret,
       ...env,
     },
-  }).catch(async (thrown) => {
+  ).catch(async (thrown) => {
     await provider.close();
     throw thrown;
   });

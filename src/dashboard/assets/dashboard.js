@@ -14,21 +14,26 @@ async function copy(/** @type {HTMLButtonElement} */ button) {
   }, 1500);
 }
 
-// Without a clipboard (plain http off loopback) there is nothing to press.
-if (navigator.clipboard) {
-  for (const button of document.querySelectorAll("button[data-copy]")) {
+/** What came into the page later (`refresh.js`) is prepared as well. */
+function showCopyButtons() {
+  // Without a clipboard (plain http off loopback) there is nothing to press.
+  if (!navigator.clipboard) return;
+  for (const button of document.querySelectorAll("button[data-copy][hidden]")) {
     button.hidden = false;
     button.addEventListener("click", () => copy(button));
   }
 }
 
+showCopyButtons();
+document.addEventListener("replaced", showCopyButtons);
+
 // A form that was sent isn't sent twice.
-for (const form of document.querySelectorAll("form[method=post]")) {
-  form.addEventListener("submit", (event) => {
-    if (form.dataset.sent) event.preventDefault();
-    form.dataset.sent = "yes";
-  });
-}
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (form.method !== "post") return;
+  if (form.dataset.sent) event.preventDefault();
+  form.dataset.sent = "yes";
+});
 
 // Coming back to a page by the back button, its forms can be sent again.
 addEventListener("pageshow", () => {

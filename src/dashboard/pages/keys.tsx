@@ -3,7 +3,9 @@ import { mintKey } from "../../domain/credential.ts";
 import { type KeyRow, type KeyState, keyState, rotationDue } from "../../domain/key_desk.ts";
 import { action, type Desk, NotFound, page, type Visit } from "../bind.tsx";
 import { Badge, CopyButton, Empty, PostForm, Table, Time, type Tone } from "../components.tsx";
+import { Caps } from "../caps.tsx";
 import { exactTime } from "../format.ts";
+import { type KeySpend, keySpend, type SpendByKey } from "../key_spend.ts";
 
 /** The list of keys; taking one back, and replacing one. */
 export function keyRoutes(app: Hono, desk: Desk): void {
@@ -11,12 +13,15 @@ export function keyRoutes(app: Hono, desk: Desk): void {
     "/dashboard/keys",
     page(desk, "viewer", async (visit) => {
       const keys = await desk.keys.list(visit.session.account.id);
+      const spent = await keySpend(desk.spend, keys, visit.now);
       return {
         title: "API Keys",
         section: "keys",
         lead: "One key for every application and environment, replaced every 90 days.",
         action: visit.may("member") ? createLink() : null,
-        body: keys.length === 0 ? <NoKeys may={visit.may("member")} /> : keyTable(keys, visit),
+        body: keys.length === 0
+          ? <NoKeys may={visit.may("member")} />
+          : keyTable(keys, spent, visit),
       };
     }),
   );
@@ -31,9 +36,9 @@ export function keyRoutes(app: Hono, desk: Desk): void {
     "/dashboard/keys/:id/revoke",
     action(desk, "member", async (_form, visit) => {
       const key = await findKey(desk, visit);
-      const isRevoked = await desk.keys.revoke(visit.session.account.id, key.id);
+      const note = visit.note("api_key.revoked", key.name, `${key.prefix}…`);
+      const isRevoked = await desk.keys.revoke(visit.session.account.id, key.id, note);
       desk.keysChanged([key.id]);
-      if (isRevoked) await visit.record("api_key.revoked", key.name, `${key.prefix}…`);
       const text = isRevoked
         ? `“${key.name}” is revoked. Calls with it are refused from now on.`
         : `“${key.name}” was revoked before.`;
@@ -92,11 +97,13 @@ async function rotate(desk: Desk, visit: Visit, key: KeyRow, overlapMs: number) 
     prefix: minted.prefix,
     hash: minted.hash,
   };
-  const done = await desk.keys.rotate(accountId, key.id, next, { oldEndsAt, now: visit.now });
+  const detail = `${key.prefix}… ends ${exactTime(oldEndsAt)}, ${minted.prefix}… replaces it`;
+  const done = await desk.keys.rotate(accountId, key.id, next, {
+    ...{ oldEndsAt, now: visit.now },
+    audit: visit.note("api_key.rotated", name, detail),
+  });
   if (!done) throw new NotFound();
   desk.keysChanged([key.id]);
-  const detail = `${key.prefix}… ends ${exactTime(oldEndsAt)}, ${minted.prefix}… replaces it`;
-  await visit.record("api_key.rotated", name, detail);
   return {
     to: `/dashboard/keys/${minted.id}/created`,
     notice: { kind: "key" as const, id: minted.id, value: minted.value.reveal() },
@@ -140,20 +147,23 @@ const head = [
   { title: "Key" },
   { title: "State" },
   { title: "Scopes" },
+  { title: "Spend caps" },
   { title: "Last used" },
   { title: "Created" },
   { title: "Actions", hidden: true },
 ] as const;
 
-function keyTable(keys: readonly KeyRow[], visit: Visit) {
+function keyTable(keys: readonly KeyRow[], spent: SpendByKey, visit: Visit) {
   return (
     <Table label="API keys" head={head}>
-      {keys.map((key) => <KeyLine row={key} visit={visit} />)}
+      {keys.map((key) => <KeyLine row={key} spent={spent.get(key.id)} visit={visit} />)}
     </Table>
   );
 }
 
-function KeyLine({ row, visit }: { row: KeyRow; visit: Visit }) {
+function KeyLine(
+  { row, spent, visit }: { row: KeyRow; spent: KeySpend | undefined; visit: Visit },
+) {
   const { now } = visit;
   const state = keyState(row, now);
   return (
@@ -170,6 +180,9 @@ function KeyLine({ row, visit }: { row: KeyRow; visit: Visit }) {
         {stateTime(row, state, now)}
       </td>
       <td>{row.scopes.length === 0 ? <span class="muted">All</span> : row.scopes.join(", ")}</td>
+      <td class="nowrap">
+        <Caps row={row} spent={spent} />
+      </td>
       <td class="nowrap">
         {row.lastUsedAt === null
           ? <span class="muted">Never</span>

@@ -24,8 +24,7 @@ export function newKeyRoutes(app: Hono, desk: Desk): void {
         id: minted.id,
         prefix: minted.prefix,
         hash: minted.hash,
-      }, { environment });
-      await visit.record("api_key.created", key.name, `${minted.prefix}…`);
+      }, { environment, audit: visit.note("api_key.created", key.name, `${minted.prefix}…`) });
       return {
         to: `/dashboard/keys/${minted.id}/created`,
         notice: { kind: "key", id: minted.id, value: minted.value.reveal() },

@@ -1,9 +1,9 @@
 import type { Hono } from "hono";
-import { invitationMs, type Refusal, type Role, roles } from "../../domain/person.ts";
+import { inviteeOf, makeInvitation, readEmail } from "../../domain/invitation.ts";
+import { type Person, type Refusal, type Role, roles } from "../../domain/person.ts";
 import { action, type Desk, NotFound, type Outcome, page, type Visit } from "../bind.tsx";
 import { PostForm } from "../components.tsx";
 import type { Form } from "../form.ts";
-import { hashToken, newToken } from "../secrets.ts";
 import { peopleBody } from "./people_body.tsx";
 import { settingsTabs } from "./settings_tabs.tsx";
 
@@ -16,10 +16,13 @@ export function peopleRoutes(app: Hono, desk: Desk): void {
   app.post(
     `${address}/invitations/:id/withdraw`,
     action(desk, "owner", async (_form, visit) => {
-      const email = await desk.people.withdraw(visit.session.account.id, visit.param("id"));
+      const email = await desk.people.withdraw(
+        visit.session.account.id,
+        visit.param("id"),
+        (email) => visit.note("invitation.withdrawn", inviteeOf({ email })),
+      );
       if (email === undefined) throw new NotFound();
-      await visit.record("invitation.withdrawn", email);
-      const text = `The invitation of ${email} is withdrawn.`;
+      const text = `The invitation of ${inviteeOf({ email })} is withdrawn.`;
       return { to: address, notice: { kind: "done", text } };
     }),
   );
@@ -43,10 +46,13 @@ export function peopleRoutes(app: Hono, desk: Desk): void {
   app.post(
     `${address}/:id/remove`,
     action(desk, "owner", async (_form, visit) => {
-      const removed = await desk.people.remove(visit.session.account.id, visit.param("id"));
+      const removed = await desk.people.remove(
+        visit.session.account.id,
+        visit.param("id"),
+        (person) => visit.note("person.removed", nameOf(person)),
+      );
       if (typeof removed === "string") return refusal(removed);
-      const name = removed.email ?? removed.name;
-      await visit.record("person.removed", name);
+      const name = nameOf(removed);
       const text = `${name} is removed and signed out. Keys they made go on working.`;
       return { to: address, notice: { kind: "done", text } };
     }),
@@ -54,23 +60,20 @@ export function peopleRoutes(app: Hono, desk: Desk): void {
 }
 
 async function invite(desk: Desk, form: Form, visit: Visit): Promise<Outcome> {
-  const email = form.text("email").toLowerCase();
+  const email = readEmail(form.text("email"));
   const role = roleOf(form);
-  if (!role || email.length > 254 || !/^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(email)) {
+  if (!role || email === undefined) {
     const error = "Expected an e-mail address such as ann@example.com.";
-    return { ...await listPage(desk, visit, { email, error }), status: 400 };
+    return { ...await listPage(desk, visit, { email: form.text("email"), error }), status: 400 };
   }
-  const token = newToken();
-  await desk.people.invite(visit.session.account.id, {
-    id: desk.newId(),
-    email,
-    role,
-    tokenHash: hashToken(token),
-    createdAt: visit.now,
-    expiresAt: new Date(visit.now.getTime() + invitationMs),
-  });
-  await visit.record("person.invited", email, `as ${role}`);
-  const link = `${desk.baseUrl}/dashboard/invitation?token=${token}`;
+  const { now } = visit;
+  const { newId, baseUrl } = desk;
+  const { invitation, link } = makeInvitation({ email, role, now, newId, baseUrl });
+  await desk.people.invite(
+    visit.session.account.id,
+    invitation,
+    visit.note("person.invited", email, `as ${role}`),
+  );
   return { to: address, notice: { kind: "invitation", email, link } };
 }
 
@@ -81,10 +84,10 @@ async function change(desk: Desk, form: Form, visit: Visit): Promise<Outcome> {
     visit.session.account.id,
     visit.param("id"),
     role,
+    (person) => visit.note("person.role_changed", nameOf(person), `to ${role}`),
   );
   if (typeof changed === "string") return refusal(changed);
-  const name = changed.email ?? changed.name;
-  await visit.record("person.role_changed", name, `to ${role}`);
+  const name = nameOf(changed);
   return { to: address, notice: { kind: "done", text: `${name} is ${role} from now on.` } };
 }
 
@@ -92,6 +95,10 @@ function refusal(kind: Refusal): Outcome {
   if (kind === "not_found") throw new NotFound();
   const text = "An account needs an owner: make somebody else owner first.";
   return { to: address, notice: { kind: "failed", text } };
+}
+
+function nameOf({ email, name }: Person): string {
+  return email ?? name;
 }
 
 function roleOf(form: Form): Role | undefined {

@@ -1,3 +1,4 @@
+import { inviteeOf } from "../../domain/invitation.ts";
 import { type Invitation, type Membership, roles } from "../../domain/person.ts";
 import type { Visit } from "../bind.tsx";
 import { CopyButton, describedBy, Field, PostForm, Table, Time } from "../components.tsx";
@@ -129,7 +130,7 @@ function InvitationLine(
 ) {
   return (
     <tr>
-      <td>{one.email}</td>
+      <td>{inviteeOf(one)}</td>
       <td>{one.role}</td>
       <td class="nowrap">
         <Time at={one.expiresAt} now={visit.now} />
@@ -139,7 +140,9 @@ function InvitationLine(
           ? (
             <PostForm action={`${address}/invitations/${one.id}/withdraw`} csrf={visit.csrf}>
               <button type="submit" class="button button-small">
-                Withdraw<span class="visually-hidden">{` the invitation of ${one.email}`}</span>
+                Withdraw<span class="visually-hidden">
+                  {` the invitation of ${inviteeOf(one)}`}
+                </span>
               </button>
             </PostForm>
           )

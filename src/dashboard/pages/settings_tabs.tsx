@@ -1,6 +1,8 @@
 const tabs = [
   ["vendor-keys", "Vendor API keys"],
   ["people", "People"],
+  ["limits", "Limits and credit"],
+  ["retention", "Retention"],
   ["audit", "Audit log"],
 ] as const;
 

@@ -41,9 +41,9 @@ export function vendorKeyRoutes(app: Hono, desk: Desk): void {
     `${address}/:vendor/remove`,
     action(desk, "owner", async (_form, visit) => {
       const { label } = vendorOf(desk, visit);
-      const isRemoved = await desk.vendorKeys.remove(visit.session.account.id, label);
+      const note = visit.note("vendor_key.removed", label);
+      await desk.vendorKeys.remove(visit.session.account.id, label, note);
       await desk.vendorKeysChanged();
-      if (isRemoved) await visit.record("vendor_key.removed", label);
       const text = `The key of ${label} is removed. Calls to it use the service's key and credit.`;
       return { to: address, notice: { kind: "done", text } };
     }),
@@ -65,9 +65,13 @@ async function set(desk: Desk, form: Form, visit: Visit): Promise<Outcome> {
   if (test && test.kind !== "works") {
     return { ...await again(`Not stored: ${verdict(test)}`), status: 400 };
   }
-  const stored = await desk.vendorKeys.set(visit.session.account.id, label, value);
+  await desk.vendorKeys.set(
+    visit.session.account.id,
+    label,
+    value,
+    ({ lastFour }) => visit.note("vendor_key.set", label, `…${lastFour}`),
+  );
   await desk.vendorKeysChanged();
-  await visit.record("vendor_key.set", label, `…${stored.lastFour}`);
   const what = test ? verdict(test) : "It was not tested.";
   const text = `The key of ${label} is stored, and calls use it from now on. ${what}`;
   return { to: address, notice: { kind: "done", text } };

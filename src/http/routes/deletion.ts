@@ -1,10 +1,10 @@
 import type { Hono } from "hono";
 import type { z } from "zod";
-import type { deletionRequest, erasureRequest } from "../../../contracts/deletion.ts";
 import { contracts } from "../../../contracts/mod.ts";
-import { dataTables, type Deletion, type Selectors, totalOf } from "../../domain/deletion.ts";
+import { dataTables, totalOf } from "../../domain/deletion.ts";
+import { deletionBody } from "../../domain/deletion_body.ts";
+import { deletionSelectors, erasureSelectors } from "../../domain/deletion_order.ts";
 import { Fault } from "../../domain/fault.ts";
-import { timeSpan } from "../../domain/time_span.ts";
 import type { Deletions, WantedDeletion } from "../../gateway/deletions.ts";
 import type { Idempotency } from "../../gateway/idempotency.ts";
 import { bind, type BindParts } from "../bind.ts";
@@ -19,7 +19,7 @@ export function deletionRoutes(
 ): void {
   const { deletions, idempotency } = parts;
   bind(app, contracts.deleteData, parts, async ({ caller, body, bodyText }) => {
-    const selectors = selectorsOf(body);
+    const selectors = deletionSelectors(body);
     if (!body.dry_run) requireConfirm(body.confirm);
     const accountId = caller.principal.account.id;
     const wanted = { accountId, tables: body.tables, selectors, reason: null };
@@ -45,7 +45,7 @@ export function deletionRoutes(
         message: `request_id: no deletion has the id '${params.request_id.slice(0, 100)}'.`,
       });
     }
-    return deletionJson(found);
+    return deletionBody(found);
   });
 }
 
@@ -74,38 +74,6 @@ async function queue(
   return { status: "ok", message, request_id: requestId };
 }
 
-function selectorsOf(body: z.output<typeof deletionRequest>): Selectors {
-  return atLeastOne({
-    ...timeSpan(body),
-    ...listed("transactionIds", body.transaction_ids),
-    ...listed("sessionIds", body.session_ids),
-  }, ["start_date", "end_date", "transaction_ids", "session_ids"]);
-}
-
-function erasureSelectors(body: z.output<typeof erasureRequest>): Selectors {
-  return atLeastOne({
-    ...(body.user_id === undefined ? {} : { userIds: [body.user_id] }),
-    ...listed("transactionIds", body.transaction_ids),
-  }, ["user_id", "transaction_ids"]);
-}
-
-/** An empty list is none: it must not mean everything. */
-function listed<Name extends string>(
-  name: Name,
-  ids: readonly string[] | undefined,
-): { [_ in Name]?: readonly string[] } {
-  if (ids === undefined || ids.length === 0) return {};
-  return { [name]: ids } as { [_ in Name]?: readonly string[] };
-}
-
-function atLeastOne(selectors: Selectors, fields: readonly [string, ...string[]]): Selectors {
-  if (Object.keys(selectors).length > 0) return selectors;
-  throw new Fault("missing_required_field", {
-    param: fields[0],
-    message: `${fields[0]}: give at least one of ${fields.join(", ")}.`,
-  });
-}
-
 function requireConfirm(confirm: boolean | undefined): void {
   if (confirm === true) return;
   throw new Fault(confirm === undefined ? "missing_required_field" : "invalid_value", {
@@ -116,23 +84,4 @@ function requireConfirm(confirm: boolean | undefined): void {
 
 function rowsOf(count: number): string {
   return count === 1 ? "1 row" : `${count} rows`;
-}
-
-function deletionJson(deletion: Deletion) {
-  const { counts, reason, completedAt } = deletion;
-  return {
-    request_id: deletion.deletionId,
-    state: deletion.state,
-    deleted_count: totalOf(counts),
-    expected_count: deletion.expectedCount,
-    counts,
-    attempts: deletion.attempts,
-    requested_at: deletion.requestedAt.toISOString(),
-    receipt: completedAt === null ? null : {
-      counts,
-      selectors_hash: deletion.selectorsHash,
-      reason,
-      completed_at: completedAt.toISOString(),
-    },
-  };
 }

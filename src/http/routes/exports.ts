@@ -2,7 +2,12 @@ import type { Hono } from "hono";
 import { contracts } from "../../../contracts/mod.ts";
 import { pulledStream } from "../../base/pulled_stream.ts";
 import type { ExportJob } from "../../domain/export_job.ts";
-import { type ExportFormat, type ExportOrder, readOrder } from "../../domain/export_order.ts";
+import {
+  type ExportFormat,
+  exportMediaType,
+  type ExportOrder,
+  readOrder,
+} from "../../domain/export_order.ts";
 import { Fault } from "../../domain/fault.ts";
 import type { Caller } from "../../gateway/caller.ts";
 import type { Exports } from "../../gateway/exports.ts";
@@ -104,9 +109,7 @@ function jobAnswer(job: ExportJob) {
 }
 
 function contentHeaders(format: ExportFormat): Record<string, string> {
-  return format === "csv"
-    ? { "content-type": "text/csv; charset=utf-8; header=present" }
-    : { "content-type": "application/json" };
+  return { "content-type": exportMediaType(format) };
 }
 
 /** The file, or the part of it that is asked for. A file never changes once it is written. */

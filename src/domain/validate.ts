@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { Fault } from "../domain/fault.ts";
+import { Fault } from "./fault.ts";
 
 /** Checks a value against a contract's schema; the fault names the first wrong field by path. */
 export function validate<T extends z.ZodType>(schema: T, value: unknown): z.output<T> {

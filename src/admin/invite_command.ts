@@ -1,0 +1,92 @@
+import type { Clock } from "../base/clock.ts";
+import type { AccountStore } from "../domain/account.ts";
+import { commandLine } from "../domain/audit.ts";
+import { inviteeOf, makeInvitation, readEmail } from "../domain/invitation.ts";
+import { type PeopleStore, type Role, roles } from "../domain/person.ts";
+import {
+  type Command,
+  type CommandResult,
+  done,
+  findAccount,
+  optional,
+  UsageError,
+  type Values,
+} from "./command.ts";
+
+/** What the command works on. */
+export interface InviteParts {
+  accounts: AccountStore;
+  people: Pick<PeopleStore, "invite">;
+  clock: Clock;
+  newId: () => string;
+  /** Where people reach the dashboard, without a slash at the end. */
+  dashboardBase: string;
+  /** Whether an identity provider is configured. */
+  hasSignIn: boolean;
+}
+
+const text = { type: "string" } as const;
+
+/**
+ * `invite`: a link that brings a person into an account, its first owner too. Without an address
+ * it is for whoever opens it first.
+ */
+export const inviteCommands: Readonly<Record<string, Command<InviteParts>>> = {
+  invite: {
+    usage: "invite --role owner|member|viewer [--account A] [--email E]",
+    options: { role: text, account: text, email: text },
+    positionals: [],
+    run: invite,
+  },
+};
+
+async function invite(parts: InviteParts, values: Values): Promise<CommandResult> {
+  const role = roleOf(values);
+  const email = emailOf(values);
+  const account = await findAccount(parts.accounts, optional(values, "account"));
+  const now = parts.clock.now();
+  const { newId, dashboardBase: baseUrl } = parts;
+  const { invitation, link } = makeInvitation({ email, role, now, newId, baseUrl });
+  await parts.people.invite(account.id, invitation, {
+    accountId: account.id,
+    actor: commandLine,
+    action: "person.invited",
+    subject: inviteeOf({ email }),
+    detail: `as ${role}`,
+    at: now,
+  });
+  const { id, expiresAt } = invitation;
+  return done(
+    {
+      ...{ id, account_id: account.id, role, email: email === "" ? null : email, link },
+      expires_at: expiresAt.toISOString(),
+    },
+    [
+      link,
+      `It makes ${
+        email === "" ? "whoever opens it first" : email
+      } ${role} of account '${account.name}', once, until ${expiresAt.toISOString()}.`,
+      ...(parts.hasSignIn ? [] : ["Sign-in is off: set the OAUTH_ variables before it is opened."]),
+    ],
+  );
+}
+
+function roleOf(values: Values): Role {
+  const given = optional(values, "role");
+  const role = roles.find((one) => one === given);
+  if (role) return role;
+  throw new UsageError(
+    given === undefined
+      ? "--role is missing: expected owner, member or viewer"
+      : `--role ${given}: expected owner, member or viewer`,
+  );
+}
+
+/** Empty when none is given. */
+function emailOf(values: Values): string {
+  const given = optional(values, "email");
+  if (given === undefined) return "";
+  const email = readEmail(given);
+  if (email !== undefined) return email;
+  throw new UsageError(`--email ${given}: expected an address such as ann@example.com`);
+}

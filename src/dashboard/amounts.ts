@@ -1,0 +1,69 @@
+import { nanosToUsd } from "../base/money.ts";
+
+/** Nano-dollars as people read them: `$1,284.10`, `$0.0421`, `$0.000054`. */
+export function usd(nanos: bigint): string {
+  const size = nanos < 0n ? -nanos : nanos;
+  const sign = nanos < 0n ? "−" : "";
+  return `${sign}$${shortened(size)}`;
+}
+
+/** The same out of a decimal string. */
+export function usdText(amount: string): string {
+  const [, sign, whole = "0", part = ""] = /^(-?)(\d+)(?:\.(\d{1,9}))?$/.exec(amount) ?? [];
+  const size = BigInt(whole) * nanosPerUsd + BigInt(part.padEnd(9, "0"));
+  return usd(sign === "-" ? -size : size);
+}
+
+/** Every decimal: what stands behind a shortened amount. */
+export function exactUsd(nanos: bigint): string {
+  return `${nanosToUsd(nanos)} USD`;
+}
+
+/** `1,284`; further digits as far as they tell something. */
+export function count(value: number | bigint): string {
+  if (typeof value === "bigint" || Number.isInteger(value)) return value.toLocaleString("en-US");
+  return value.toLocaleString("en-US", { maximumSignificantDigits: 4 });
+}
+
+/** `1.4 MB`. */
+export function bytes(size: number): string {
+  const step = steps.find(({ at }) => size >= at);
+  if (!step) return size === 1 ? "1 byte" : `${size} bytes`;
+  const value = size / step.at;
+  return `${value.toFixed(value < 10 ? 1 : 0)} ${step.name}`;
+}
+
+/** `850 ms`, `2.4 s`. */
+export function duration(ms: number): string {
+  return ms < 1000 ? `${Math.round(ms)} ms` : `${count(Math.round(ms / 10) / 100)} s`;
+}
+
+/** `1 row`, `3 rows`. */
+export function counted(value: number | bigint, one: string, many = `${one}s`): string {
+  return `${count(value)} ${value === 1 || value === 1n ? one : many}`;
+}
+
+/** A share as a whole number of per cent. */
+export function percent(part: number, whole: number): string {
+  return whole === 0 ? "–" : `${Math.round((part / whole) * 100)} %`;
+}
+
+const nanosPerUsd = 1_000_000_000n;
+
+const steps = [
+  { at: 1e12, name: "TB" },
+  { at: 1e9, name: "GB" },
+  { at: 1e6, name: "MB" },
+  { at: 1e3, name: "kB" },
+] as const;
+
+/** Two decimals from a dollar on, four from a cent on, else two digits that aren't zero. */
+function shortened(size: bigint): string {
+  if (size === 0n) return "0.00";
+  const places = size >= nanosPerUsd ? 2 : size >= 10_000_000n ? 4 : 11 - String(size).length;
+  const kept = Math.min(9, places);
+  const unit = 10n ** BigInt(9 - kept);
+  const rounded = (size + unit / 2n) / unit * unit;
+  const part = String(rounded % nanosPerUsd).padStart(9, "0").slice(0, kept);
+  return `${(rounded / nanosPerUsd).toLocaleString("en-US")}.${part}`;
+}

@@ -1,0 +1,37 @@
+import assert from "@std/assert";
+import { bytes, count, counted, duration, percent, usd, usdText } from "./amounts.ts";
+
+Deno.test("amounts of money are as exact as their size asks for", () => {
+  const shown: [bigint, string][] = [
+    [0n, "$0.00"],
+    [1n, "$0.000000001"],
+    [54_399n, "$0.000054"],
+    [999_999n, "$0.00100"],
+    [9_999_999n, "$0.0100"],
+    [42_100_000n, "$0.0421"],
+    [999_999_999n, "$1.0000"],
+    [1_005_000_000n, "$1.01"],
+    [1_284_104_000_000n, "$1,284.10"],
+    [-2_500_000_000n, "−$2.50"],
+  ];
+  for (const [nanos, text] of shown) assert.equal(usd(nanos), text);
+  assert.equal(usdText("12.3"), "$12.30");
+  assert.equal(usdText("-0.000054399"), "−$0.000054");
+});
+
+Deno.test("counts, sizes and times are short", () => {
+  assert.deepEqual([count(1284), count(0.123456), count(10n ** 6n)], [
+    "1,284",
+    "0.1235",
+    "1,000,000",
+  ]);
+  assert.deepEqual([bytes(1), bytes(999), bytes(1400), bytes(52_000_000)], [
+    "1 byte",
+    "999 bytes",
+    "1.4 kB",
+    "52 MB",
+  ]);
+  assert.deepEqual([duration(850.4), duration(2400)], ["850 ms", "2.4 s"]);
+  assert.deepEqual([counted(1, "row"), counted(0, "row")], ["1 row", "0 rows"]);
+  assert.deepEqual([percent(1, 3), percent(0, 0)], ["33 %", "–"]);
+});

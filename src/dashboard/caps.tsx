@@ -1,0 +1,41 @@
+import type { ApiKey } from "../domain/api_key.ts";
+import { usd } from "./amounts.ts";
+import { capsOf, type KeySpend } from "./key_spend.ts";
+
+/** A key's spend caps, with how much of them is spent. */
+export function Caps(
+  { row, spent }: {
+    row: Pick<ApiKey, "name" | "capDayNanos" | "capMonthNanos">;
+    spent: KeySpend | undefined;
+  },
+) {
+  const caps = capsOf(row);
+  if (caps.length === 0) return <span class="muted">None</span>;
+  return (
+    <div class="caps">
+      {caps.map(({ name, limitNanos }) => {
+        const used = (name === "day" ? spent?.dayNanos : spent?.monthNanos) ?? 0n;
+        return (
+          <div class="cap">
+            <meter
+              aria-label={`Spent of the cap per ${name} of ${row.name}`}
+              min="0"
+              max="100"
+              high={80}
+              value={String(share(used, limitNanos))}
+            >
+            </meter>
+            <span>{`${usd(used)} of ${usd(limitNanos)} a ${name}`}</span>
+          </div>
+        );
+      })}
+    </div>
+  );
+}
+
+/** Whole per cent, at most 100. */
+function share(used: bigint, limit: bigint): number {
+  if (limit === 0n) return 100;
+  const percent = Number(used * 100n / limit);
+  return Math.min(100, Math.max(0, percent));
+}

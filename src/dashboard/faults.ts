@@ -1,0 +1,30 @@
+import { errors } from "../../contracts/errors.ts";
+import { Fault } from "../domain/fault.ts";
+
+/** What is wrong with a form: by field, under "" what concerns the whole of it. */
+export type Wrong = Readonly<Record<string, string>>;
+
+/**
+ * Does what a form asks for. A fault that the person can mend is given back for the form to show,
+ * under the field that `fieldOf` names for the fault's path; everything else is thrown on.
+ */
+export async function tried<T>(
+  work: () => Promise<T> | T,
+  fieldOf: (param: string) => string | undefined = () => undefined,
+): Promise<{ done: T; wrong?: undefined } | { done?: undefined; wrong: Wrong }> {
+  try {
+    return { done: await work() };
+  } catch (thrown) {
+    if (!(thrown instanceof Fault) || errors[thrown.code].status >= 500) throw thrown;
+    const { param } = thrown;
+    return { wrong: { [param === undefined ? "" : fieldOf(param) ?? ""]: textOf(thrown) } };
+  }
+}
+
+/** The message without the path of the field, beside which it stands. */
+function textOf({ message, param }: Fault): string {
+  const text = param !== undefined && message.startsWith(`${param}: `)
+    ? message.slice(param.length + 2)
+    : message;
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

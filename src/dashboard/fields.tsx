@@ -1,0 +1,143 @@
+import type { Child } from "hono/jsx";
+import { describedBy, Field } from "./components.tsx";
+import type { Wrong } from "./faults.ts";
+
+/** What a form shows: the values as they were given, and what is wrong with them. */
+export interface Shown {
+  values: Readonly<Record<string, readonly string[]>>;
+  wrong: Wrong;
+}
+
+interface FieldProps extends Shown {
+  /** Of the control and of its value. */
+  id: string;
+  label: string;
+  hint?: string;
+}
+
+/** One line of text. */
+export function TextField(
+  { values, wrong, id, label, hint, placeholder, required, list, type = "text" }: FieldProps & {
+    placeholder?: string;
+    required?: boolean;
+    /** Id of a list of suggestions. */
+    list?: string;
+    type?: "text" | "date" | "number";
+  },
+) {
+  return (
+    <Field id={id} label={label} hint={hint} error={wrong[id]}>
+      <input
+        id={id}
+        name={id}
+        type={type}
+        autocomplete="off"
+        spellcheck={false}
+        required={required ?? false}
+        {...(placeholder === undefined ? {} : { placeholder })}
+        {...(list === undefined ? {} : { list })}
+        value={values[id]?.[0] ?? ""}
+        {...describedBy(id, { hint: hint !== undefined, error: wrong[id] !== undefined })}
+      />
+    </Field>
+  );
+}
+
+/** Text of several lines. */
+export function TextArea(
+  { values, wrong, id, label, hint, placeholder, rows = 3 }: FieldProps & {
+    placeholder?: string;
+    rows?: number;
+  },
+) {
+  return (
+    <Field id={id} label={label} hint={hint} error={wrong[id]}>
+      <textarea
+        id={id}
+        name={id}
+        rows={rows}
+        spellcheck={false}
+        {...(placeholder === undefined ? {} : { placeholder })}
+        {...describedBy(id, { hint: hint !== undefined, error: wrong[id] !== undefined })}
+      >
+        {values[id]?.[0] ?? ""}
+      </textarea>
+    </Field>
+  );
+}
+
+/** A value with what people call it. */
+export type Option = readonly [value: string, label: string];
+
+/** One of several, in a list that opens. */
+export function SelectField(
+  { values, wrong, id, label, hint, options }: FieldProps & { options: readonly Option[] },
+) {
+  return (
+    <Field id={id} label={label} hint={hint} error={wrong[id]}>
+      <select
+        id={id}
+        name={id}
+        {...describedBy(id, { hint: hint !== undefined, error: wrong[id] !== undefined })}
+      >
+        {options.map(([value, text]) => (
+          <option value={value} selected={values[id]?.[0] === value}>{text}</option>
+        ))}
+      </select>
+    </Field>
+  );
+}
+
+/** One (`radio`) or several (`checkbox`), all in sight. */
+export function Choices(
+  { values, wrong, id, label, type, options }: Omit<FieldProps, "hint"> & {
+    type: "radio" | "checkbox";
+    options: readonly Option[];
+  },
+) {
+  return (
+    <fieldset>
+      <legend>{label}</legend>
+      {options.map(([value, text]) => (
+        <label class="choice">
+          <input
+            type={type}
+            name={id}
+            value={value}
+            checked={values[id]?.includes(value) ?? false}
+          />{" "}
+          {text}
+        </label>
+      ))}
+      {wrong[id] === undefined ? null : <p class="error" role="alert">{wrong[id]}</p>}
+    </fieldset>
+  );
+}
+
+/** What concerns the whole form. */
+export function FormError({ wrong }: { wrong: Wrong }) {
+  return wrong[""] === undefined
+    ? null
+    : <p class="notice notice-failed" role="alert">{wrong[""]}</p>;
+}
+
+/** The form's one action, and the way back. */
+export function FormButtons(
+  { children, back, tone = "primary" }: {
+    children?: Child;
+    back: string;
+    tone?: "primary" | "danger";
+  },
+) {
+  return (
+    <div class="buttons">
+      <button type="submit" class={`button button-${tone}`}>{children}</button>
+      <a class="button" href={back}>Cancel</a>
+    </div>
+  );
+}
+
+/** The lines of a text area, or values between commas where `separator` says so. */
+export function listOf(text: string, separator = /[\n\r]+/): string[] {
+  return [...new Set(text.split(separator).map((one) => one.trim()).filter((one) => one !== ""))];
+}

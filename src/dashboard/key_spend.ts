@@ -1,0 +1,43 @@
+import type { ApiKey } from "../domain/api_key.ts";
+import type { SpendStore } from "../domain/spend_cap.ts";
+
+/** What a key was charged, in nano-dollars, in the day and month of UTC. */
+export interface KeySpend {
+  dayNanos: bigint;
+  monthNanos: bigint;
+}
+
+export type SpendByKey = ReadonlyMap<string, KeySpend>;
+
+export type CapName = "day" | "month";
+
+/** The caps that a key has. */
+export function capsOf(
+  { capDayNanos, capMonthNanos }: Pick<ApiKey, "capDayNanos" | "capMonthNanos">,
+): { name: CapName; limitNanos: bigint }[] {
+  return [
+    ...(capDayNanos === null ? [] : [{ name: "day" as const, limitNanos: capDayNanos }]),
+    ...(capMonthNanos === null ? [] : [{ name: "month" as const, limitNanos: capMonthNanos }]),
+  ];
+}
+
+/** What capped keys have spent; only of those is it summed up (`key_charges`). */
+export async function keySpend(
+  store: SpendStore,
+  keys: readonly Pick<ApiKey, "id" | "capDayNanos" | "capMonthNanos">[],
+  now: Date,
+): Promise<SpendByKey> {
+  const keyIds = keys.filter((key) => capsOf(key).length > 0).map(({ id }) => id);
+  if (keyIds.length === 0) return new Map();
+  const [year, month] = [now.getUTCFullYear(), now.getUTCMonth()];
+  const { spent } = await store.read({
+    keyIds,
+    since: new Date(Date.UTC(year, month, 1)),
+    day: new Date(Date.UTC(year, month, now.getUTCDate())),
+    transactionIds: [],
+  });
+  return new Map(keyIds.map((id) => {
+    const { dayNanos, beforeNanos } = spent.get(id) ?? { dayNanos: 0n, beforeNanos: 0n };
+    return [id, { dayNanos, monthNanos: dayNanos + beforeNanos }];
+  }));
+}

@@ -1,0 +1,40 @@
+import type { AuditNote } from "../domain/audit.ts";
+import type { Principal } from "../domain/api_key.ts";
+import type { CohortStore } from "../domain/cohort.ts";
+import type { CreditHistory } from "../domain/credit_history.ts";
+import type { EvalStore } from "../domain/eval.ts";
+import type { Credit } from "../domain/ledger.ts";
+import type { StoredMonths } from "../domain/retention.ts";
+import type { SpendStore } from "../domain/spend_cap.ts";
+import type { Deletions } from "../gateway/deletions.ts";
+import type { EvalCaller, EvalRequest } from "../gateway/eval_orders.ts";
+import type { Exports } from "../gateway/exports.ts";
+
+/** What the pages of records work on: the same services as the API's routes. */
+export interface RecordParts {
+  /** Resolves when a read that begins now includes every call that was answered here. */
+  caughtUp: () => Promise<void>;
+  cohorts: Pick<CohortStore, "list" | "readLatest">;
+  evals: Pick<EvalStore, "list" | "find" | "results" | "cancel">;
+  /** Takes in an evaluation. Throws faults that name the field. */
+  orderEval: (
+    caller: EvalCaller,
+    body: EvalRequest,
+    audit: AuditNote,
+  ) => Promise<{ evalRunId: string; total: number }>;
+  /** A key with its account, by the key's id. */
+  principal: (keyId: string) => Promise<Principal | undefined>;
+  /** Models as the unified list names them, as far as that is known without asking a vendor. */
+  knownModels: () => readonly string[];
+  exports: Pick<Exports, "hasBucket" | "list" | "start" | "ready" | "read" | "remove">;
+  deletions: Pick<Deletions, "count" | "queue" | "find" | "list">;
+  /** What the environment says of how long records stay; undefined: forever. */
+  retention: { payloadDays: number | undefined; usageDays: number | undefined };
+  storedMonths: StoredMonths;
+  /** The account of the operator, who alone sees what concerns all. */
+  operatorAccountId: () => Promise<number | undefined>;
+  /** Credit as it is now, calls under way included. */
+  credit: (accountId: number) => Promise<Credit>;
+  creditHistory: CreditHistory;
+  spend: SpendStore;
+}

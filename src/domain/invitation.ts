@@ -1,0 +1,34 @@
+import { hashToken, newToken } from "./link_token.ts";
+import { type Invitation, invitationMs, type Role } from "./person.ts";
+
+/** A new invitation as it is stored, and the link that is given away, once. */
+export function makeInvitation(
+  { email, role, now, newId, baseUrl }: {
+    email: string;
+    role: Role;
+    now: Date;
+    newId: () => string;
+    /** Public address of the service, without a slash at its end. */
+    baseUrl: string;
+  },
+): { invitation: Invitation & { tokenHash: string }; link: string } {
+  const token = newToken();
+  return {
+    invitation: {
+      ...{ id: newId(), email, role, tokenHash: hashToken(token), createdAt: now },
+      expiresAt: new Date(now.getTime() + invitationMs),
+    },
+    link: `${baseUrl}/dashboard/invitation?token=${token}`,
+  };
+}
+
+/** Whom an invitation is for, in words. */
+export function inviteeOf({ email }: Pick<Invitation, "email">): string {
+  return email === "" ? "whoever has the link" : email;
+}
+
+/** The address in small letters; undefined when it can't be one. */
+export function readEmail(text: string): string | undefined {
+  const email = text.trim().toLowerCase();
+  return email.length <= 254 && /^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(email) ? email : undefined;
+}

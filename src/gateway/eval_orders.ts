@@ -1,0 +1,140 @@
+import type { z } from "zod";
+import type { Grader } from "../../contracts/eval_request.ts";
+import type { evalRequest } from "../../contracts/evals.ts";
+import type { Clock } from "../base/clock.ts";
+import { sha256Hex } from "../base/hash.ts";
+import type { AuditNote } from "../domain/audit.ts";
+import type { EvalStore } from "../domain/eval.ts";
+import { Fault } from "../domain/fault.ts";
+import type { InteractionQuery } from "../domain/interaction.ts";
+import { timeSpan } from "../domain/time_span.ts";
+import { resolveUnified } from "../vendors/model_name.ts";
+import type { Registry } from "../vendors/registry.ts";
+import type { Caller } from "./caller.ts";
+import { chooseKey } from "./choose_key.ts";
+import type { Recorder } from "./recorder.ts";
+import { permitModel, type RelayParts, requirePrice } from "./relay.ts";
+import type { VendorKeyRing } from "./vendor_key_ring.ts";
+
+/** What taking in an evaluation needs. */
+export interface EvalOrderParts extends Pick<RelayParts, "prices" | "catalogue" | "log"> {
+  clock: Clock;
+  newId: () => string;
+  registry: Registry;
+  storedKeys: Pick<VendorKeyRing, "find">;
+  recorder: Pick<Recorder, "drain">;
+  evals: EvalStore;
+  /** Why a grader can't be used, undefined when it can. */
+  graderProblem: (grader: Grader) => Promise<string | undefined>;
+  /** A run was asked for. */
+  wakeEvals: () => void;
+}
+
+/** The body of `POST /api/v1/evals`, by its contract. */
+export type EvalRequest = z.output<typeof evalRequest>;
+
+/** Who asks for an evaluation, and with which key it is to run. */
+export type EvalCaller = Pick<Caller, "principal" | "vendorKey" | "requestId" | "arrivedAt">;
+
+/**
+ * Takes in an evaluation: checks its models against the key, its graders, and chooses the stored
+ * interactions. `bodyText` tells whether a repeat under the same request id asks for the same.
+ * Throws faults that name the field.
+ */
+export async function orderEval(
+  parts: EvalOrderParts,
+  caller: EvalCaller,
+  body: EvalRequest,
+  bodyText: string,
+  audit?: AuditNote,
+): Promise<{ evalRunId: string; total: number; repeated: boolean }> {
+  await checkModels(parts, caller, body);
+  await checkGraders(parts, body.graders);
+  const { account, key } = caller.principal;
+  const select = selectionOf(body, account.id);
+  // A run is about every call whose answer was received before it was asked for.
+  await parts.recorder.drain();
+  const created = await parts.evals.create({
+    evalRunId: parts.newId(),
+    createdAt: parts.clock.now(),
+    accountId: account.id,
+    apiKeyId: key.id,
+    name: body.name ?? null,
+    model: body.model,
+    filtersText: JSON.stringify(body.filters),
+    graders: body.graders,
+    select,
+    limit: body.limit,
+    sample: body.sample,
+    requestId: caller.requestId,
+    requestHash: sha256Hex(bodyText),
+    ...(audit ? { audit } : {}),
+  });
+  parts.wakeEvals();
+  return created;
+}
+
+/** Every model that the run will call: known, priced, permitted to this key, with a vendor key. */
+async function checkModels(
+  parts: EvalOrderParts,
+  caller: EvalCaller,
+  { model, graders }: EvalRequest,
+): Promise<void> {
+  if (caller.vendorKey) {
+    throw new Fault("invalid_request", {
+      message:
+        "An evaluation goes on after this request and can't keep the vendor key of the dual-key form: store it for the account, or send the service key alone.",
+    });
+  }
+  const named: [string, string][] = [["model", model]];
+  for (const [index, grader] of graders.entries()) {
+    if (grader.type === "judge") named.push([`graders[${index}].model`, grader.model]);
+  }
+  for (const [param, name] of named) await naming(param, () => checkModel(parts, caller, name));
+}
+
+async function checkModel(parts: EvalOrderParts, caller: EvalCaller, name: string): Promise<void> {
+  const target = resolveUnified(parts.registry, name);
+  const { key } = caller.principal;
+  const { label } = target.vendor;
+  const isOpen = key.scopes.length === 0 || ["chat", label].some((one) => key.scopes.includes(one));
+  if (!isOpen) {
+    throw new Fault("permission_denied", {
+      param: "model",
+      message:
+        `model: this API key has neither the scope 'chat' nor '${label}', one of which calls to this model need.`,
+    });
+  }
+  permitModel(key, target, parts.registry);
+  const { mode } = await chooseKey(target.vendor, caller, parts.storedKeys);
+  if (mode === "managed") await requirePrice(parts, target, caller.arrivedAt);
+}
+
+/** A fault of a model name, under the field that it stands in here. */
+async function naming(param: string, check: () => Promise<void>): Promise<void> {
+  try {
+    await check();
+  } catch (thrown) {
+    if (!(thrown instanceof Fault)) throw thrown;
+    const message = thrown.message.replace(/^model: /, "");
+    throw new Fault(thrown.code, { param, message: `${param}: ${message}` });
+  }
+}
+
+async function checkGraders(parts: EvalOrderParts, graders: readonly Grader[]): Promise<void> {
+  for (const [index, grader] of graders.entries()) {
+    const problem = await parts.graderProblem(grader);
+    if (problem === undefined) continue;
+    const param = `graders[${index}].${grader.type === "regex" ? "pattern" : "schema"}`;
+    throw new Fault("invalid_value", { param, message: `${param}: ${problem}.` });
+  }
+}
+
+function selectionOf(body: EvalRequest, accountId: number): InteractionQuery {
+  const filters = Object.fromEntries(
+    Object.entries(body.filters).flatMap(([column, value]) =>
+      value === undefined ? [] : [[column, [value].flat()]]
+    ),
+  );
+  return { accountId, filters, ...timeSpan(body) };
+}

@@ -1,0 +1,248 @@
+/** Deletions, exports, evaluations and cohorts, done through their pages. */
+import assert from "@std/assert";
+import type { Answer, BrowserClient } from "../support/browser_client.ts";
+import { shared, type TestService } from "../support/service.ts";
+import { type DashboardWorld, startDashboard } from "./world.ts";
+
+const world = shared(() => startDashboard({ vendors: true }));
+
+/** A call of an end user, in a cohort; gives its transaction. */
+async function call(
+  service: TestService,
+  { user = "somebody", cohort, text = "Hello" }: { user?: string; cohort?: string; text?: string },
+): Promise<string> {
+  const tags = cohort === undefined ? "" : `/// COHORT ${cohort}\n`;
+  const answer = await service.post("/chat/v1/chat/completions", {
+    model: "vendor-b/gpt-4.1",
+    messages: [{ role: "user", content: tags + text }],
+    user,
+  });
+  assert.equal(answer.status, 200);
+  await answer.body?.cancel();
+  return answer.headers.get("x-transaction-id") ?? "";
+}
+
+/** Asks for a page until it is as wanted: what it shows goes on in the background. */
+async function until(
+  browser: BrowserClient,
+  path: string,
+  wanted: RegExp,
+): Promise<Answer> {
+  for (let look = 0; look < 400; look++) {
+    const page = await browser.get(path);
+    if (wanted.test(page.text)) return page;
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+  throw new Error(`${path} never showed ${wanted}`);
+}
+
+async function auditText(at: DashboardWorld): Promise<string> {
+  const { text } = await (await at.owner()).get("/dashboard/settings/audit");
+  return text.slice(text.indexOf("<table"));
+}
+
+Deno.test("a deletion is counted first, takes the number typed, and leaves a receipt", async () => {
+  const owner = await world().owner();
+  const form = "/dashboard/deletion/new";
+  const kept = await call(world(), { user: "who stays" });
+  await call(world(), { user: "who-goes" });
+  await call(world(), { user: "who-goes" });
+  const wanted = { user_id: "who-goes", tables: ["interactions", "eval_results"] };
+  const bare = await owner.submit(form, form, wanted);
+  assert.equal(bare.status, 400, "a reason is needed");
+  assert.match(bare.text, /id="reason-error"/);
+  const nothing = await owner.submit(form, form, { tables: "interactions", reason: "why" });
+  assert.match(nothing.text, /Give at least one of user_id/);
+  const backwards = { start_date: "2026-02-02", end_date: "2026-01-01", reason: "why" };
+  assert.match(
+    (await owner.submit(form, form, { ...backwards, tables: "interactions" })).text,
+    /id="end_date-error"/,
+  );
+
+  const dry = await owner.submit(form, form, { ...wanted, reason: "Request <4711>" });
+  assert.equal(dry.status, 200);
+  assert.match(dry.text, /Delete 2 rows\?/);
+  assert.match(dry.text, /Request &lt;4711&gt;/);
+  const rows = () => world().rows({ user_id: "who-goes" });
+  assert.equal((await rows()).length, 2, "a dry run deletes nothing");
+
+  const confirmed = { ...wanted, reason: "Request <4711>", expected: "2" };
+  for (const confirm of ["", "3", "yes", "delete"]) {
+    const refused = await owner.submit(form, "/dashboard/deletion", { ...confirmed, confirm });
+    assert.equal(refused.status, 400);
+    assert.match(refused.text, /Nothing was deleted/);
+  }
+  assert.equal((await rows()).length, 2);
+
+  const done = await owner.submit(form, "/dashboard/deletion", { ...confirmed, confirm: "2" });
+  assert.equal(done.status, 303);
+  const receipt = await until(owner, done.location!, /Download receipt/);
+  assert.match(receipt.text, /Request &lt;4711&gt;/);
+  assert.equal((await rows()).length, 0);
+  assert.equal((await world().row(kept)).user_id, "who stays");
+  const file = await owner.get(`${done.location}/receipt.json`);
+  assert.match(file.headers.get("content-disposition") ?? "", /^attachment; filename="deletion-/);
+  const told = JSON.parse(file.text);
+  assert.deepEqual([told.state, told.deleted_count, told.receipt.reason], [
+    "done",
+    2,
+    "Request <4711>",
+  ]);
+  const byApi = await world().fetch(`/api/v1/data/requests/${told.request_id}`);
+  assert.deepEqual(await byApi.json(), told);
+  assert.match((await owner.get("/dashboard/deletion")).text, /Request &lt;4711&gt;/);
+  const audit = await auditText(world());
+  assert.match(audit, /data\.deleted/);
+  assert.ok(!audit.includes("who-goes"), "who was erased is in no log");
+});
+
+Deno.test("that nothing matched can be put on record", async () => {
+  const owner = await world().owner();
+  const form = "/dashboard/deletion/new";
+  const wanted = { user_id: "nobody", tables: "interactions", reason: "asked by letter" };
+  assert.match((await owner.submit(form, form, wanted)).text, /Nothing matches/);
+  const done = await owner.submit(form, "/dashboard/deletion", {
+    ...{ ...wanted, expected: "0", confirm: "0" },
+  });
+  await until(owner, done.location!, /Download receipt/);
+});
+
+Deno.test("an export is asked for, fetched, noted and deleted", async () => {
+  const owner = await world().owner();
+  const id = await call(world(), { user: "exported", text: "=1+1" });
+  const form = "/dashboard/exports/new";
+  const today = new Date().toISOString().slice(0, 10);
+  const wanted = { tables: "interactions", format: "csv", from: today, to: today };
+  const wrong: [Record<string, string | string[]>, RegExp][] = [
+    [{ ...wanted, tables: ["interactions", "eval_runs"] }, /Csv takes exactly one table/i],
+    [{ ...wanted, tables: [] }, /At least 1 item/i],
+    [{ ...wanted, from: "2027-01-01", to: "2026-01-01" }, /id="to-error"/],
+    [{ ...wanted, from: "soon" }, /id="from-error"/],
+    [{ ...wanted, filter_status: "sideways" }, /expected|Expected/],
+  ];
+  for (const [fields, message] of wrong) {
+    const refused = await owner.submit(form, form, fields);
+    assert.equal(refused.status, 400);
+    assert.match(refused.text, message);
+  }
+  const made = await owner.submit(form, form, { ...wanted, filter_user_id: "exported" });
+  assert.equal(made.location, "/dashboard/exports");
+  const list = await until(owner, "/dashboard/exports", /Download/);
+  const path = /href="(\/dashboard\/exports\/[^"]+\/file)"/.exec(list.text)?.[1] ?? "";
+  const file = await owner.get(path);
+  assert.match(file.headers.get("content-type") ?? "", /^text\/csv/);
+  assert.match(
+    file.headers.get("content-disposition") ?? "",
+    /^attachment; filename="export-.*csv"/,
+  );
+  const lines = file.text.trim().split("\r\n");
+  assert.equal(lines.length, 2);
+  assert.ok(lines[1]!.startsWith(id));
+  const remove = path.replace(/file$/, "delete");
+  assert.equal((await owner.submit(remove, remove)).location, "/dashboard/exports");
+  assert.equal((await owner.get(path)).status, 404);
+  const audit = await auditText(world());
+  for (const act of ["created", "downloaded", "deleted"]) {
+    assert.ok(audit.includes(`export.${act}`), act);
+  }
+});
+
+Deno.test("an evaluation runs with a chosen key, shows what came out, and is cancelled", async () => {
+  const owner = await world().owner();
+  await call(world(), { user: "evaluated", text: "Say hello" });
+  const form = "/dashboard/evals/new";
+  const key = await world().createKey();
+  const narrow = await world().createKey("--scope", "status");
+  const wanted = {
+    ...{ name: "<b>greets</b>", model: "vendor-b/gpt-6-luna", key: key.id, limit: "5" },
+    ...{ sample: "newest", filter_user_id: "evaluated" },
+    ...{ grader0_type: "regex", grader0_text: ".", grader1_type: "contains", grader1_text: "zzz" },
+  };
+  const wrong: [Record<string, string>, RegExp][] = [
+    [{ ...wanted, model: "vendor-b/none" }, /id="model-error"/],
+    [{ ...wanted, grader0_text: "(" }, /id="grader0_text-error"/],
+    [{ ...wanted, grader1_type: "json_schema", grader1_text: "{" }, /id="grader1_text-error"/],
+    [{ ...wanted, grader1_type: "judge", grader1_model: "x" }, /id="grader1_model-error"/],
+    [{ ...wanted, limit: "0" }, /id="limit-error"/],
+    [{ ...wanted, key: narrow.id }, /id="key-error"/],
+    [{ ...wanted, key: "none" }, /id="key-error"/],
+  ];
+  for (const [fields, message] of wrong) {
+    const refused = await owner.submit(form, form, fields);
+    assert.equal(refused.status, 400, JSON.stringify(fields));
+    assert.match(refused.text, message);
+  }
+  const made = await owner.submit(form, form, wanted);
+  assert.equal(made.status, 303, made.text);
+  const done = await until(owner, made.location!, /badge-good">Done/);
+  assert.match(done.text, /&lt;b&gt;greets/);
+  assert.match(done.text, /contains “zzz”/);
+  assert.match(done.text, /1 of 1/);
+  assert.match((await owner.get("/dashboard/evals")).text, /&lt;b&gt;greets/);
+  assert.equal((await owner.submit(made.location!, `${made.location}/cancel`)).status, 303);
+  assert.match((await owner.get(made.location!)).text, /Done/, "what has ended stays as it is");
+  assert.match(await auditText(world()), /eval\.created/);
+});
+
+Deno.test("cohorts show what they cost and brought, alone and side by side", async () => {
+  const owner = await world().owner();
+  const name = `a/b <script>alert(1)</script> "c"`;
+  await call(world(), { cohort: name });
+  await call(world(), { cohort: name });
+  await call(world(), { cohort: "other" });
+  const posted = await world().post("/api/v1/cohort/outcome", {
+    cohort_id: name,
+    conversions: [
+      { type: "<i>orders</i>", value: 1.5 },
+      { type: "revenue", value: 12 },
+    ],
+  });
+  assert.equal(posted.status, 200);
+  await posted.body?.cancel();
+  const list = await owner.get("/dashboard/cohorts");
+  assert.match(list.text, /a\/b &lt;script&gt;alert/);
+  assert.match(list.text, /\$12\.00/);
+  const query = new URLSearchParams({ id: name });
+  const path = `/dashboard/cohorts/show?${query}`;
+  assert.ok(list.text.includes(path.replaceAll("&", "&amp;")));
+  const one = await owner.get(path);
+  assert.match(one.text, /&lt;i&gt;orders/);
+  assert.match(one.text, /2 completed/);
+  const both = await owner.get(`${path}&with=other`);
+  for (const text of ["Maybe chance|Too few|Lower|Higher", "Conversions per call", "Sums"]) {
+    assert.match(both.text, new RegExp(text));
+  }
+  assert.match(
+    (await owner.get(`${path}&${query.toString().replace("id", "with")}`)).text,
+    /another cohort than/,
+  );
+  for (const page of [list, one, both]) assert.ok(!page.text.includes("<script>alert"));
+  assert.match(
+    (await owner.get("/dashboard/cohorts/show?id=unknown")).text,
+    /No calls in this time/,
+  );
+  for (const wrong of ["", "?id=", `?id=${"x".repeat(300)}`, "?id=%00"]) {
+    assert.equal((await owner.get(`/dashboard/cohorts/show${wrong}`)).status, 404, wrong);
+  }
+});
+
+Deno.test("limits, credit and caps are there to read, and what is kept how long", async () => {
+  await using other = await startDashboard({
+    vendors: true,
+    env: { RETENTION_PAYLOAD_DAYS: "30", RETENTION_USAGE_DAYS: "7" },
+  });
+  const owner = await other.owner();
+  await other.createKey("--cap-day-usd", "2.50", "--name", "capped");
+  await call(other, {});
+  const limits = (await owner.get("/dashboard/settings/limits")).text;
+  for (
+    const text of ["Enterprise", "1,000,000", "$10.00", "starting credit", "$0.00 of $2.50 a day"]
+  ) {
+    assert.ok(limits.includes(text), text);
+  }
+  assert.match((await owner.get("/dashboard/keys")).text, /of \$2\.50 a day/);
+  const retention = (await owner.get("/dashboard/settings/retention")).text;
+  assert.equal(retention.match(/7 days/g)?.length, 2, "no payload outlives its row");
+  assert.match(retention, /RETENTION_USAGE_DAYS/);
+  assert.match(retention, /Payloads, all accounts/);
+});
