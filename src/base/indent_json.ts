@@ -38,8 +38,9 @@ export function indentJson(text: string, maxChars: number): { text: string; isWh
     } else if (char === ":") {
       write(": ");
     } else if (!isSpace(char)) {
-      write(text.slice(at, Math.min(end, at + maxChars - length)));
-      if (length >= maxChars && end < text.length) return { text: pieces.join(""), isWhole: false };
+      const room = maxChars - length;
+      write(text.slice(at, Math.min(end, at + room)));
+      if (end - at > room) return { text: pieces.join(""), isWhole: false };
     }
     at = end;
   }

@@ -25,6 +25,7 @@ Deno.test("a large text is cut and says so", () => {
   assert.equal(isWhole, false);
   assert.equal(text.length, 100);
   assert.equal(indentJson(JSON.stringify("x".repeat(98)), 100).isWhole, true);
+  assert.equal(indentJson(`{"unfinished":"${"x".repeat(1000)}`, 100).isWhole, false);
 });
 
 Deno.test("what is no JSON, or breaks off, is written as far as it goes", () => {

@@ -5,6 +5,9 @@ import { card, type Desk, notFoundPage } from "./bind.tsx";
 import { createCookies } from "./cookies.ts";
 import { createOpenIdProvider } from "./openid_provider.ts";
 import { auditRoutes } from "./pages/audit.tsx";
+import { interactionRoutes } from "./pages/interactions/detail_page.tsx";
+import { interactionExportRoutes } from "./pages/interactions/export.ts";
+import { interactionListRoutes } from "./pages/interactions/list_page.tsx";
 import { keyRoutes } from "./pages/keys.tsx";
 import { newKeyRoutes } from "./pages/new_key.tsx";
 import { peopleRoutes } from "./pages/people.tsx";
@@ -32,6 +35,9 @@ export function createDashboard(parts: DashboardParts): Hono {
   if (parts.signIn) {
     signInRoutes(app, desk, providerOf(parts.signIn, `${parts.baseUrl}/dashboard/callback`));
     app.get("/dashboard", (context) => context.redirect(home, 303));
+    interactionListRoutes(app, desk);
+    interactionExportRoutes(app, desk);
+    interactionRoutes(app, desk);
     newKeyRoutes(app, desk);
     keyRoutes(app, desk);
     app.get(

@@ -26,6 +26,9 @@ export interface Visit {
   /** A segment of the path. */
   param(name: string): string;
   query(name: string): string | undefined;
+  /** All that stands behind the path's question mark. */
+  fields: URLSearchParams;
+  header(name: string): string | undefined;
   /** Ends this session and takes its cookie back. */
   end(): Promise<void>;
   switchAccount(id: number): Promise<boolean>;
@@ -49,11 +52,11 @@ export type Status = 200 | 400 | 403 | 404 | 500 | 502 | 503;
 /** There is no such thing in the account. */
 export class NotFound extends Error {}
 
-/** Shows a page to who is signed in with at least that role. */
+/** Shows a page, or gives a file, to who is signed in with at least that role. */
 export function page(
   desk: Desk,
   needed: Role,
-  load: (visit: Visit) => Page | Promise<Page>,
+  load: (visit: Visit) => Page | Response | Promise<Page | Response>,
 ): Handler {
   return async (context) => {
     const visit = await visitOf(desk, context);
@@ -133,6 +136,8 @@ async function visitOf(desk: Desk, context: Context): Promise<Visit | undefined>
     now,
     param: (name) => context.req.param(name) ?? "",
     query: (name) => context.req.query(name),
+    fields: new URL(context.req.url).searchParams,
+    header: (name) => context.req.header(name),
     end: async () => {
       await desk.sessions.end(hashToken(token));
       desk.cookies.clear(context, "session");

@@ -1,5 +1,11 @@
 /** Entries of the sidebar, in its order; one appears with its pages. */
 export const entries = [
+  {
+    section: "interactions",
+    title: "Interactions",
+    href: "/dashboard/interactions",
+    icon: "list",
+  },
   { section: "keys", title: "API Keys", href: "/dashboard/keys", icon: "key" },
   { section: "settings", title: "Settings", href: "/dashboard/settings", icon: "sliders" },
 ] as const;

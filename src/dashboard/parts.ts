@@ -8,6 +8,7 @@ import type { SessionStore } from "../domain/session.ts";
 import type { SignInStore } from "../domain/sign_in.ts";
 import type { VendorKeyStore } from "../domain/vendor_key.ts";
 import type { SignInSettings } from "./identity_provider.ts";
+import type { InteractionParts } from "./pages/interactions/parts.ts";
 
 /** What came of asking a vendor for its models with a key. */
 export type VendorKeyTest =
@@ -48,6 +49,7 @@ export interface DashboardParts {
   /** The account's stored key. */
   storedVendorKey: (accountId: number, vendor: string) => Promise<Secret | undefined>;
   testVendorKey: (vendor: string, key: Secret) => Promise<VendorKeyTest>;
+  interactions: InteractionParts;
   clock: Clock;
   newId: () => string;
   log: Log;

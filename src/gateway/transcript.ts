@@ -74,11 +74,13 @@ export async function readTranscript(
     const sha256 = stored.get(data);
     return sha256 === undefined ? { type: "inline", data } : { type: "stored", sha256 };
   };
-  const request = firstReadable(await named(payloads.request), (value) =>
-    dialect.decodeRequest(value)
+  const request = firstReadable(
+    await named(payloads.request),
+    (value) => dialect.decodeRequest(value),
   );
-  const answer = firstReadable(await named(payloads.response), (value) =>
-    wholeAnswer(foldEvents(dialect.decodeAnswer(value, {})))
+  const answer = firstReadable(
+    await named(payloads.response),
+    (value) => wholeAnswer(foldEvents(dialect.decodeAnswer(value, {}))),
   );
   return {
     request: request && {

@@ -7,6 +7,7 @@ import type { Page } from "playwright-core";
 import { startIdentityProvider } from "../../demo/simulator/identity_provider.ts";
 import { startSimulatedService } from "../support/service.ts";
 import { desktop, openChromium, openPage, phone } from "./chromium.ts";
+import { makeSampleCalls } from "./sample_calls.ts";
 
 const folder = Deno.args[0] ?? "dist/screenshots";
 await Deno.mkdir(folder, { recursive: true });
@@ -25,6 +26,7 @@ await page.goto(claim);
 await page.screenshot({ path: `${folder}/claim-desktop-light.png` });
 await page.click("text=Sign in and claim");
 await fill(page);
+const calls = await makeSampleCalls(service);
 
 /** Pages by the name of their picture. */
 const pages: Record<string, string> = {
@@ -36,6 +38,14 @@ const pages: Record<string, string> = {
   people: "/dashboard/settings/people",
   audit: "/dashboard/settings/audit",
   "not-found": "/dashboard/nothing",
+  interactions: "/dashboard/interactions",
+  "interactions-filtered": "/dashboard/interactions?q=order&app=shop&session=visit-17",
+  "interactions-nothing": "/dashboard/interactions?model=none",
+  interaction: `/dashboard/interactions/${calls.tools}`,
+  "interaction-picture": `/dashboard/interactions/${calls.picture}`,
+  "interaction-reasoning": `/dashboard/interactions/${calls.reasoning}`,
+  "interaction-failed": `/dashboard/interactions/${calls.failed}`,
+  "interaction-delete": `/dashboard/interactions/${calls.cut}/delete`,
 };
 for (const [size, viewport] of Object.entries({ desktop, phone })) {
   for (const scheme of ["light", "dark"] as const) {

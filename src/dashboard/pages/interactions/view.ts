@@ -1,5 +1,9 @@
 import { nanosToUsd, parseUsd } from "../../../base/money.ts";
 import type { DeskQuery } from "../../../domain/interaction_desk.ts";
+import { storable } from "../../../domain/time_span.ts";
+
+/** Address of the list; those of single calls lie below it. */
+export const listPath = "/dashboard/interactions";
 
 /** What of the account's interactions a page shows; it lives in the address. */
 export interface View {
@@ -109,10 +113,14 @@ class ViewReader {
     if (preset) {
       this.#query.start = new Date(now.getTime() - preset.ms);
       this.#keep("range", preset.value, "Time", preset.label);
+      if (this.#one("from") !== undefined || this.#one("to") !== undefined) {
+        this.#problems.push(
+          `“${preset.label}” is chosen, so “From” and “To” count for nothing. Choose “Any time” for a span of your own.`,
+        );
+      }
       return;
     }
-    const start = this.#time("from");
-    const end = this.#time("to");
+    const { start, end } = storable({ start: this.#time("from"), end: this.#time("to") });
     if (start && end && end <= start) {
       this.#problems.push("“To” is not after “From”, so no call can lie between them.");
     }
@@ -201,8 +209,12 @@ function minuteText(time: Date, between = "T"): string {
 }
 
 function readUsd(text: string): bigint {
-  return parseUsd(text.replace(/^\$/, ""), 9);
+  const nanos = parseUsd(text.replace(/^\$/, ""), 9);
+  if (nanos > mostNanos) throw new RangeError("expected less than a billion dollars");
+  return nanos;
 }
+
+const mostNanos = 10n ** 18n;
 
 function readMs(text: string): number {
   if (!/^\d{1,12}$/.test(text)) throw new RangeError("expected whole milliseconds");

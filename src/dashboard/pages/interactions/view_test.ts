@@ -53,6 +53,7 @@ Deno.test("what can't be read is said and narrows nothing", () => {
   assert.deepEqual(query, {});
   assert.equal(problems.length, 5);
   assert.equal(fields.toString(), "");
+  assert.equal(read(`cost_min=${"9".repeat(30)}&from=0000-01-01`).problems.length, 1);
 });
 
 Deno.test("blank and unknown fields are left out of addresses", () => {
