@@ -213,9 +213,9 @@ function FurtherValues({ view }: { view: View }) {
 function Problems({ view }: { view: View }) {
   if (view.problems.length === 0) return null;
   return (
-    <ul class="notice notice-failed" role="alert">
-      {view.problems.map((problem) => <li>{problem}</li>)}
-    </ul>
+    <div class="notice notice-failed" role="alert">
+      {view.problems.map((problem) => <p>{problem}</p>)}
+    </div>
   );
 }
 

@@ -209,7 +209,11 @@ function minuteText(time: Date, between = "T"): string {
 }
 
 function readUsd(text: string): bigint {
-  const nanos = parseUsd(text.replace(/^\$/, ""), 9);
+  const plain = text.replace(/^\$/, "");
+  if (!/^\d{1,12}(\.\d{1,9})?$/.test(plain)) {
+    throw new RangeError("expected an amount such as 0.25");
+  }
+  const nanos = parseUsd(plain, 9);
   if (nanos > mostNanos) throw new RangeError("expected less than a billion dollars");
   return nanos;
 }
