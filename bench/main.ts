@@ -1,3 +1,4 @@
+import { benchDashboard } from "./dashboard.ts";
 import { benchList } from "./list.ts";
 import { benchRelay } from "./relay.ts";
 
@@ -7,6 +8,7 @@ import { benchRelay } from "./relay.ts";
  */
 const benches: Readonly<Record<string, () => Promise<void>>> = {
   list: benchList,
+  dashboard: benchDashboard,
   relay: benchRelay,
 };
 

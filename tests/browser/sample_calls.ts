@@ -31,19 +31,36 @@ const system = (app: string, flow: string, cohort?: string) =>
     cohort === undefined ? "" : `/// COHORT ${cohort}\n`
   }You help the customers of a shop. Be brief, be kind, and never invent an order.`;
 
+type Call = (
+  path: string,
+  body: unknown,
+  headers?: Record<string, string>,
+) => Promise<string>;
+
+const chatPath = "/chat/v1/chat/completions";
+
 /** Calls in all dialects, some of which end badly, as a shop's assistant would make them. */
 export async function makeSampleCalls(service: TestService): Promise<SampleCalls> {
-  const call = async (path: string, body: unknown, headers: Record<string, string> = {}) => {
+  const call: Call = async (path, body, headers = {}) => {
     const answer = await service.post(path, body, headers).catch(() => undefined);
     await answer?.text().catch(() => {});
     return answer?.headers.get("x-transaction-id") ?? "";
   };
-  const chat = (model: string, more: Record<string, unknown>, headers = {}) =>
-    call("/chat/v1/chat/completions", { model, ...more }, headers);
-  const talk = (app: string, flow: string, words: string, cohort?: string) => [
-    { role: "system", content: system(app, flow, cohort) },
-    { role: "user", content: words },
-  ];
+  await askQuestions(call);
+  return {
+    ...await speakDialects(call),
+    ...await endBadly(call),
+    ...await showPictures(call),
+    tools: await useTools(call),
+  };
+}
+
+const talk = (app: string, flow: string, words: string, cohort?: string) => [
+  { role: "system", content: system(app, flow, cohort) },
+  { role: "user", content: words },
+];
+
+async function askQuestions(call: Call): Promise<void> {
   const questions = [
     "Where is my order INV-2381? It should have come on Monday.",
     "Can I return the blue jacket without its label?",
@@ -51,12 +68,18 @@ export async function makeSampleCalls(service: TestService): Promise<SampleCalls
     "Please cancel the second item of INV-2290.",
   ];
   for (const [at, words] of questions.entries()) {
-    await chat(at % 2 === 0 ? "vendor-b/gpt-4.1" : "vendor-c/claude-haiku-4-5", {
+    await call(chatPath, {
+      model: at % 2 === 0 ? "vendor-b/gpt-4.1" : "vendor-c/claude-haiku-4-5",
       messages: talk("shop", "support", words, at % 2 === 0 ? "short answers" : "long answers"),
       ...(at % 2 === 0 ? { stream: true } : { max_tokens: 300 }),
       user: `customer-${at + 1}`,
     }, { "x-session-id": "visit-17" });
   }
+}
+
+async function speakDialects(
+  call: Call,
+): Promise<Pick<SampleCalls, "reasoning" | "responses" | "generate">> {
   const reasoning = await call("/chat/v1/messages", {
     model: "vendor-c/claude-sonnet-4-6",
     max_tokens: 4000,
@@ -75,36 +98,46 @@ export async function makeSampleCalls(service: TestService): Promise<SampleCalls
     systemInstruction: { parts: [{ text: system("back office", "summaries") }] },
     contents: [{ role: "user", parts: [{ text: "Sum up the returns of last week." }] }],
   });
-  const failed = await chat("vendor-b/gpt-4.1", {
+  return { reasoning, responses, generate };
+}
+
+async function endBadly(call: Call): Promise<Pick<SampleCalls, "failed" | "cut">> {
+  const failed = await call(chatPath, {
+    model: "vendor-b/gpt-4.1",
     messages: talk("shop", "support", "Hello? [error:400]"),
   });
-  const cut = await chat("vendor-b/gpt-4.1", {
+  const cut = await call(chatPath, {
+    model: "vendor-b/gpt-4.1",
     messages: talk("shop", "support", "Tell me the whole story of the brand. [long:60] [cut]"),
     stream: true,
     user: "customer-5",
   });
-  const picture = await chat("vendor-b/gpt-4.1", {
+  return { failed, cut };
+}
+
+/** A large one, which is stored apart, and a small one, which stays in its payload. */
+async function showPictures(call: Call): Promise<Pick<SampleCalls, "picture" | "inline">> {
+  const show = (words: string, side: number) => [
+    { type: "text", text: words },
+    { type: "image_url", image_url: { url: dataUrl(side) } },
+  ];
+  const picture = await call(chatPath, {
+    model: "vendor-b/gpt-4.1",
     messages: [
       { role: "system", content: system("shop", "photo search") },
-      {
-        role: "user",
-        content: [
-          { type: "text", text: "Do you have a jacket in this colour?" },
-          { type: "image_url", image_url: { url: dataUrl(180) } },
-        ],
-      },
+      { role: "user", content: show("Do you have a jacket in this colour?", 180) },
     ],
   });
-  const inline = await chat("vendor-b/gpt-4.1", {
-    messages: [{
-      role: "user",
-      content: [
-        { type: "text", text: "And in this one?" },
-        { type: "image_url", image_url: { url: dataUrl(60) } },
-      ],
-    }],
+  const inline = await call(chatPath, {
+    model: "vendor-b/gpt-4.1",
+    messages: [{ role: "user", content: show("And in this one?", 60) }],
   });
-  const tools = await chat("vendor-b/gpt-4.1", {
+  return { picture, inline };
+}
+
+async function useTools(call: Call): Promise<string> {
+  return await call(chatPath, {
+    model: "vendor-b/gpt-4.1",
     messages: [
       { role: "system", content: system("shop", "support", "short answers") },
       { role: "user", content: "Where is my order INV-2381?" },
@@ -132,5 +165,4 @@ export async function makeSampleCalls(service: TestService): Promise<SampleCalls
     user: "customer-1",
     stream: true,
   }, { "x-session-id": "visit-17" });
-  return { tools, picture, inline, reasoning, responses, generate, failed, cut };
 }
