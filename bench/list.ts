@@ -9,14 +9,15 @@ import { postgresAvailability, startPostgres } from "../tests/support/postgres.t
 import { interactionRow } from "../tests/support/interaction_row.ts";
 import { p95, printTable } from "./table.ts";
 
-const total = 1_000_000;
+export const total = 1_000_000;
 const limit = 50;
 const runs = 60;
 const day = 24 * 60 * 60 * 1000;
 /** Rows lie in the 90 days before this. */
-const end = Date.UTC(2026, 10, 21);
+export const end = Date.UTC(2026, 10, 21);
+export const span = 90 * day;
 /** Milliseconds between two rows. */
-const step = 90 * day / total;
+export const step = span / total;
 
 /** The list query over a million rows, on both databases; the promise is 50 ms (issue 6). */
 export async function benchList(): Promise<void> {

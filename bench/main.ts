@@ -1,3 +1,4 @@
+import { benchDashboard } from "./dashboard.ts";
 import { benchList } from "./list.ts";
 import { benchPages } from "./pages.ts";
 import { benchRelay } from "./relay.ts";
@@ -9,6 +10,7 @@ import { benchRelay } from "./relay.ts";
 const benches: Readonly<Record<string, () => Promise<void>>> = {
   list: benchList,
   pages: benchPages,
+  dashboard: benchDashboard,
   relay: benchRelay,
 };
 

@@ -9,6 +9,9 @@ import { cohortRoutes } from "./pages/cohorts.tsx";
 import { deletionRoutes } from "./pages/deletion.tsx";
 import { evalRoutes } from "./pages/evals.tsx";
 import { exportRoutes } from "./pages/exports.tsx";
+import { interactionRoutes } from "./pages/interactions/detail_page.tsx";
+import { interactionExportRoutes } from "./pages/interactions/export.ts";
+import { interactionListRoutes } from "./pages/interactions/list_page.tsx";
 import { keyRoutes } from "./pages/keys.tsx";
 import { limitRoutes } from "./pages/limits.tsx";
 import { newKeyRoutes } from "./pages/new_key.tsx";
@@ -38,6 +41,9 @@ export function createDashboard(parts: DashboardParts): Hono {
   if (parts.signIn) {
     signInRoutes(app, desk, providerOf(parts.signIn, `${parts.baseUrl}/dashboard/callback`));
     app.get("/dashboard", (context) => context.redirect(home, 303));
+    interactionListRoutes(app, desk);
+    interactionExportRoutes(app, desk);
+    interactionRoutes(app, desk);
     newKeyRoutes(app, desk);
     keyRoutes(app, desk);
     cohortRoutes(app, desk);

@@ -9,17 +9,23 @@ export interface Assets {
   find(name: string): { body: string; type: string; version: string } | undefined;
 }
 
-export type AssetName = "style.css" | "dashboard.js" | "refresh.js" | "favicon.svg";
+export type AssetName =
+  | "style.css"
+  | "dashboard.js"
+  | "interactions.js"
+  | "refresh.js"
+  | "favicon.svg";
 
 const types: Readonly<Record<AssetName, string>> = {
   "style.css": "text/css; charset=utf-8",
   "dashboard.js": "text/javascript; charset=utf-8",
   "refresh.js": "text/javascript; charset=utf-8",
+  "interactions.js": "text/javascript; charset=utf-8",
   "favicon.svg": "image/svg+xml",
 };
 
 /** The common sheet, then those of single families of pages; browsers get one `style.css`. */
-const sheets = ["style.css", "records.css"];
+const sheets = ["style.css", "interactions.css", "records.css"];
 
 /** Reads the files once. */
 export function readAssets(): Assets {

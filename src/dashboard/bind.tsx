@@ -30,6 +30,9 @@ export interface Visit {
   /** A segment of the path. */
   param(name: string): string;
   query(name: string): string | undefined;
+  /** All that stands behind the path's question mark. */
+  fields: URLSearchParams;
+  header(name: string): string | undefined;
   /** Ends this session and takes its cookie back. */
   end(): Promise<void>;
   switchAccount(id: number): Promise<boolean>;
@@ -147,6 +150,8 @@ async function visitOf(desk: Desk, context: Context): Promise<Visit | undefined>
     now,
     param: (name) => idOf(context.req.param(name) ?? ""),
     query: (name) => context.req.query(name),
+    fields: new URL(context.req.url).searchParams,
+    header: (name) => context.req.header(name),
     end: async () => {
       await desk.sessions.end(hashToken(token));
       desk.cookies.clear(context, "session");

@@ -1,5 +1,11 @@
 /** Entries of the sidebar, in its order; one appears with its pages. */
 export const entries = [
+  {
+    section: "interactions",
+    title: "Interactions",
+    href: "/dashboard/interactions",
+    icon: "list",
+  },
   { section: "keys", title: "API Keys", href: "/dashboard/keys", icon: "key" },
   { section: "cohorts", title: "Cohorts", href: "/dashboard/cohorts", icon: "groups" },
   { section: "evals", title: "Evals", href: "/dashboard/evals", icon: "check" },

@@ -9,6 +9,7 @@ import type { SignInStore } from "../domain/sign_in.ts";
 import type { VendorKeyStore } from "../domain/vendor_key.ts";
 import type { SignInSettings } from "./identity_provider.ts";
 import type { RecordParts } from "./record_parts.ts";
+import type { InteractionParts } from "./pages/interactions/parts.ts";
 
 /** What came of asking a vendor for its models with a key. */
 export type VendorKeyTest =
@@ -49,6 +50,7 @@ export interface DashboardParts extends RecordParts {
   /** The account's stored key. */
   storedVendorKey: (accountId: number, vendor: string) => Promise<Secret | undefined>;
   testVendorKey: (vendor: string, key: Secret) => Promise<VendorKeyTest>;
+  interactions: InteractionParts;
   clock: Clock;
   newId: () => string;
   log: Log;

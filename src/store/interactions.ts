@@ -1,4 +1,5 @@
 import type { Interaction, InteractionStore } from "../domain/interaction.ts";
+import { searchKeys } from "../domain/search_words.ts";
 import type { Database, Queryable } from "./database.ts";
 import { type Column, columns, columnTypes } from "./interaction_columns.ts";
 import { listInteractions } from "./interactions_list.ts";
@@ -72,9 +73,10 @@ const insertUsage = `insert into interactions (${columns.join(", ")})
   on conflict do nothing`;
 
 const insertPayloads =
-  `insert into interaction_payloads (transaction_id, created_at, request, response)
-  select transaction_id, created_at, request, response from json_to_recordset($1::text::json)
-    as r(transaction_id text, created_at timestamptz, request text, response text)
+  `insert into interaction_payloads (transaction_id, created_at, request, response, words)
+  select transaction_id, created_at, request, response, words
+    from json_to_recordset($1::text::json) as r(transaction_id text, created_at timestamptz,
+      request text, response text, words bigint[])
   on conflict do nothing`;
 
 /** Characters of payloads that go in one statement, so that none is near a gigabyte. */
@@ -132,5 +134,6 @@ function writePayload(row: Interaction): Record<string, unknown> {
     created_at: row.createdAt.toISOString(),
     request: storable(row.requestText),
     response: storable(row.responseText),
+    words: searchKeys(row, [row.requestText, row.responseText]),
   };
 }

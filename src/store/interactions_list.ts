@@ -73,8 +73,9 @@ function leadOf({ filters }: InteractionListQuery): { column: Column; wanted: st
   return given.find(({ wanted }) => wanted.length <= maxLeads) ?? null;
 }
 
-function narrow(
-  { filters, costNanos, latencyMs, after, order }: InteractionListQuery,
+/** Conditions on `i` that `where` doesn't know. */
+export function narrow(
+  { filters, costNanos, latencyMs, after, order }: Omit<InteractionListQuery, "limit">,
   conditions: string[],
   bind: (value: SqlValue) => string,
 ): void {

@@ -10,6 +10,7 @@ import { createSessions } from "../store/sessions.ts";
 import { createSignIns } from "../store/sign_ins.ts";
 import { readList } from "../vendors/catalogue.ts";
 import { recordParts } from "./dashboard_records.ts";
+import { interactionParts } from "./dashboard_interactions.ts";
 import { storableVendors } from "../vendors/stored_keys.ts";
 
 /** What the dashboard works on; `address` is where people reach the service. */
@@ -36,6 +37,7 @@ export function dashboardParts(services: Services, address: string): DashboardPa
     })),
     storedVendorKey: (accountId, vendor) => services.storedKeys.find(accountId, vendor),
     testVendorKey: (vendor, key) => testKey(services, vendor, key),
+    interactions: interactionParts(services),
     clock: services.clock,
     newId: services.newId,
     log: services.log,

@@ -1,10 +1,7 @@
 /** The dashboard in a real browser, with people of a real OpenID provider. */
 import assert from "@std/assert";
-import axe from "axe-core";
-import type { Page } from "playwright-core";
-import { startSimulatedService } from "../support/service.ts";
-import { openChromium, openPage, type Scheme, type WatchedPage } from "./chromium.ts";
-import { startRealProvider } from "./real_provider.ts";
+import { openPage } from "./chromium.ts";
+import { looksFine, signInAs, start } from "./world.ts";
 
 Deno.test("a person claims the gateway, makes a key, calls with it and takes it back", async () => {
   await using world = await start();
@@ -138,44 +135,3 @@ Deno.test("every page works without script, by keyboard", async () => {
   assert.match(await quiet.textContent("#key-value") ?? "", /^dmt_/);
   assert.equal(await quiet.isVisible("button[data-copy]"), false);
 });
-
-async function start(scheme: Scheme = "light") {
-  const provider = await startRealProvider();
-  const service = await startSimulatedService({
-    OAUTH_ISSUER: provider.issuer,
-    OAUTH_CLIENT_ID: provider.clientId,
-    OAUTH_CLIENT_SECRET: provider.clientSecret,
-  });
-  provider.register(`${service.baseUrl}/dashboard/callback`);
-  const browser = await openChromium();
-  const watched: WatchedPage = await openPage(browser, { scheme, origin: service.baseUrl });
-  const claimLink = /http\S+\/dashboard\/claim\S+/.exec(service.greeting.join("\n"))?.[0] ?? "";
-  return {
-    ...watched,
-    service,
-    browser,
-    claimLink,
-    async [Symbol.asyncDispose]() {
-      await browser.close();
-      await service.stop();
-      await provider.close();
-    },
-  };
-}
-
-/** What the provider's own pages ask: a name, and whether the service may know it. */
-async function signInAs(page: Page, name: string): Promise<void> {
-  await page.fill("input[name=login]", name);
-  await page.fill("input[name=password]", "any");
-  await page.click("button[type=submit]");
-  await page.click("button:has-text('Continue')");
-}
-
-async function looksFine(page: Page, name: string): Promise<void> {
-  // The evaluation comes from outside the page, so its content policy stays as it is.
-  await page.evaluate(axe.source);
-  const found = await page.evaluate<{ id: string; nodes: { html: string }[] }[]>(
-    "axe.run().then(({ violations }) => violations.map(({ id, nodes }) => ({ id, nodes: nodes.map(({ html }) => ({ html })) })))",
-  );
-  assert.deepEqual(found, [], name);
-}

@@ -8,6 +8,7 @@ import { startIdentityProvider } from "../../demo/simulator/identity_provider.ts
 import { startSimulatedService } from "../support/service.ts";
 import { desktop, openChromium, openPage, phone } from "./chromium.ts";
 import { fillRecords } from "./life.ts";
+import { makeSampleCalls } from "./sample_calls.ts";
 
 const folder = Deno.args[0] ?? "dist/screenshots";
 await Deno.mkdir(folder, { recursive: true });
@@ -27,6 +28,7 @@ await page.screenshot({ path: `${folder}/claim-desktop-light.png` });
 await page.click("text=Sign in and claim");
 await fill(page);
 const records = await fillRecords(page, service);
+const calls = await makeSampleCalls(service);
 await page.goto(`${service.baseUrl}/dashboard/keys`);
 
 /** Pages by the name of their picture. */
@@ -40,6 +42,14 @@ const pages: Record<string, string> = {
   ...records,
   audit: "/dashboard/settings/audit",
   "not-found": "/dashboard/nothing",
+  interactions: "/dashboard/interactions",
+  "interactions-filtered": "/dashboard/interactions?q=order&app=shop&session=visit-17",
+  "interactions-nothing": "/dashboard/interactions?model=none",
+  interaction: `/dashboard/interactions/${calls.tools}`,
+  "interaction-picture": `/dashboard/interactions/${calls.picture}`,
+  "interaction-reasoning": `/dashboard/interactions/${calls.reasoning}`,
+  "interaction-failed": `/dashboard/interactions/${calls.failed}`,
+  "interaction-delete": `/dashboard/interactions/${calls.cut}/delete`,
 };
 for (const [size, viewport] of Object.entries({ desktop, phone })) {
   for (const scheme of ["light", "dark"] as const) {

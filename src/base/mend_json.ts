@@ -1,0 +1,86 @@
+import { skipString } from "./json_text.ts";
+
+/**
+ * Values that a JSON text which breaks off may have begun with, the fullest first: what is open is
+ * closed; then the same without the unfinished item of the innermost array, of the next one, and so
+ * on. Nothing when not even that is JSON. A whole text gives its value.
+ */
+export function* mendJson(text: string): Generator<unknown> {
+  const whole = parse(text);
+  if (whole) return yield whole.value;
+  const { open, closed, cut } = walk(text);
+  if (open.length === 0 || open.length > maxDepth) return;
+  for (const start of [closed, cut]) {
+    const mended = parse(start + closing(open));
+    if (mended) {
+      yield mended.value;
+      break;
+    }
+  }
+  for (let depth = open.length - 1; depth >= 0; depth--) {
+    const { kind, lastEnd } = open[depth]!;
+    if (kind !== "]") continue;
+    const mended = parse(text.slice(0, lastEnd) + closing(open.slice(0, depth + 1)));
+    if (mended) yield mended.value;
+  }
+}
+
+/** Deeper texts are nobody's conversation. */
+const maxDepth = 200;
+
+interface Open {
+  /** What closes it. */
+  kind: "}" | "]";
+  /** Behind its last whole item or member. */
+  lastEnd: number;
+}
+
+/** What is open at the end, the text with its last string closed, and without its last item. */
+function walk(text: string): { open: Open[]; closed: string; cut: string } {
+  const open: Open[] = [];
+  let at = 0;
+  while (at < text.length) {
+    const char = text[at]!;
+    if (char === '"') {
+      const end = skipString(text, at);
+      if (end >= text.length && !isClosed(text, at)) {
+        return { open, closed: closeString(text), cut: text.slice(0, open.at(-1)?.lastEnd ?? 0) };
+      }
+      at = end;
+      continue;
+    }
+    if (char === "{" || char === "[") {
+      open.push({ kind: char === "{" ? "}" : "]", lastEnd: at + 1 });
+    } else if (char === "}" || char === "]") {
+      open.pop();
+    } else if (char === "," && open.length > 0) {
+      open.at(-1)!.lastEnd = at;
+    }
+    at++;
+  }
+  return { open, closed: text, cut: text.slice(0, open.at(-1)?.lastEnd ?? 0) };
+}
+
+/** Whether the string that begins there and reaches the end has its closing quote. */
+function isClosed(text: string, start: number): boolean {
+  if (text.length - start < 2 || !text.endsWith('"')) return false;
+  const slashes = /\\*"$/.exec(text)![0].length - 1;
+  return slashes % 2 === 0;
+}
+
+/** Half an escape at the end is no character yet. */
+function closeString(text: string): string {
+  return text.replace(/(?<!\\)((?:\\\\)*)\\(?:u[0-9a-fA-F]{0,3})?$/, "$1") + '"';
+}
+
+function closing(open: readonly Open[]): string {
+  return open.map(({ kind }) => kind).toReversed().join("");
+}
+
+function parse(text: string): { value: unknown } | undefined {
+  try {
+    return { value: JSON.parse(text) };
+  } catch {
+    return undefined;
+  }
+}

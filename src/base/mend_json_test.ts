@@ -1,0 +1,43 @@
+import assert from "@std/assert";
+import { mendJson } from "./mend_json.ts";
+
+Deno.test("a whole text is its one value", () => {
+  assert.deepEqual([...mendJson('{"a":[1,2]}')], [{ a: [1, 2] }]);
+});
+
+Deno.test("a text that breaks off gives what is there, then less", () => {
+  const [fullest, ...less] = [...mendJson('{"m":[{"r":"u","c":"Hello"},{"r":"a","c":"Wor')];
+  assert.deepEqual(fullest, { m: [{ r: "u", c: "Hello" }, { r: "a", c: "Wor" }] });
+  assert.deepEqual(less, [{ m: [{ r: "u", c: "Hello" }] }]);
+});
+
+Deno.test("half an escape, a member without a value and a comma are left out", () => {
+  const first = (text: string) => mendJson(text).next().value;
+  assert.deepEqual(first('{"a":"x\\'), { a: "x" });
+  assert.deepEqual(first('{"a":"x\\\\'), { a: "x\\" });
+  assert.deepEqual(first('{"a":"x\\u00f'), { a: "x" });
+  assert.deepEqual(first('{"a":1,"b":'), { a: 1 });
+  assert.deepEqual(first('{"a":1,"b'), { a: 1 });
+  assert.deepEqual(first('{"a":[1,2,'), { a: [1, 2] });
+  assert.deepEqual(first('{"a":[1,{"b":tr'), { a: [1, {}] });
+  assert.deepEqual(first('{"a":"b"'), { a: "b" });
+});
+
+Deno.test("every beginning of a text gives something or nothing, and never fails", () => {
+  const text = JSON.stringify({
+    model: "m",
+    messages: [{ role: "user", content: [{ type: "text", text: 'q"\\\n漢😀' }] }, { n: -1.5e3 }],
+    stream: true,
+  });
+  for (let end = 1; end < text.length; end++) {
+    const values = [...mendJson(text.slice(0, end))];
+    assert.ok(values.length > 0, text.slice(0, end));
+    assert.equal(typeof values[0], "object");
+  }
+});
+
+Deno.test("what is no JSON gives nothing", () => {
+  for (const text of ["", "--boundary\r\nx", "nothing", "[".repeat(100_000)]) {
+    assert.deepEqual([...mendJson(text)], []);
+  }
+});

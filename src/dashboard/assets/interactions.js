@@ -1,0 +1,104 @@
+// Keeps the list of interactions live: asks for the newest rows while somebody looks at them.
+
+const everyMs = 2000;
+/** After failures it asks less often, up to this. */
+const longestMs = 30_000;
+
+const calls = document.querySelector(".calls[data-live]");
+const live = /** @type {HTMLButtonElement | null} */ (document.querySelector(".live-switch"));
+if (calls && live) keepLive(calls, live);
+
+function keepLive(/** @type {HTMLElement} */ calls, /** @type {HTMLButtonElement} */ button) {
+  const address = calls.dataset.live ?? "";
+  let timer = 0;
+  let waitMs = everyMs;
+  let etag = "";
+  let isOn = true;
+
+  const ask = async () => {
+    if (!isOn || document.hidden) return;
+    try {
+      const answer = await fetch(address, {
+        headers: etag ? { "if-none-match": etag } : {},
+        cache: "no-store",
+        // A session that is over leads elsewhere.
+        redirect: "manual",
+      });
+      if (answer.status !== 200 && answer.status !== 304) throw new Error(String(answer.status));
+      if (answer.status === 200) {
+        etag = answer.headers.get("etag") ?? "";
+        merge(calls, await answer.text());
+      }
+      waitMs = everyMs;
+      button.classList.remove("live-away");
+    } catch {
+      waitMs = Math.min(waitMs * 2, longestMs);
+      button.classList.add("live-away");
+    }
+    again();
+  };
+  const again = () => {
+    clearTimeout(timer);
+    timer = setTimeout(ask, waitMs);
+  };
+
+  button.hidden = false;
+  button.addEventListener("click", () => {
+    isOn = !isOn;
+    button.setAttribute("aria-pressed", String(isOn));
+    if (isOn) ask();
+  });
+  document.addEventListener("visibilitychange", () => {
+    if (!document.hidden) ask();
+  });
+  again();
+}
+
+/** Puts new rows where they belong, and takes as many off the end: nothing else moves. */
+function merge(/** @type {HTMLElement} */ calls, /** @type {string} */ html) {
+  const body = calls.querySelector("tbody");
+  if (!body) return;
+  const holder = document.createElement("template");
+  holder.innerHTML = `<table><tbody>${html}</tbody></table>`;
+  const rows = [...holder.content.querySelectorAll("tr")];
+  if (rows.length === 0) return;
+  const shown = new Map([...body.rows].map((row) => [row.dataset.id, row]));
+  const frame = /** @type {HTMLElement} */ (calls.querySelector(".table"));
+  const before = frame.scrollHeight;
+  let added = 0;
+  let place = body.firstElementChild;
+  for (const row of rows) {
+    const there = shown.get(row.dataset.id);
+    if (!there) {
+      row.classList.add("row-new");
+      body.insertBefore(row, place);
+      added++;
+    } else {
+      // What changed since, such as how long ago it was.
+      if (there.innerHTML !== row.innerHTML && !there.contains(document.activeElement)) {
+        there.replaceChildren(...row.childNodes);
+      }
+      place = there.nextElementSibling;
+    }
+  }
+  // Who reads further down goes on reading the same rows.
+  if (frame.scrollTop > 0) frame.scrollTop += frame.scrollHeight - before;
+  while (added > 0 && body.rows.length > rows.length) {
+    body.rows[body.rows.length - 1]?.remove();
+    added--;
+  }
+  calls.querySelector(".calls-empty")?.classList.remove("calls-empty");
+  calls.querySelector(".empty")?.remove();
+}
+
+// A menu closes when somebody turns to something else.
+addEventListener("click", ({ target }) => closeMenus(/** @type {Node} */ (target)));
+addEventListener("keydown", ({ key }) => {
+  if (key === "Escape") closeMenus(null);
+});
+
+function closeMenus(/** @type {Node | null} */ besides) {
+  for (const menu of document.querySelectorAll("details.menu[open]")) {
+    if (!menu.contains(besides)) menu.open = false;
+  }
+}

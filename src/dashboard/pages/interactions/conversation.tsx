@@ -1,0 +1,262 @@
+import { indentJson } from "../../../base/indent_json.ts";
+import type { InteractionDetail } from "../../../domain/interaction_desk.ts";
+import type {
+  ShownAnswer,
+  ShownPart,
+  ShownTool,
+  ShownTurn,
+  Transcript,
+} from "../../../gateway/transcript.ts";
+import { fitParts, fitTurns } from "./fit_turns.ts";
+import { count } from "./figures.ts";
+import { isAudible, isShowable, type MediaAddresses, type MediaPart } from "./media.ts";
+
+type WithMedia = { media: MediaAddresses };
+
+/** Who said what, in order, with the answer at the end. */
+export function Conversation(
+  { detail, transcript, media }: WithMedia & {
+    detail: InteractionDetail;
+    transcript: Transcript;
+  },
+) {
+  const { request, answers } = transcript;
+  const fitting = request && fitTurns(request.turns);
+  return (
+    <section class="conversation">
+      <h2>Conversation</h2>
+      {request && (request.settings.length > 0 || request.tools.length > 0)
+        ? <Asked settings={request.settings} tools={request.tools} />
+        : null}
+      <ol class="turns">
+        {fitting
+          ? (
+            <>
+              {fitting.first.map((turn) => <Turn turn={turn} media={media} />)}
+              {fitting.leftOut === 0 ? null : (
+                <li class="turn-gap">
+                  {`${
+                    count(fitting.leftOut)
+                  } turns between are left out; the raw request has them.`}
+                </li>
+              )}
+              {fitting.last.map((turn) => <Turn turn={turn} media={media} />)}
+            </>
+          )
+          : <NoTurns detail={detail} />}
+        {answers?.map((answer, at) => (
+          <Answer answer={answer} at={answers.length > 1 ? at : undefined} media={media} />
+        ))}
+        {answers ? null : <NoAnswer detail={detail} />}
+      </ol>
+    </section>
+  );
+}
+
+function NoTurns({ detail: { request } }: { detail: InteractionDetail }) {
+  return (
+    <li class="turn-gap">
+      {request === null
+        ? "The request is not stored: it never was, or its time is over."
+        : "The request can't be shown as a conversation; it stands below as it was sent."}
+    </li>
+  );
+}
+
+function NoAnswer({ detail: { response, summary } }: { detail: InteractionDetail }) {
+  return (
+    <li class="turn-gap">
+      {response !== null
+        ? "The answer can't be shown as a conversation; it stands below as it was received."
+        : summary.status === "completed"
+        ? "The answer is not stored: its time is over."
+        : "No answer was received."}
+    </li>
+  );
+}
+
+/** Settings and tools, which few look at each time. */
+function Asked(
+  { settings, tools }: {
+    settings: readonly { name: string; value: string }[];
+    tools: readonly ShownTool[];
+  },
+) {
+  const names = [
+    ...(settings.length === 0 ? [] : [number(settings.length, "setting")]),
+    ...(tools.length === 0 ? [] : [number(tools.length, "tool")]),
+  ];
+  return (
+    <details class="asked">
+      <summary>{names.join(", ")}</summary>
+      <dl>
+        {settings.map(({ name, value }) => (
+          <div>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+      {tools.slice(0, 100).map(({ name, description, parameters }) => (
+        <div class="tool">
+          <h3>
+            <code>{name}</code>
+          </h3>
+          {description === undefined ? null : <p class="muted">{description.slice(0, 500)}</p>}
+          {parameters === undefined ? null : <Code text={parameters} label={`${name} takes`} />}
+        </div>
+      ))}
+    </details>
+  );
+}
+
+function number(count: number, name: string): string {
+  return `${count} ${name}${count === 1 ? "" : "s"}`;
+}
+
+const roles = {
+  system: "System",
+  user: "User",
+  assistant: "Assistant",
+  tool: "Tool",
+} as const;
+
+function Turn({ turn, media }: WithMedia & { turn: ShownTurn }) {
+  return (
+    <li class={`turn turn-${turn.role}`}>
+      <p class="turn-role">
+        {roles[turn.role]}
+        {turn.name === undefined ? null : <span class="muted">{` ${turn.name}`}</span>}
+      </p>
+      <div class="turn-parts">
+        <Parts parts={turn.parts} media={media} />
+      </div>
+    </li>
+  );
+}
+
+function Answer(
+  { answer, at, media }: WithMedia & { answer: ShownAnswer; at: number | undefined },
+) {
+  return (
+    <li class="turn turn-answer">
+      <p class="turn-role">{at === undefined ? "Answer" : `Answer ${at + 1}`}</p>
+      <div class="turn-parts">
+        <Parts parts={answer.parts} media={media} />
+        {answer.parts.length === 0 ? <p class="muted">Nothing was said.</p> : null}
+        {answer.finish === undefined
+          ? <p class="turn-end">The answer never ended.</p>
+          : <p class="turn-end">{`Ended: ${answer.finish}`}</p>}
+      </div>
+    </li>
+  );
+}
+
+function Parts({ parts, media }: WithMedia & { parts: readonly ShownPart[] }) {
+  const fitting = fitParts(parts);
+  return (
+    <>
+      {fitting.parts.map((part) => <Part part={part} media={media} />)}
+      {fitting.isWhole
+        ? null
+        : <p class="muted">This goes on; the raw payload below has all of it.</p>}
+    </>
+  );
+}
+
+function Part({ part, media }: WithMedia & { part: ShownPart }) {
+  switch (part.type) {
+    case "text":
+      return <Words text={part.text} />;
+    case "refusal":
+      return (
+        <div class="refusal">
+          <Words text={part.text} />
+        </div>
+      );
+    case "reasoning":
+      return (
+        <details class="reasoning">
+          <summary>Reasoning</summary>
+          {part.text === ""
+            ? <p class="muted">It is sealed: only its vendor can read it.</p>
+            : <Words text={part.text} />}
+        </details>
+      );
+    case "tool-call":
+      return (
+        <div class="call">
+          <p class="call-name">
+            Calls <code>{part.name}</code> <span class="muted">{part.id}</span>
+          </p>
+          <Code text={part.arguments} label={`Arguments of ${part.name}`} />
+        </div>
+      );
+    case "tool-result":
+      return (
+        <div class={part.isError ? "call call-failed" : "call"}>
+          <p class="call-name">
+            {part.isError ? "Error of " : "Result of "}
+            <code>{part.name === "" ? "a tool" : part.name}</code>{" "}
+            <span class="muted">{part.callId}</span>
+          </p>
+          <Parts parts={part.parts} media={media} />
+        </div>
+      );
+    case "media":
+      return <Medium part={part} address={media.get(part)} />;
+    case "vendor":
+      return (
+        <details class="reasoning">
+          <summary>Work of the vendor's own</summary>
+          <Code text={part.text} label="Work of the vendor's own" />
+        </details>
+      );
+  }
+}
+
+/** Text as it was written; one that is JSON with its structure. */
+function Words({ text }: { text: string }) {
+  if (isJson(text)) return <Code text={text} label="JSON" />;
+  return <div class="words">{text}</div>;
+}
+
+function Code({ text, label }: { text: string; label: string }) {
+  const shown = isJson(text) ? indentJson(text, codeChars).text : text.slice(0, codeChars);
+  return <pre class="code" tabindex={0} aria-label={label}><code>{shown}</code></pre>;
+}
+
+/** With indents a text may be much longer than it was. */
+const codeChars = 20_000;
+
+function isJson(text: string): boolean {
+  if (!/^\s*[[{]/.test(text)) return false;
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function Medium({ part, address }: { part: MediaPart; address: string | undefined }) {
+  const { kind, mimeType, source } = part;
+  if (address !== undefined && isShowable(mimeType)) {
+    return (
+      <a class="medium" href={address}>
+        <img src={address} alt={`Image, ${mimeType}`} loading="lazy" />
+      </a>
+    );
+  }
+  if (address !== undefined && isAudible(mimeType)) {
+    return <audio class="medium" controls preload="none" src={address}></audio>;
+  }
+  const what = `${kind}${mimeType === undefined ? "" : ` (${mimeType})`}`;
+  return (
+    <p class="medium-elsewhere">
+      {address === undefined ? `${what}: ` : <a href={address} download>{`Download ${what}`}</a>}
+      {source.type === "address" ? <code>{source.url.slice(0, 500)}</code> : null}
+      {source.type === "vendor-file" ? <code>{source.id.slice(0, 200)}</code> : null}
+    </p>
+  );
+}

@@ -1,0 +1,155 @@
+import type { Hono } from "hono";
+import { dataTables } from "../../../domain/deletion.ts";
+import type { InteractionDetail } from "../../../domain/interaction_desk.ts";
+import type { Transcript } from "../../../gateway/transcript.ts";
+import { action, type Desk, NotFound, page, type Visit } from "../../bind.tsx";
+import { PostForm, Time } from "../../components.tsx";
+import { exactTime } from "../../format.ts";
+import { DetailBody } from "./detail_body.tsx";
+import { inlineMedia, mediaAddresses } from "./media.ts";
+import { listPath } from "./view.ts";
+
+/** UTF-16 units of a payload that are read to be shown as a conversation. */
+const readableChars = 4 * 1024 * 1024;
+/** A payload that is asked for alone is given whole. */
+const allChars = 256 * 1024 * 1024;
+
+/** One call: its page, its payloads as they are, its media, and its end. */
+export function interactionRoutes(app: Hono, desk: Desk): void {
+  app.get(
+    `${listPath}/:id`,
+    page(desk, "viewer", async (visit) => {
+      const detail = await findCall(desk, visit, readableChars);
+      const [transcript, cost, names] = await Promise.all([
+        transcriptOf(desk, detail),
+        desk.interactions.costLines(detail),
+        desk.interactions.keyNames(visit.session.account.id),
+      ]);
+      const { accountId, transactionId, createdAt } = detail.summary;
+      const media = mediaAddresses(transcript, {
+        sign: (sha256) => desk.interactions.mediaSigner.sign(accountId, sha256),
+        inline: (index) => `${listPath}/${transactionId}/media/${index}`,
+      });
+      return {
+        title: detail.summary.model,
+        section: "interactions",
+        lead: exactTime(createdAt),
+        action: <Actions detail={detail} visit={visit} />,
+        body: <DetailBody {...{ detail, transcript, cost, names, media }} now={visit.now} />,
+      };
+    }),
+  );
+  app.get(`${listPath}/:id/raw/:side`, page(desk, "viewer", (visit) => rawAnswer(desk, visit)));
+  app.get(
+    `${listPath}/:id/media/:index`,
+    page(desk, "viewer", (visit) => mediaAnswer(desk, visit)),
+  );
+  app.get(
+    `${listPath}/:id/delete`,
+    page(desk, "owner", async (visit) => {
+      const detail = await findCall(desk, visit, 1);
+      return {
+        title: "Delete interaction",
+        section: "interactions",
+        body: <DeleteForm detail={detail} visit={visit} />,
+      };
+    }),
+  );
+  app.post(
+    `${listPath}/:id/delete`,
+    action(desk, "owner", async (_form, visit) => {
+      const { summary } = await findCall(desk, visit, 1);
+      const { deletionId } = await desk.interactions.deletions.erase({
+        accountId: visit.session.account.id,
+        tables: dataTables,
+        selectors: { transactionIds: [summary.transactionId] },
+        reason: "Deleted in the dashboard",
+      });
+      await visit.record("interaction.deleted", summary.transactionId, `deletion ${deletionId}`);
+      const text = "The interaction is deleted, with all that was drawn from it.";
+      return { to: listPath, notice: { kind: "done", text } };
+    }),
+  );
+}
+
+/** A call of the account; one that was answered just now may wait to be written. */
+async function findCall(desk: Desk, visit: Visit, maxChars: number): Promise<InteractionDetail> {
+  const id = visit.param("id");
+  if (!/^[\w-]{1,100}$/.test(id)) throw new NotFound();
+  const find = () => desk.interactions.desk.find(visit.session.account.id, id, maxChars);
+  const found = await find();
+  if (found) return found;
+  await desk.interactions.caughtUp();
+  const late = await find();
+  if (!late) throw new NotFound();
+  return late;
+}
+
+async function transcriptOf(
+  desk: Desk,
+  { summary, request, response }: InteractionDetail,
+): Promise<Transcript> {
+  return await desk.interactions.readTranscript(summary.dialect, {
+    request: request?.text ?? null,
+    response: response?.text ?? null,
+  });
+}
+
+/** A payload as it is stored, as plain text: browsers run nothing of it. */
+async function rawAnswer(desk: Desk, visit: Visit): Promise<Response> {
+  const side = visit.param("side");
+  if (side !== "request" && side !== "response") throw new NotFound();
+  const payload = (await findCall(desk, visit, allChars))[side];
+  if (!payload) throw new NotFound();
+  return new Response(payload.text, {
+    headers: { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" },
+  });
+}
+
+/** A small picture or sound that stands in the payload itself. */
+async function mediaAnswer(desk: Desk, visit: Visit): Promise<Response> {
+  const detail = await findCall(desk, visit, readableChars);
+  const found = inlineMedia(await transcriptOf(desk, detail), visit.param("index"));
+  if (!found) throw new NotFound();
+  return new Response(found.bytes, {
+    headers: {
+      "content-type": found.type,
+      "content-disposition": found.isShown ? "inline" : "attachment",
+      "cache-control": "private, no-store",
+    },
+  });
+}
+
+function Actions({ detail, visit }: { detail: InteractionDetail; visit: Visit }) {
+  if (!visit.may("owner")) return null;
+  return (
+    <a
+      class="button button-danger"
+      href={`${listPath}/${detail.summary.transactionId}/delete`}
+    >
+      Delete
+    </a>
+  );
+}
+
+function DeleteForm({ detail, visit }: { detail: InteractionDetail; visit: Visit }) {
+  const { transactionId, vendor, model, createdAt } = detail.summary;
+  return (
+    <PostForm action={`${listPath}/${transactionId}/delete`} csrf={visit.csrf} class="panel">
+      <p>
+        The call of <strong>{model}</strong> ({vendor}) from <Time at={createdAt} now={visit.now} />
+        {" "}
+        is erased: its row, request, answer and media, results of evaluations that were drawn from
+        it, and export files that may hold it. What it cost stays on the account's ledger. This
+        can't be undone.
+      </p>
+      <p class="muted">
+        <code>{transactionId}</code>
+      </p>
+      <div class="buttons">
+        <button type="submit" class="button button-danger">Delete this interaction</button>
+        <a class="button" href={`${listPath}/${transactionId}`}>Cancel</a>
+      </div>
+    </PostForm>
+  );
+}

@@ -1,0 +1,255 @@
+import type { Child } from "hono/jsx";
+import type { InteractionDetail } from "../../../domain/interaction_desk.ts";
+import type { InteractionSummary } from "../../../domain/interaction.ts";
+import type { CostLine } from "../../../domain/pricing.ts";
+import type { CostLines } from "../../../gateway/cost_lines.ts";
+import { CopyButton, Time } from "../../components.tsx";
+import { count, duration, usd } from "./figures.ts";
+import { type FilterName, listPath } from "./view.ts";
+
+type Detail = { detail: InteractionDetail };
+
+/** Who called what, with what it is grouped by; each leads to the others like it. */
+export function LabelPanel(
+  { detail: { summary }, names, now }: Detail & {
+    names: ReadonlyMap<string, string>;
+    now: Date;
+  },
+) {
+  return (
+    <section class="facts">
+      <h2>Call</h2>
+      <dl>
+        <Fact name="Time">
+          <Time at={summary.createdAt} now={now} />
+        </Fact>
+        <Linked name="Vendor" filter="vendor" value={summary.vendor} />
+        <Linked name="Model" filter="model" value={summary.model} />
+        {summary.requestedModel === summary.model
+          ? null
+          : <Fact name="Asked for">{summary.requestedModel}</Fact>}
+        <Fact name="Endpoint">
+          <code>{summary.endpoint}</code>
+        </Fact>
+        <Fact name="Dialect">{`${summary.dialect}${summary.stream ? ", streamed" : ""}`}</Fact>
+        <Fact name="Vendor key">{modes[summary.mode]}</Fact>
+        <Linked
+          name="API key"
+          filter="key"
+          value={summary.apiKeyId}
+          text={names.get(summary.apiKeyId)}
+        />
+        <Linked name="App" filter="app" value={summary.app} />
+        <Linked name="Flow" filter="flow" value={summary.flow} />
+        <Linked name="Cohort" filter="cohort" value={summary.cohortId} />
+        <Linked name="User" filter="user" value={summary.userId} />
+        <Linked name="Session" filter="session" value={summary.sessionId} />
+        <Id name="Transaction" value={summary.transactionId} />
+        <Id name="Request ID" value={summary.requestId} />
+      </dl>
+    </section>
+  );
+}
+
+const modes = {
+  managed: "The service's own",
+  stored_key: "Stored by this account",
+  dual_key: "Sent with the call",
+} as const;
+
+/** The record knows three moments: arrival, first token, end. */
+export function TimingPanel({ detail: { summary } }: Detail) {
+  const { latencyMs, timeToFirstTokenMs } = summary;
+  const first = Math.min(timeToFirstTokenMs ?? latencyMs, latencyMs);
+  const bars = timeToFirstTokenMs === null || !summary.stream
+    ? [{ name: "Whole call", from: 0, to: latencyMs }]
+    : [
+      { name: "To the first token", from: 0, to: first },
+      { name: "Rest of the answer", from: first, to: latencyMs },
+    ];
+  return (
+    <section class="facts">
+      <h2>Timing</h2>
+      <ol class="waterfall">
+        {bars.map(({ name, from, to }, at) => (
+          <li>
+            <span>{name}</span>
+            <span class="number">{duration(to - from)}</span>
+            <svg viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
+              <rect class="waterfall-all" width="100" height="6" />
+              <rect
+                class={`waterfall-${at === 0 ? "first" : "rest"}`}
+                x={share(from, latencyMs)}
+                width={share(to - from, latencyMs, 0.8)}
+                height="6"
+              />
+            </svg>
+          </li>
+        ))}
+      </ol>
+      {speed(summary)}
+    </section>
+  );
+}
+
+function share(part: number, whole: number, least = 0): string {
+  return Math.max(least, whole === 0 ? 0 : 100 * part / whole).toFixed(2);
+}
+
+/** Of a streamed answer. */
+function speed({ latencyMs, timeToFirstTokenMs, outputTokens }: InteractionSummary) {
+  const ms = latencyMs - (timeToFirstTokenMs ?? latencyMs);
+  // Of an answer that came at once it would say nothing.
+  if (ms < 50 || outputTokens === null || outputTokens < 2) return null;
+  return (
+    <p class="muted">{`${(outputTokens / ms * 1000).toFixed(1)} tokens a second once begun`}</p>
+  );
+}
+
+export function TokenPanel({ detail: { summary } }: Detail) {
+  const rows: readonly (readonly [string, number | null, boolean])[] = [
+    ["Input", summary.inputTokens, false],
+    ["read from cache", summary.cacheReadTokens, true],
+    ["written to cache", summary.cacheWriteTokens, true],
+    ["Output", summary.outputTokens, false],
+    ["reasoning", summary.reasoningTokens, true],
+    ["Total", summary.totalTokens, false],
+  ];
+  const known = rows.filter(([, value, isPart]) => value !== null && (!isPart || value > 0));
+  return (
+    <section class="facts">
+      <h2>Tokens</h2>
+      {known.length === 0 ? <p class="muted">None were counted.</p> : (
+        <dl class="figures">
+          {known.map(([name, value, isPart]) => (
+            <div class={isPart ? "figure-part" : ""}>
+              <dt>{isPart ? `of which ${name}` : name}</dt>
+              <dd>{count(value!)}</dd>
+            </div>
+          ))}
+        </dl>
+      )}
+      <p class="muted">{bases[summary.billingBasis]}</p>
+    </section>
+  );
+}
+
+const bases = {
+  reported: "As the vendor reported them.",
+  vendor_cost: "As the vendor reported them, with its own cost.",
+  estimated: "Estimated from the text: the vendor told none.",
+  none: "The call had no usage to bill.",
+} as const;
+
+/** Which prices made the cost. */
+export function CostPanel({ detail: { summary }, cost }: Detail & { cost: CostLines | undefined }) {
+  return (
+    <section class="facts">
+      <h2>Cost</h2>
+      <dl class="figures">
+        {(cost?.isExact ? cost.lines : []).map((line) => (
+          <div class="figure-part">
+            <dt>{lineText(line)}</dt>
+            <dd>{usd(line.pico / 1000n)}</dd>
+          </div>
+        ))}
+        <div>
+          <dt>Cost</dt>
+          <dd>{summary.costNanos === null ? "No price known" : usd(summary.costNanos)}</dd>
+        </div>
+        <div>
+          <dt>Charged to the balance</dt>
+          <dd>{usd(summary.chargedNanos)}</dd>
+        </div>
+      </dl>
+      <PriceSource summary={summary} cost={cost} />
+    </section>
+  );
+}
+
+function PriceSource(
+  { summary, cost }: { summary: InteractionSummary; cost: CostLines | undefined },
+) {
+  if (summary.billingBasis === "vendor_cost") {
+    return <p class="muted">The vendor told what it charged.</p>;
+  }
+  if (!cost) {
+    return summary.priceVersion === null ? null : (
+      <p class="muted">
+        Price row <code>{summary.priceVersion}</code>
+      </p>
+    );
+  }
+  const { row, isExact } = cost;
+  return (
+    <p class="muted">
+      {isExact ? null : "Other models took part, or a price was corrected. "}
+      Price row <code>{row.version}</code> of {row.label} {row.model}, from {row.source}
+    </p>
+  );
+}
+
+function lineText({ dimension, count: units, ratePico }: CostLine): string {
+  const [name, scale, unit] = dimensions[dimension];
+  const rate = usd(ratePico * scale / 1000n);
+  return `${count(units)} ${name} at ${rate} ${unit}`;
+}
+
+/** What people call a dimension, and how many units its price is told for. */
+const dimensions: Readonly<Record<CostLine["dimension"], readonly [string, bigint, string]>> = {
+  input: ["input", 1_000_000n, "/ 1M"],
+  output: ["output", 1_000_000n, "/ 1M"],
+  cacheRead: ["read from cache", 1_000_000n, "/ 1M"],
+  cacheWrite: ["written to cache", 1_000_000n, "/ 1M"],
+  cacheWriteLong: ["written to cache for long", 1_000_000n, "/ 1M"],
+  reasoning: ["reasoning", 1_000_000n, "/ 1M"],
+  audioInput: ["audio input", 1_000_000n, "/ 1M"],
+  cachedAudioInput: ["cached audio input", 1_000_000n, "/ 1M"],
+  audioOutput: ["audio output", 1_000_000n, "/ 1M"],
+  imageInput: ["image input", 1_000_000n, "/ 1M"],
+  imageOutput: ["image output", 1_000_000n, "/ 1M"],
+  perRequest: ["request", 1n, "each"],
+  perCharacter: ["characters", 1_000_000n, "/ 1M"],
+  perMinute: ["minutes", 1n, "each"],
+  perWebSearch: ["web searches", 1n, "each"],
+  perImage: ["images", 1n, "each"],
+};
+
+function Fact({ name, children }: { name: string; children?: Child }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}
+
+function Linked(
+  { name, filter, value, text }: {
+    name: string;
+    filter: FilterName;
+    value: string | null;
+    text?: string | undefined;
+  },
+) {
+  if (value === null) return null;
+  const query = new URLSearchParams({ [filter]: value });
+  return (
+    <Fact name={name}>
+      <a href={`${listPath}?${query}`} title={`All calls with this ${name.toLowerCase()}`}>
+        {text ?? value}
+      </a>
+    </Fact>
+  );
+}
+
+function Id({ name, value }: { name: string; value: string }) {
+  return (
+    <Fact name={name}>
+      <span class="id">
+        <code title={value}>{value}</code>
+        <CopyButton text={value} what={name} />
+      </span>
+    </Fact>
+  );
+}

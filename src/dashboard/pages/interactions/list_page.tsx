@@ -1,0 +1,130 @@
+import type { Hono } from "hono";
+import type { DeskPage } from "../../../domain/interaction_desk.ts";
+import type { InteractionSummary, ListPosition } from "../../../domain/interaction.ts";
+import { sha256Hex } from "../../../base/hash.ts";
+import { type Desk, page, type Visit } from "../../bind.tsx";
+import { ExportMenu, FilterForm } from "./filter_form.tsx";
+import { InteractionTable, Rows, type ShownRows } from "./list_table.tsx";
+import { listPath, readView, type View, viewAddress } from "./view.ts";
+
+const pageRows = 50;
+
+/** The list, and its first rows alone for the script that keeps it live. */
+export function interactionListRoutes(app: Hono, desk: Desk): void {
+  app.get(
+    listPath,
+    page(desk, "viewer", async (visit) => {
+      if (hasBlanks(visit.fields)) return toPlainAddress(visit);
+      const { keyNames, vendors } = desk.interactions;
+      const names = await keyNames(visit.session.account.id);
+      const view = viewOf(visit, names);
+      const shown = await readRows(desk, visit, view);
+      return {
+        title: "Interactions",
+        section: "interactions",
+        lead: "Every call to a vendor, newest first.",
+        action: visit.may("member") ? <ExportMenu view={view} /> : null,
+        scripts: ["interactions.js"],
+        body: (
+          <>
+            <FilterForm view={view} vendors={vendors} keyNames={names} />
+            <InteractionTable view={view} shown={shown} now={visit.now} />
+          </>
+        ),
+      };
+    }),
+  );
+  app.get(
+    `${listPath}/newest`,
+    page(desk, "viewer", async (visit) => {
+      const view = viewOf(visit, new Map());
+      await desk.interactions.caughtUp();
+      const { rows } = await readFrom(desk, visit, view, undefined);
+      return await newestRows(rows, visit);
+    }),
+  );
+}
+
+/** A browser sends every field of a form, those that say nothing too. */
+function hasBlanks(fields: URLSearchParams): boolean {
+  return [...fields.values()].some((value) => value.trim() === "");
+}
+
+function toPlainAddress(visit: Visit): Response {
+  const fields = new URLSearchParams(
+    [...visit.fields].filter(([, value]) => value.trim() !== ""),
+  );
+  return new Response(null, { status: 303, headers: { location: viewAddress(listPath, fields) } });
+}
+
+export function viewOf(visit: Visit, names: ReadonlyMap<string, string>): View {
+  return readView(
+    visit.fields,
+    visit.now,
+    (filter, value) => filter === "key" ? names.get(value) ?? value : value,
+  );
+}
+
+async function readRows(desk: Desk, visit: Visit, view: View): Promise<ShownRows> {
+  const before = readPosition(visit.query("before"));
+  const after = readPosition(visit.query("after"));
+  await desk.interactions.caughtUp();
+  // A search goes back in time alone.
+  if (after && view.query.search === undefined) {
+    const found = await readFrom(desk, visit, view, after, "oldest");
+    if (found.next) {
+      const rows = found.rows.toReversed();
+      return { ...shownRows(rows), older: rows.at(-1), newer: rows[0], isFirst: false };
+    }
+  }
+  const found = await readFrom(desk, visit, view, before);
+  const newer = before && view.query.search === undefined ? found.rows[0] : undefined;
+  return {
+    ...shownRows(found.rows),
+    isFirst: before === undefined,
+    older: found.next,
+    newer,
+    lookedTo: found.lookedTo,
+  };
+}
+
+function shownRows(rows: readonly InteractionSummary[]): ShownRows {
+  return { rows, isFirst: true, older: undefined, newer: undefined, lookedTo: undefined };
+}
+
+async function readFrom(
+  desk: Desk,
+  visit: Visit,
+  view: View,
+  after: ListPosition | undefined,
+  order: "newest" | "oldest" = "newest",
+): Promise<DeskPage> {
+  return await desk.interactions.desk.page({
+    ...view.query,
+    accountId: visit.session.account.id,
+    order,
+    limit: pageRows,
+    ...(after ? { after } : {}),
+  });
+}
+
+function readPosition(text: string | undefined): ListPosition | undefined {
+  const [, ms = "", id = ""] = /^(\d{1,14})\.([\w-]{0,100})$/.exec(text ?? "") ?? [];
+  return ms === "" ? undefined : { createdAt: new Date(Number(ms)), transactionId: id };
+}
+
+/** The first rows; 304 to who has the same already. */
+async function newestRows(
+  rows: readonly InteractionSummary[],
+  visit: Visit,
+): Promise<Response> {
+  const ids = rows.map(({ transactionId, costNanos }) => `${transactionId} ${costNanos}`);
+  // How long ago a call was is told anew each minute.
+  const minute = Math.floor(visit.now.getTime() / 60_000);
+  const etag = `"${sha256Hex([minute, ...ids].join("\n")).slice(0, 16)}"`;
+  const headers = { "cache-control": "no-store", etag };
+  if (visit.header("if-none-match") === etag) return new Response(null, { status: 304, headers });
+  return new Response(String(await <Rows rows={rows} now={visit.now} />), {
+    headers: { ...headers, "content-type": "text/html; charset=utf-8" },
+  });
+}

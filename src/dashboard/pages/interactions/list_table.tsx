@@ -1,0 +1,167 @@
+import type { InteractionSummary, ListPosition } from "../../../domain/interaction.ts";
+import { Badge, Empty, Table, Time } from "../../components.tsx";
+import { exactTime } from "../../format.ts";
+import { count, duration, endings, usd } from "./figures.ts";
+import { listPath, type View, viewAddress } from "./view.ts";
+
+/** Rows of a page, and where the pages beside it are. */
+export interface ShownRows {
+  rows: readonly InteractionSummary[];
+  isFirst: boolean;
+  older: ListPosition | undefined;
+  newer: ListPosition | undefined;
+  /** The search ended here, with more to be looked at. */
+  lookedTo: Date | undefined;
+}
+
+const head = [
+  { title: "Time", class: "col-time" },
+  { title: "Status", class: "col-status" },
+  { title: "Model", class: "col-model" },
+  { title: "App / flow", class: "col-app" },
+  { title: "User", class: "col-user" },
+  { title: "Tokens", class: "col-tokens number" },
+  { title: "Cost", class: "col-cost number" },
+  { title: "Latency", class: "col-latency number" },
+] as const;
+
+/** The table of a page with what leads on from it. */
+export function InteractionTable(
+  { view, shown, now }: { view: View; shown: ShownRows; now: Date },
+) {
+  const isEmpty = shown.rows.length === 0 && shown.lookedTo === undefined;
+  // Only what begins at the newest row, and isn't searched for, goes on by itself.
+  const isLive = shown.isFirst && view.query.search === undefined;
+  return (
+    <div class="calls" {...(isLive ? { "data-live": liveAddress(view) } : {})}>
+      {isEmpty ? <NoRows view={view} isFirst={shown.isFirst} /> : null}
+      <div class={shown.rows.length === 0 ? "calls-empty" : ""}>
+        <Table label="Interactions" head={head}>
+          <Rows rows={shown.rows} now={now} />
+        </Table>
+      </div>
+      <LookedTo shown={shown} />
+      <Pager view={view} shown={shown} />
+    </div>
+  );
+}
+
+/** The rows alone, as the script takes them. */
+export function Rows({ rows, now }: { rows: readonly InteractionSummary[]; now: Date }) {
+  return <>{rows.map((row) => <Row row={row} now={now} />)}</>;
+}
+
+function Row({ row, now }: { row: InteractionSummary; now: Date }) {
+  const { label, tone, meaning } = endings[row.status];
+  const status = row.status === "failed" && row.httpStatus !== null
+    ? `${label} ${row.httpStatus}`
+    : label;
+  return (
+    <tr data-id={row.transactionId}>
+      <td class="nowrap">
+        <a class="row-link" href={`${listPath}/${row.transactionId}`}>
+          <Time at={row.createdAt} now={now} />
+        </a>
+      </td>
+      <td title={row.errorCode ?? meaning}>
+        <Badge tone={tone}>{status}</Badge>
+      </td>
+      <td title={`${row.vendor} ${row.model}`}>
+        {row.model} <span class="muted">{row.vendor}</span>
+      </td>
+      <td>{labels(row)}</td>
+      <td title={row.userId ?? ""}>{row.userId ?? <Nothing />}</td>
+      <td class="number" title="Tokens in and out">
+        {row.inputTokens === null && row.outputTokens === null
+          ? <Nothing />
+          : `${count(row.inputTokens ?? 0)} / ${count(row.outputTokens ?? 0)}`}
+      </td>
+      <td class="number">
+        {row.costNanos === null
+          ? <span title="No price is known" class="muted">–</span>
+          : usd(row.costNanos)}
+      </td>
+      <td class="number" title="To the first token and to the end">
+        {row.timeToFirstTokenMs === null || !row.stream
+          ? null
+          : <span class="muted">{`${duration(row.timeToFirstTokenMs)} / `}</span>}
+        {duration(row.latencyMs)}
+      </td>
+    </tr>
+  );
+}
+
+function labels({ app, flow }: InteractionSummary) {
+  if (app === null && flow === null) return <Nothing />;
+  return [app, flow].filter((one) => one !== null).join(" / ");
+}
+
+function Nothing() {
+  return <span class="muted">–</span>;
+}
+
+function liveAddress(view: View): string {
+  return viewAddress(`${listPath}/newest`, view.fields);
+}
+
+function NoRows({ view, isFirst }: { view: View; isFirst: boolean }) {
+  if (!isFirst) {
+    return (
+      <Empty title="Nothing older">
+        <p>These were all.</p>
+      </Empty>
+    );
+  }
+  if (view.chips.length > 0) {
+    return (
+      <Empty title="Nothing matches">
+        <p>No call meets all filters. Take one off, or look at a longer time.</p>
+        <p>
+          <a class="button" href={listPath}>Clear all filters</a>
+        </p>
+      </Empty>
+    );
+  }
+  return (
+    <Empty title="No calls yet">
+      <p>Every call that your keys make to a vendor appears here by itself.</p>
+      <p>
+        <a class="button button-primary" href="/dashboard/keys/new">Create API Key</a>
+      </p>
+    </Empty>
+  );
+}
+
+function LookedTo({ shown: { lookedTo, rows } }: { shown: ShownRows }) {
+  if (lookedTo === undefined) return null;
+  const found = rows.length === 0 ? "Nothing found so far" : `${rows.length} found so far`;
+  return (
+    <p class="looked-to" role="status">
+      {`${found}: calls back to ${exactTime(lookedTo)} were searched.`}
+    </p>
+  );
+}
+
+function Pager({ view, shown }: { view: View; shown: ShownRows }) {
+  const { older, newer, isFirst, lookedTo } = shown;
+  if (isFirst && older === undefined) return null;
+  const to = (more: Record<string, string>) => viewAddress(listPath, view.fields, more);
+  return (
+    <nav class="pager" aria-label="Pages">
+      {isFirst ? null : <a class="button" href={to({})}>Newest</a>}
+      {newer ? <a class="button" href={to({ after: positionText(newer) })}>Newer</a> : null}
+      {older
+        ? (
+          <a class="button" href={to({ before: positionText(older) })}>
+            {lookedTo ? "Search further back" : "Older"}
+          </a>
+        )
+        : null}
+    </nav>
+  );
+}
+
+/** Milliseconds since 1970 and the row's id, as in `1763738400123.0193…`. */
+function positionText({ createdAt, transactionId }: ListPosition): string {
+  return `${createdAt.getTime()}.${transactionId}`;
+}

@@ -1,0 +1,63 @@
+import { indentJson } from "../../../base/indent_json.ts";
+import type { InteractionDetail, StoredPayload } from "../../../domain/interaction_desk.ts";
+import { size } from "./figures.ts";
+import { listPath } from "./view.ts";
+
+/** Characters of a payload that stand on the page; the whole has an address of its own. */
+const shownChars = 24 * 1024;
+
+/** What the caller sent and received, to the letter. */
+export function RawPayloads({ detail }: { detail: InteractionDetail }) {
+  const { summary, request, response } = detail;
+  return (
+    <section class="raw">
+      <h2>Raw payloads</h2>
+      <p class="muted">
+        As the caller sent and received them; a stream as its whole, large media by its address.
+        What was exchanged with the vendor is not kept beside them.
+      </p>
+      <Payload title="Request" side="request" payload={request} id={summary.transactionId} />
+      <Payload title="Response" side="response" payload={response} id={summary.transactionId} />
+      {summary.usageRawText === null ? null : (
+        <details class="payload">
+          <summary>The vendor's own count of usage</summary>
+          <pre tabindex={0} aria-label="Usage"><code>{
+            indentJson(summary.usageRawText, shownChars).text
+          }</code></pre>
+        </details>
+      )}
+      {summary.payloadTruncated
+        ? <p class="muted">A payload was too large to be stored whole and is cut at its end.</p>
+        : null}
+    </section>
+  );
+}
+
+function Payload(
+  { title, side, payload, id }: {
+    title: string;
+    side: "request" | "response";
+    payload: StoredPayload | null;
+    id: string;
+  },
+) {
+  if (payload === null) {
+    return <p class="muted">{`${title}: none is stored. It never was, or its time is over.`}</p>;
+  }
+  const shown = indentJson(payload.text, shownChars);
+  const href = `${listPath}/${id}/raw/${side}`;
+  return (
+    <details class="payload">
+      <summary>
+        {title} <span class="muted">{size(payload.bytes)}</span>
+      </summary>
+      <pre tabindex={0} aria-label={title}><code>{shown.text}</code></pre>
+      <p>
+        {shown.isWhole && payload.isWhole
+          ? null
+          : <span class="muted">{`This is the beginning. `}</span>}
+        <a href={href}>{shown.isWhole && payload.isWhole ? "Open as text" : "Show all as text"}</a>
+      </p>
+    </details>
+  );
+}

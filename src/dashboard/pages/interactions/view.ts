@@ -1,0 +1,230 @@
+import { nanosToUsd, parseUsd } from "../../../base/money.ts";
+import type { DeskQuery } from "../../../domain/interaction_desk.ts";
+import { storable } from "../../../domain/time_span.ts";
+
+/** Address of the list; those of single calls lie below it. */
+export const listPath = "/dashboard/interactions";
+
+/** What of the account's interactions a page shows; it lives in the address. */
+export interface View {
+  /** Without account, order, place and length of the page. */
+  query: Omit<DeskQuery, "accountId" | "order" | "after" | "limit">;
+  /** The fields as they were given, those that mean something alone. */
+  fields: URLSearchParams;
+  chips: Chip[];
+  /** Fields that could not be read, with what was expected; they narrow nothing. */
+  problems: string[];
+}
+
+/** A filter that is on, and the view without it. */
+export interface Chip {
+  label: string;
+  value: string;
+  without: URLSearchParams;
+}
+
+/** Filters of one column each: name in the address, column, and what people call it. */
+export const columnFilters = [
+  { name: "status", column: "status", label: "Status" },
+  { name: "vendor", column: "vendor", label: "Vendor" },
+  { name: "model", column: "model", label: "Model" },
+  { name: "app", column: "app", label: "App" },
+  { name: "flow", column: "flow", label: "Flow" },
+  { name: "cohort", column: "cohort_id", label: "Cohort" },
+  { name: "key", column: "api_key_id", label: "API key" },
+  { name: "user", column: "user_id", label: "User" },
+  { name: "session", column: "session_id", label: "Session" },
+] as const;
+
+export type FilterName = typeof columnFilters[number]["name"];
+
+export const statuses = ["completed", "failed", "truncated", "cancelled", "interrupted"] as const;
+
+/** Spans that end now. */
+export const presets = [
+  { value: "15m", label: "Last 15 minutes", ms: 15 * 60_000 },
+  { value: "1h", label: "Last hour", ms: 3_600_000 },
+  { value: "24h", label: "Last 24 hours", ms: 24 * 3_600_000 },
+  { value: "7d", label: "Last 7 days", ms: 7 * 86_400_000 },
+  { value: "30d", label: "Last 30 days", ms: 30 * 86_400_000 },
+  { value: "90d", label: "Last 90 days", ms: 90 * 86_400_000 },
+] as const;
+
+/** Values of one filter, and characters of one; what is beyond is no filter of a person. */
+const maxValues = 20;
+const maxLength = 500;
+
+/** Reads a view out of an address; `nameOf` says what people call a value. */
+export function readView(
+  given: URLSearchParams,
+  now: Date,
+  nameOf: (filter: FilterName, value: string) => string = (_filter, value) => value,
+): View {
+  const reader = new ViewReader(given);
+  reader.search();
+  reader.span(now);
+  for (const filter of columnFilters) reader.column(filter, nameOf);
+  reader.range("cost", "Cost", readUsd, (nanos) => `$${shortUsd(nanos)}`);
+  reader.range("latency", "Latency", readMs, (ms) => `${ms} ms`);
+  return reader.view();
+}
+
+/** Addresses of a view's pages and of what is done with it. */
+export function viewAddress(path: string, fields: URLSearchParams, more = {}): string {
+  const all = new URLSearchParams(fields);
+  for (const [name, value] of Object.entries(more)) all.set(name, String(value));
+  const query = all.toString();
+  return query === "" ? path : `${path}?${query}`;
+}
+
+class ViewReader {
+  readonly #given: URLSearchParams;
+  readonly #fields = new URLSearchParams();
+  readonly #problems: string[] = [];
+  #chips: { label: string; value: string; field: string; text: string | undefined }[] = [];
+  #filters: Record<string, string[]> = {};
+  #query: View["query"] = {};
+
+  constructor(given: URLSearchParams) {
+    this.#given = given;
+  }
+
+  view(): View {
+    const query = Object.keys(this.#filters).length === 0
+      ? this.#query
+      : { ...this.#query, filters: this.#filters };
+    const chips = this.#chips.map(({ label, value, field, text }) => ({
+      label,
+      value,
+      without: without(this.#fields, field, text),
+    }));
+    return { query, fields: this.#fields, chips, problems: this.#problems };
+  }
+
+  search(): void {
+    const search = this.#one("q");
+    if (search === undefined) return;
+    this.#query.search = search;
+    this.#keep("q", search, "Text", `“${search}”`);
+  }
+
+  span(now: Date): void {
+    const preset = presets.find(({ value }) => value === this.#one("range"));
+    if (preset) {
+      this.#query.start = new Date(now.getTime() - preset.ms);
+      this.#keep("range", preset.value, "Time", preset.label);
+      if (this.#one("from") !== undefined || this.#one("to") !== undefined) {
+        this.#problems.push(
+          `“${preset.label}” is chosen, so “From” and “To” count for nothing. Choose “Any time” for a span of your own.`,
+        );
+      }
+      return;
+    }
+    const { start, end } = storable({ start: this.#time("from"), end: this.#time("to") });
+    if (start && end && end <= start) {
+      this.#problems.push("“To” is not after “From”, so no call can lie between them.");
+    }
+    if (start) {
+      this.#query.start = start;
+      this.#keep("from", minuteText(start), "From", `${minuteText(start, " ")} UTC`);
+    }
+    if (end) {
+      this.#query.end = end;
+      this.#keep("to", minuteText(end), "To", `${minuteText(end, " ")} UTC`);
+    }
+  }
+
+  column(
+    { name, column, label }: typeof columnFilters[number],
+    nameOf: (filter: FilterName, value: string) => string,
+  ): void {
+    const values = [...new Set(this.#all(name))].slice(0, maxValues);
+    if (values.length === 0) return;
+    this.#filters[column] = values;
+    for (const value of values) this.#keep(name, value, label, nameOf(name, value));
+  }
+
+  range<T extends bigint | number>(
+    name: "cost" | "latency",
+    label: string,
+    read: (text: string) => T,
+    show: (value: T) => string,
+  ): void {
+    const range: { min?: T; max?: T } = {};
+    for (const [end, words] of [["min", "from"], ["max", "up to"]] as const) {
+      const text = this.#one(`${name}_${end}`);
+      if (text === undefined) continue;
+      try {
+        range[end] = read(text);
+        this.#keep(`${name}_${end}`, text, `${label} ${words}`, show(range[end]));
+      } catch (thrown) {
+        const reason = thrown instanceof RangeError ? thrown.message : "expected a number";
+        this.#problems.push(`${label} ${words} “${text.slice(0, 40)}”: ${reason}.`);
+      }
+    }
+    if (range.min === undefined && range.max === undefined) return;
+    Object.assign(this.#query, { [name === "cost" ? "costNanos" : "latencyMs"]: range });
+  }
+
+  /** Minutes are enough; without a zone UTC is meant, as everywhere on the pages. */
+  #time(name: "from" | "to"): Date | undefined {
+    const text = this.#one(name);
+    if (text === undefined) return undefined;
+    const plain = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?)?Z?$/.test(text);
+    const time = new Date(/T.*[^Z]$/.test(text) ? `${text}Z` : text);
+    if (plain && !Number.isNaN(time.getTime())) return time;
+    this.#problems.push(
+      `${name === "from" ? "From" : "To"} “${text.slice(0, 40)}”: expected 2026-11-21T09:00.`,
+    );
+    return undefined;
+  }
+
+  #one(name: string): string | undefined {
+    return this.#all(name)[0];
+  }
+
+  #all(name: string): string[] {
+    return this.#given.getAll(name).map((one) => one.trim().slice(0, maxLength))
+      .filter((one) => one !== "");
+  }
+
+  #keep(field: string, text: string, label: string, value: string): void {
+    this.#fields.append(field, text);
+    this.#chips.push({ label, value, field, text });
+  }
+}
+
+function without(fields: URLSearchParams, field: string, text: string | undefined) {
+  const rest = new URLSearchParams(fields);
+  rest.delete(field, text);
+  return rest;
+}
+
+/** `2026-11-21T09:00`, as a browser's own field has it. */
+function minuteText(time: Date, between = "T"): string {
+  const text = time.toISOString();
+  const seconds = text.slice(17, 19);
+  const to = seconds === "00" ? 16 : 19;
+  return text.slice(0, 10) + between + text.slice(11, to);
+}
+
+function readUsd(text: string): bigint {
+  const plain = text.replace(/^\$/, "");
+  if (!/^\d{1,12}(\.\d{1,9})?$/.test(plain)) {
+    throw new RangeError("expected an amount such as 0.25");
+  }
+  const nanos = parseUsd(plain, 9);
+  if (nanos > mostNanos) throw new RangeError("expected less than a billion dollars");
+  return nanos;
+}
+
+const mostNanos = 10n ** 18n;
+
+function readMs(text: string): number {
+  if (!/^\d{1,12}$/.test(text)) throw new RangeError("expected whole milliseconds");
+  return Number(text);
+}
+
+function shortUsd(nanos: bigint): string {
+  return nanosToUsd(nanos).replace(/\.?0+$/, "");
+}

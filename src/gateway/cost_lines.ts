@@ -1,0 +1,52 @@
+import { callCost } from "../domain/call_cost.ts";
+import type { InteractionDetail } from "../domain/interaction_desk.ts";
+import type { CostLine, PriceRow } from "../domain/pricing.ts";
+import type { Usage } from "../domain/usage.ts";
+import type { PriceVersion } from "../store/price_versions.ts";
+import { readPriceRow } from "../vendors/price_row.ts";
+import type { Registry } from "../vendors/registry.ts";
+import { storedUsage } from "./stored_usage.ts";
+
+/** What a stored call's cost is made of. */
+export interface CostLines {
+  row: PriceRow;
+  usage: Usage;
+  lines: CostLine[];
+  /** Whether the lines come to the recorded cost; they don't where other models took part. */
+  isExact: boolean;
+}
+
+/** Undefined where the record doesn't say enough, or its prices are unknown by now. */
+export function costLines(
+  { summary, pricedUsageText }: Pick<InteractionDetail, "summary" | "pricedUsageText">,
+  version: PriceVersion | undefined,
+  registry: Registry,
+): CostLines | undefined {
+  if (!version || summary.costNanos === null) return undefined;
+  try {
+    const usage = storedUsage(
+      { ...summary, pricedUsageText, place: "", basis: summary.billingBasis, counts: undefined },
+      registry,
+    ) ?? countsOf(summary);
+    const row = readPriceRow(
+      { label: version.label, model: version.model, source: version.source },
+      JSON.parse(version.fieldsText),
+      version.model,
+    );
+    const { lines, nanos } = callCost(usage, row, () => undefined);
+    return { row, usage, lines, isExact: nanos === summary.costNanos };
+  } catch {
+    return undefined;
+  }
+}
+
+function countsOf(summary: InteractionDetail["summary"]): Usage {
+  const part = (name: keyof Usage, count: number | null) => count === null ? {} : { [name]: count };
+  return {
+    input: summary.inputTokens ?? 0,
+    output: summary.outputTokens ?? 0,
+    ...part("cacheRead", summary.cacheReadTokens),
+    ...part("cacheWrite", summary.cacheWriteTokens),
+    ...part("reasoning", summary.reasoningTokens),
+  };
+}

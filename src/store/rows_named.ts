@@ -1,0 +1,37 @@
+import type { InteractionSummary, ListPosition } from "../domain/interaction.ts";
+import type { Queryable, SqlValue } from "./database.ts";
+import { columns } from "./interaction_columns.ts";
+import { readSummary } from "./interactions_read.ts";
+
+/** What a row is found by. */
+export type RowName = ListPosition;
+
+/** Those of an account's rows that meet further conditions on `i`, in the order given. */
+export async function rowsNamed(
+  database: Queryable,
+  accountId: number,
+  names: readonly RowName[],
+  further: { conditions: readonly string[]; values: readonly SqlValue[] } = {
+    conditions: [],
+    values: [],
+  },
+): Promise<InteractionSummary[]> {
+  if (names.length === 0) return [];
+  const values = [...further.values];
+  const bind = (value: SqlValue) => `$${values.push(value)}`;
+  const ids = bind(names.map(({ transactionId }) => transactionId));
+  const times = bind(names.map(({ createdAt }) => createdAt.toISOString()));
+  const conditions = [`i.account_id + 0 = ${bind(accountId)}::bigint`, ...further.conditions];
+  const rows = await database.query(
+    `select i.* from unnest(${ids}::text[], ${times}::timestamptz[])
+       with ordinality as named(transaction_id, created_at, place)
+     cross join lateral (
+       select ${columns.map((column) => `i.${column}`).join(", ")} from interactions i
+       where i.transaction_id = named.transaction_id and i.created_at = named.created_at
+         and ${conditions.join(" and ")}
+     ) as i order by named.place`,
+    values,
+    { planAnew: true },
+  );
+  return rows.map(readSummary);
+}

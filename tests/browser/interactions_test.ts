@@ -1,0 +1,149 @@
+/** The pages on interactions in a real browser. */
+import assert from "@std/assert";
+import type { Page } from "playwright-core";
+import { openPage } from "./chromium.ts";
+import { makeSampleCalls } from "./sample_calls.ts";
+import { looksFine, startAsOwner } from "./world.ts";
+
+const list = "/dashboard/interactions";
+
+Deno.test("a call with a key made just now appears by itself, and opens", async () => {
+  await using world = await startAsOwner();
+  const { service, page } = world;
+  await page.goto(`${service.baseUrl}/dashboard/keys/new`);
+  await page.fill("#name", "of the browser");
+  await page.click("main form button[type=submit]");
+  await page.waitForURL("**/created");
+  const key = await page.textContent("#key-value") ?? "";
+  const call = async (content: string) => {
+    const answer = await service.post("/chat/v1/chat/completions", {
+      model: "vendor-b/gpt-4.1",
+      messages: [{ role: "user", content }],
+      stream: true,
+    }, { authorization: `Bearer ${key}` });
+    assert.equal(answer.status, 200);
+    await answer.text();
+    return answer.headers.get("x-transaction-id")!;
+  };
+  await page.goto(service.baseUrl + list);
+  await page.waitForSelector("text=No calls yet");
+  await page.evaluate("window.stillThere = true");
+  const first = await call("Hello from the first");
+  await page.waitForSelector(`tr[data-id="${first}"]`);
+  assert.equal(await page.isVisible("text=No calls yet"), false);
+  const second = await call("Hello from the second");
+  await page.waitForSelector(`tr[data-id="${second}"]`);
+  assert.deepEqual(await idsOf(page), [second, first]);
+  assert.equal(await page.evaluate("window.stillThere"), true, "nothing was loaded again");
+  // Whoever switches it off keeps what is there.
+  await page.click(".live-switch");
+  assert.equal(await page.getAttribute(".live-switch", "aria-pressed"), "false");
+
+  await page.click(`tr[data-id="${second}"] .row-link`);
+  await page.waitForURL(`**${list}/${second}`);
+  await page.waitForSelector("text=Hello from the second");
+  await page.click("summary:has-text('Request')");
+  assert.match(await page.textContent("pre[aria-label=Request]") ?? "", /"stream": true/);
+  await page.click("a[title='All calls with this api key']");
+  await page.waitForSelector(".chip:has-text('of the browser')");
+  assert.deepEqual((await idsOf(page)).length, 2);
+  await page.click(`tr[data-id="${first}"] .row-link`);
+  await page.click(".title-row >> text=Delete");
+  await page.click("text=Delete this interaction");
+  await page.waitForSelector("text=The interaction is deleted");
+  assert.deepEqual(await idsOf(page), [second]);
+  assert.deepEqual(world.complaints, []);
+});
+
+Deno.test("new rows move nothing but the rows, and who reads further down stays there", async () => {
+  await using world = await startAsOwner();
+  const { service, page } = world;
+  const call = () =>
+    service.post("/chat/v1/chat/completions", {
+      model: "vendor-b/gpt-4.1",
+      messages: [{ role: "user", content: "Hello" }],
+    }).then((answer) => answer.text());
+  for (let n = 0; n < 60; n++) await call();
+  await page.goto(service.baseUrl + list);
+  const frameOf = () => page.locator(".calls .table").boundingBox();
+  const widths = () =>
+    page.$$eval(".calls th", (cells) => cells.map((cell) => cell.getBoundingClientRect().width));
+  const before = { frame: await frameOf(), widths: await widths() };
+  await page.locator(".calls .table").evaluate((frame) => frame.scrollTop = 400);
+  const seen = await page.locator(".calls tbody tr").nth(14).evaluate((row) => ({
+    id: row.dataset.id,
+    top: row.getBoundingClientRect().top,
+  }));
+  const [newest] = await idsOf(page);
+  await call();
+  await page.waitForSelector(`tr.row-new + tr[data-id="${newest}"]`);
+  assert.deepEqual({ frame: await frameOf(), widths: await widths() }, before);
+  const top = await page.locator(`tr[data-id="${seen.id}"]`).evaluate((row) =>
+    row.getBoundingClientRect().top
+  );
+  assert.ok(Math.abs(top - seen.top) <= 1, `the row moved by ${top - seen.top} pixels`);
+  assert.equal((await idsOf(page)).length, 50);
+  assert.deepEqual(world.complaints, []);
+});
+
+Deno.test("without script filters, pages and the reload work", async () => {
+  await using world = await startAsOwner();
+  const { service } = world;
+  await makeSampleCalls(service);
+  const plain = await world.browser.newContext({ javaScriptEnabled: false });
+  await plain.addCookies(await world.context.cookies());
+  const page = await plain.newPage();
+  await page.goto(service.baseUrl + list);
+  assert.equal(await page.isVisible(".live-switch"), false);
+  await page.click("text=Reload");
+  await page.fill("#filter-q", "lyon");
+  await page.keyboard.press("Enter");
+  await page.waitForURL("**?q=lyon");
+  assert.equal((await idsOf(page)).length, 1);
+  await page.click("summary:has-text('More filters')");
+  await page.fill("#filter-flow", "planning");
+  await page.click("text=Apply filters");
+  await page.waitForURL("**?q=lyon&flow=planning");
+  await page.click(".chip:has-text('lyon') a");
+  await page.waitForURL("**?flow=planning");
+  assert.equal((await idsOf(page)).length, 1);
+});
+
+for (const scheme of ["light", "dark"] as const) {
+  Deno.test(`axe finds no violation on the pages on interactions, ${scheme}`, async () => {
+    await using world = await startAsOwner(scheme);
+    const { service, page } = world;
+    await page.goto(service.baseUrl + list);
+    await looksFine(page, "empty list");
+    const calls = await makeSampleCalls(service);
+    const paths = [
+      list,
+      `${list}?q=order&app=shop&status=failed&cost_min=much`,
+      `${list}?model=none`,
+      ...Object.values(calls).map((id) => `${list}/${id}`),
+      `${list}/${calls.tools}/delete`,
+    ];
+    for (const path of paths) {
+      await page.goto(service.baseUrl + path);
+      await page.$$eval("main details", (all) => all.forEach((one) => one.open = true));
+      await looksFine(page, path);
+    }
+    const phone = await openPage(world.browser, {
+      viewport: { width: 390, height: 844 },
+      scheme,
+      cookies: world.context,
+    });
+    for (const path of [list, `${list}/${calls.picture}`]) {
+      await phone.page.goto(service.baseUrl + path);
+      await looksFine(phone.page, `${path} on a phone`);
+      const width = await phone.page.evaluate("document.documentElement.scrollWidth");
+      assert.equal(width, 390, `${path} is wider than a phone`);
+    }
+    assert.deepEqual([...world.complaints, ...phone.complaints], []);
+  });
+}
+
+/** Ids of the rows that the page shows. */
+async function idsOf(page: Page): Promise<string[]> {
+  return await page.$$eval("tr[data-id]", (rows) => rows.map((row) => row.dataset.id ?? ""));
+}

@@ -1,0 +1,138 @@
+import assert from "@std/assert";
+import type { DeskQuery } from "../../src/domain/interaction_desk.ts";
+import type { Interaction, ListPosition } from "../../src/domain/interaction.ts";
+import type { Database } from "../../src/store/database.ts";
+import { createInteractionDesk } from "../../src/store/interaction_desk.ts";
+import { createInteractions } from "../../src/store/interactions.ts";
+import { eachDatabase } from "../support/databases.ts";
+import { interaction, newAccount } from "./samples.ts";
+
+const end = Date.UTC(2026, 10, 21);
+const hour = 3_600_000;
+
+/** Ids of all pages, in the order given. */
+async function ids(
+  database: Database,
+  accountId: number,
+  query: Partial<DeskQuery>,
+): Promise<string[]> {
+  const found: string[] = [];
+  let after: ListPosition | undefined;
+  for (let pages = 0; pages < 200; pages++) {
+    const page = await createInteractionDesk(database).page({
+      ...{ accountId, order: "newest", limit: 7 },
+      ...query,
+      ...(after ? { after } : {}),
+    });
+    assert.ok(page.rows.length <= (query.limit ?? 7));
+    found.push(...page.rows.map(({ transactionId }) => transactionId));
+    if (!page.next) return found;
+    after = page.next;
+  }
+  throw new Error("the pages never end");
+}
+
+/** Rows over three months; each says its number, and words that repeat with different periods. */
+function rowsOf(accountId: number, count: number): Interaction[] {
+  return Array.from({ length: count }, (_, n) => {
+    const words = [
+      `number${n}`,
+      "everywhere",
+      ...[3, 40, 150].flatMap((period) => n % period === 0 ? [`each${period}`] : []),
+      n % 90 === 0 ? 'the "late" order, née Müller' : "order late",
+    ];
+    return interaction(accountId, `txn_${String(n).padStart(4, "0")}`, {
+      createdAt: new Date(end - 90 * 24 * hour + Math.floor(n / 3) * 12 * hour + n % 3),
+      userId: `user ${n % 5}`,
+      costNanos: n % 8 === 0 ? null : BigInt(n) * 1000n,
+      latencyMs: n * 10,
+      requestText: JSON.stringify({ content: words.join(" ") }),
+      responseText: n % 2 === 0 ? null : JSON.stringify({ content: `answer${n % 4}` }),
+    });
+  });
+}
+
+eachDatabase(
+  "a search gives exactly the rows that say the words, newest first",
+  async (database) => {
+    const accountId = await newAccount(database);
+    const other = await newAccount(database, "other");
+    const rows = rowsOf(accountId, 540);
+    await createInteractions(database).insert(rows);
+    await createInteractions(database).insert(
+      rowsOf(other, 30).map((row) => ({ ...row, transactionId: `other_${row.transactionId}` })),
+    );
+    const cases: [Partial<DeskQuery>, (n: number) => boolean][] = [
+      [{ search: "everywhere" }, () => true],
+      [{ search: "each3 EVERYWHERE" }, (n) => n % 3 === 0],
+      [{ search: "each40" }, (n) => n % 40 === 0],
+      [{ search: "each150 each3" }, (n) => n % 150 === 0],
+      [{ search: "number17" }, (n) => n === 17],
+      [{ search: "number0" }, (n) => n === 0],
+      [{ search: "answer1" }, (n) => n % 4 === 1],
+      [{ search: "answer1 each3" }, (n) => n % 12 === 9],
+      [{ search: '"late order"' }, () => false],
+      [{ search: '"order late"' }, (n) => n % 90 !== 0],
+      [{ search: '"order, née"' }, (n) => n % 90 === 0],
+      [{ search: "nothing" }, () => false],
+      [{ search: "—" }, () => false],
+      [{ search: "each3", filters: { user_id: ["user 2"] } }, (n) => n % 3 === 0 && n % 5 === 2],
+      [{ search: "each40", filters: { user_id: ["user 2"] } }, () => false],
+      [{ search: "everywhere", latencyMs: { min: 100, max: 300 } }, (n) => n >= 10 && n <= 30],
+      [
+        { search: "each3", costNanos: { max: 99_000n } },
+        (n) => n % 3 === 0 && n < 100 && n % 8 > 0,
+      ],
+      [
+        { search: "everywhere", start: rows[30]!.createdAt, end: rows[60]!.createdAt },
+        (n) => n >= 30 && n < 60,
+      ],
+    ];
+    for (const [query, isMeant] of cases) {
+      const expected = rows.filter((_, n) => isMeant(n)).map(({ transactionId }) => transactionId);
+      const found = await ids(database, accountId, query);
+      assert.deepEqual(found, expected.toReversed(), JSON.stringify(query.search));
+    }
+  },
+);
+
+eachDatabase("limits of cost and time narrow a list in its order", async (database) => {
+  const accountId = await newAccount(database);
+  const rows = rowsOf(accountId, 120);
+  await createInteractions(database).insert(rows);
+  const expect = async (query: Partial<DeskQuery>, isMeant: (n: number) => boolean) => {
+    const meant = rows.filter((_, n) => isMeant(n)).map(({ transactionId }) => transactionId);
+    assert.deepEqual(await ids(database, accountId, { ...query, order: "oldest" }), meant);
+    assert.deepEqual(await ids(database, accountId, query), meant.toReversed());
+  };
+  await expect({ costNanos: { min: 100_000n } }, (n) => n >= 100 && n % 8 > 0);
+  await expect({ costNanos: { min: 5_000n, max: 9_000n } }, (n) => n >= 5 && n <= 9 && n % 8 > 0);
+  await expect({ latencyMs: { max: 50 }, filters: { user_id: ["user 1"] } }, (n) => n === 1);
+  await expect({ latencyMs: { min: 99_999 } }, () => false);
+});
+
+eachDatabase(
+  "one call is found whole, cut where it is large, and by its account",
+  async (database) => {
+    const accountId = await newAccount(database);
+    const row = interaction(accountId, "txn_1", {
+      requestText: JSON.stringify("ü".repeat(100)),
+      responseText: null,
+      pricedUsageText: '{"input":1}',
+    });
+    await createInteractions(database).insert([row]);
+    const desk = createInteractionDesk(database);
+    const found = await desk.find(accountId, "txn_1", 50);
+    assert.equal(found?.summary.transactionId, "txn_1");
+    assert.equal(found?.pricedUsageText, '{"input":1}');
+    assert.deepEqual(found?.request, {
+      text: '"' + "ü".repeat(49),
+      bytes: 202,
+      isWhole: false,
+    });
+    assert.equal(found?.response, null);
+    assert.equal((await desk.find(accountId, "txn_1", 1000))?.request?.isWhole, true);
+    assert.equal(await desk.find(accountId + 1, "txn_1", 50), undefined);
+    assert.equal(await desk.find(accountId, "txn_2", 50), undefined);
+  },
+);
