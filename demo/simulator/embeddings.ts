@@ -33,7 +33,7 @@ export function embeddings(exchange: Exchange): Response {
     object: "list",
     model: body.model,
     data: inputs.map((input, index) => {
-      const vector = vectorOf(JSON.stringify(input), dimensions);
+      const vector = unitVector(JSON.stringify(input), dimensions);
       const embedding = body.encoding_format === "base64" ? inBase64(vector) : [...vector];
       return { object: "embedding", index, embedding };
     }),
@@ -49,7 +49,8 @@ function inputsOf(input: unknown): unknown[] {
   return typeof input[0] === "number" ? [input] : input;
 }
 
-function vectorOf(text: string, dimensions: number): Float32Array {
+/** A vector of length 1 that depends on the text only. */
+export function unitVector(text: string, dimensions: number): Float32Array {
   const raw = Array.from(
     { length: dimensions },
     (_, index) => hash(`${index}:${text}`) / 2 ** 31 - 1,

@@ -1,5 +1,6 @@
 import { refuseForeignCredentials } from "./credentials.ts";
 import { type Exchange } from "./exchange.ts";
+import { batchEmbedContents } from "./generate_embed.ts";
 import { countTokens, findGenerateModel, generateContent } from "./generate.ts";
 import { GENERATE_MODELS, type GenerateModel } from "./generate_models.ts";
 import { type JsonObject } from "./json.ts";
@@ -22,6 +23,11 @@ export const GENERATE_FRONT: VendorFront = {
       method: "POST",
       path: /^\/models\/([^:]+):countTokens$/,
       handle: (exchange, match) => countTokens(exchange, nameIn(match)),
+    },
+    {
+      method: "POST",
+      path: /^\/models\/([^:]+):batchEmbedContents$/,
+      handle: (exchange, match) => batchEmbedContents(exchange, nameIn(match)),
     },
     { method: "GET", path: /^\/models$/, handle: modelPage },
     {

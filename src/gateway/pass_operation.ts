@@ -1,7 +1,7 @@
 import type { ErrorFacts } from "../../contracts/error_bodies.ts";
 import { errorBody } from "../../contracts/error_bodies.ts";
 import { type SseEvent, SseSplitter } from "../base/sse.ts";
-import { textInputs } from "../dialects/operations/embeddings.ts";
+import { embeddingLosses, textInputs } from "../dialects/operations/embeddings.ts";
 import type { AnswerReader, Operation } from "../dialects/operations/operation.ts";
 import {
   forVendor,
@@ -17,9 +17,11 @@ import type { UpstreamAnswer } from "../vendors/upstream.ts";
 import { answerHeaders } from "../vendors/vendor_headers.ts";
 import type { Caller } from "./caller.ts";
 import { embedInBatches } from "./embed_batches.ts";
+import { translationMode } from "./lay_lane.ts";
 import type { OperationAnswer, OperationDesk, Operations } from "./operations.ts";
 import type { StreamListener } from "./operation_stream.ts";
 import type { Reply } from "./reply.ts";
+import { judge } from "./translation.ts";
 import { vendorFault } from "./vendor_fault.ts";
 
 /** A request on a chat-style vendor's own path, which has passed its contract. */
@@ -44,8 +46,8 @@ export function passOperation(
   const way = target.vendor.operations[operation.kind];
   if (!way) throw lacking(parts.registry, operation, target);
   // What is wrong with a request is no interaction: it is looked for before the call begins.
+  const losses = "path" in way ? [] : batchLosses(caller, request);
   if ("path" in way) forVendor(request, target.model, operation.promptField);
-  else textInputs(request.fields.input);
   return parts.operations.run(
     {
       caller,
@@ -56,13 +58,20 @@ export function passOperation(
       endUser: request.endUser,
       tags: request.tags,
       requestText: recordText(request),
+      losses,
       bound: operation.bound(request),
     },
     (desk) =>
       "path" in way
         ? pass(desk, { caller, operation, request, path: way.path })
-        : embedInBatches(desk, request),
+        : embedInBatches(desk, request, losses),
   );
+}
+
+/** Throws the fault of what can't be asked of a vendor of another dialect, by the caller's mode. */
+function batchLosses(caller: Caller, { fields }: OperationRequest): string[] {
+  textInputs(fields.input);
+  return judge(embeddingLosses(fields), translationMode(caller));
 }
 
 interface Passing {

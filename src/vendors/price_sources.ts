@@ -18,5 +18,12 @@ export function repository(checkedOn: string): { source: string; checked_on: str
   return { source: genaiRepository, checked_on: checkedOn };
 }
 
-/** The vendor's own documentation, for models whose prices no table lists by image or character. */
-export const vendorDocuments = { source: "vendor's pricing page", checked_on: "2026-11" };
+/**
+ * litellm's `model_prices_and_context_window.json` as of autumn 2026, in a stored copy. Its prices by
+ * pixel are these by picture (7.629e-8 × 1024 × 1024 = 0.08), its prices by character these by the
+ * million. The vendor's own page was not read.
+ */
+export const litellmTable = {
+  source: "litellm's model price table, converted",
+  checked_on: "2026-11-21",
+};

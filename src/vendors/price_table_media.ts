@@ -1,5 +1,5 @@
 import type { PriceEntry } from "./price_row.ts";
-import { genaiPackage, vendorDocuments } from "./price_sources.ts";
+import { genaiPackage, litellmTable } from "./price_sources.ts";
 
 const vendorB = {
   label: "vendor-b",
@@ -46,16 +46,16 @@ export const mediaPrices: readonly PriceEntry[] = [
       "hd": "0.08",
       "standard": "0.04",
     },
-    ...vendorDocuments,
+    ...litellmTable,
   },
   {
     ...vendorB,
     models: ["dall-e-2"],
     per_image: { "256x256": "0.016", "512x512": "0.018", "1024x1024": "0.02" },
-    ...vendorDocuments,
+    ...litellmTable,
   },
-  { ...vendorB, models: ["tts-1"], per_million_characters: "15", ...vendorDocuments },
-  { ...vendorB, models: ["tts-1-hd"], per_million_characters: "30", ...vendorDocuments },
+  { ...vendorB, models: ["tts-1"], per_million_characters: "15", ...litellmTable },
+  { ...vendorB, models: ["tts-1-hd"], per_million_characters: "30", ...litellmTable },
   {
     ...vendorB,
     models: ["gpt-4o-transcribe", "gpt-4o-transcribe-diarize"],

@@ -7,6 +7,7 @@ import { firstKey, inDatabase } from "../support/export_processes.ts";
 import { writeManyRows } from "../support/many_rows.ts";
 import { postgresAvailability, startPostgres } from "../support/postgres.ts";
 import { type ServiceProcess, startService } from "../support/process.ts";
+import { asStarted, measured, mebibytes, residentBytes } from "../support/resident.ts";
 
 const rows = Number(Deno.env.get("EXPORT_ROWS") ?? "20000");
 const limitBytes = 100 * 1024 * 1024;
@@ -70,12 +71,6 @@ async function prove(env: Record<string, string>, url: string | undefined, dataD
   }
 }
 
-/** What `deno task start` tells the runtime: a small nursery of objects keeps memory flat. */
-function asStarted(): Record<string, string> {
-  const { tasks } = JSON.parse(Deno.readTextFileSync(new URL("../../deno.json", import.meta.url)));
-  return { DENO_V8_FLAGS: /--v8-flags=(\S+)/.exec(tasks.start)![1]! };
-}
-
 function bearer(key: string): Record<string, string> {
   return { authorization: `Bearer ${key}` };
 }
@@ -102,25 +97,6 @@ async function drain(answer: Response): Promise<{ length: number; lines: number 
   return { length, lines };
 }
 
-async function measured<T>(service: ServiceProcess, work: () => Promise<T>) {
-  let peak = 0;
-  const look = async () => peak = Math.max(peak, await residentBytes(service));
-  const timer = setInterval(look, 100);
-  const began = performance.now();
-  try {
-    const value = await work();
-    await look();
-    return { value, peak, seconds: (performance.now() - began) / 1000 };
-  } finally {
-    clearInterval(timer);
-  }
-}
-
-async function residentBytes(service: ServiceProcess): Promise<number> {
-  const status = await Deno.readTextFile(`/proc/${service.pid}/status`);
-  return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1024;
-}
-
 function report(
   what: string,
   { value, peak, seconds }: { value: { length: number }; peak: number; seconds: number },
@@ -130,8 +106,4 @@ function report(
     `${rows} rows, ${what}: ${mebibytes(value.length)} MiB in ${seconds.toFixed(1)} s, ` +
       `${mebibytes(peak - idle)} MiB over the idle ${mebibytes(idle)} MiB`,
   );
-}
-
-function mebibytes(bytes: number): string {
-  return (bytes / 1024 / 1024).toFixed(0);
 }

@@ -2,6 +2,12 @@ import { Fault } from "../../domain/fault.ts";
 import { count, isRecord } from "../json.ts";
 import { bareModel } from "./models.ts";
 
+/**
+ * Texts that the vendor takes in one request; it refuses more. Observed, and in its SDKs' reports
+ * (langchainjs#4491, vercel/ai#16575), not in its documentation.
+ */
+export const maxBatch = 100;
+
 /** A request of the method that embeds several texts at once: one entry a text, each naming the model again. */
 export function batchRequest(
   texts: readonly string[],

@@ -3,7 +3,9 @@ import { locate } from "../../base/json_text.ts";
 import { estimateTokens, inputTokenBound } from "../../domain/estimate.ts";
 import { Fault } from "../../domain/fault.ts";
 import type { BillableUsage } from "../../domain/pricing.ts";
-import { count, isRecord } from "../json.ts";
+import type { Loss } from "../canonical_request.ts";
+import { count, isRecord, type JsonRecord } from "../json.ts";
+import { saysNothing } from "../other_fields.ts";
 import { costField } from "./cost_field.ts";
 import type { AnswerReader, EventNews, Operation, Outcome } from "./operation.ts";
 import { type OperationRequest, recordText } from "./request.ts";
@@ -71,14 +73,34 @@ export function inputTokens(input: unknown): number {
   return Array.isArray(input) ? input.reduce((sum: number, one) => sum + inputTokens(one), 0) : 0;
 }
 
-/** The texts of `input`, for vendors that take no token numbers. */
+/** As many as the dialect's own vendor takes at once. */
+const maxTexts = 2048;
+
+/** The texts of `input`, for vendors that take no token numbers and are asked in batches. */
 export function textInputs(input: unknown): string[] {
   const texts: unknown[] = Array.isArray(input) ? input : [input];
-  if (texts.every((one) => typeof one === "string")) return texts as string[];
-  throw new Fault("unsupported_parameter", {
-    param: "input",
-    message: "input: the vendor of this model takes text, no token numbers.",
-  });
+  if (!texts.every((one) => typeof one === "string")) {
+    throw new Fault("unsupported_parameter", {
+      param: "input",
+      message: "input: the vendor of this model takes text, no token numbers.",
+    });
+  }
+  if (texts.length > maxTexts) {
+    const message = `input: at most ${maxTexts} texts at once; these are ${texts.length}.`;
+    throw new Fault("invalid_value", { param: "input", message });
+  }
+  return texts;
+}
+
+/** What a vendor that is asked in batches gets or the record keeps. */
+const carried: readonly string[] = ["model", "input", "encoding_format", "dimensions", "user"]
+  .concat("safety_identifier");
+
+/** Fields of a request that a vendor of another dialect can't be told. */
+export function embeddingLosses(fields: JsonRecord): Loss[] {
+  return Object.entries(fields)
+    .filter(([name, value]) => !carried.includes(name) && !saysNothing(value))
+    .map(([path]) => ({ path, weight: "hint" }));
 }
 
 /** Vectors as the embeddings dialect lists them: numbers, or their 32-bit floats as base64. */
