@@ -5,7 +5,6 @@
  */
 import { chatFront } from "./simulator/chat_front.ts";
 import { VENDOR_A, VENDOR_B, VENDOR_F, VENDOR_G } from "./simulator/chat_vendors.ts";
-import { embeddings } from "./simulator/embeddings.ts";
 import { GENERATE_FRONT } from "./simulator/generate_front.ts";
 import { MESSAGES_FRONT } from "./simulator/messages_front.ts";
 import { speech, transcriptions } from "./simulator/openai_audio.ts";
@@ -66,7 +65,6 @@ export function startSimulators(options: SimulatorOptions = {}): Promise<Simulat
       "sk-simulated-vendor-b-0000",
       chatFront(VENDOR_B, [
         ...responsesRoutes(VENDOR_B),
-        { method: "POST", path: /^\/embeddings$/, handle: embeddings },
         { method: "POST", path: /^\/images\/generations$/, handle: imageGenerations },
         { method: "POST", path: /^\/images\/edits$/, handle: imageEdits },
         { method: "POST", path: /^\/audio\/speech$/, handle: speech },

@@ -1,6 +1,7 @@
 import { chatCompletions } from "./chat.ts";
 import { type ChatVendor, findModel } from "./chat_vendor.ts";
 import { bearerKey, refuseForeignCredentials } from "./credentials.ts";
+import { embeddings } from "./embeddings.ts";
 import { type Exchange } from "./exchange.ts";
 import { Problem, usualRetryAfter } from "./problem.ts";
 import { type Route, type VendorFront } from "./server.ts";
@@ -21,6 +22,15 @@ export function chatFront(vendor: ChatVendor, more: readonly Route[]): VendorFro
         path: /^\/models\/(.+)$/,
         handle: (_exchange, match) => modelDetail(vendor, match[1] ?? ""),
       },
+      ...(vendor.otherModels.length > 0
+        ? [
+          {
+            method: "POST",
+            path: /^\/embeddings$/,
+            handle: (exchange: Exchange) => embeddings(exchange, vendor),
+          } as const,
+        ]
+        : []),
       ...more,
     ],
     authorize,

@@ -21,7 +21,7 @@ export interface ChatVendor {
   label: string;
   basePath: string;
   models: readonly ChatModel[];
-  /** Listed beside them, but not for chat. */
+  /** Those that make embeddings; listed beside the others, but not for chat. */
   otherModels: readonly ChatModel[];
   /** Unknown fields are refused, and schemas and reasoning models' parameters checked. */
   isStrict: boolean;

@@ -2,8 +2,10 @@
 import { type ChatVendor, type Counts, usageOf } from "./chat_vendor.ts";
 import { type JsonObject } from "./json.ts";
 import {
+  AGGREGATED_EMBEDDING_MODELS,
   type ChatModel,
   EMBEDDING_MODELS,
+  HOSTED_EMBEDDING_MODELS,
   VENDOR_A_MODELS,
   VENDOR_B_MODELS,
   VENDOR_F_MODELS,
@@ -35,7 +37,7 @@ export const VENDOR_A: ChatVendor = {
   label: "vendor-a",
   basePath: "/v1",
   models: VENDOR_A_MODELS,
-  otherModels: [],
+  otherModels: HOSTED_EMBEDDING_MODELS,
   isStrict: false,
   reasoning: "content",
   usageChunk: "asked",
@@ -115,7 +117,7 @@ export const VENDOR_F: ChatVendor = {
   label: "vendor-f",
   basePath: "/api/v1",
   models: VENDOR_F_MODELS,
-  otherModels: [],
+  otherModels: AGGREGATED_EMBEDDING_MODELS,
   isStrict: false,
   reasoning: "details",
   usageChunk: "always",

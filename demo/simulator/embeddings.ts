@@ -1,8 +1,9 @@
 /** `POST /embeddings`: unit vectors that depend on the text, as numbers or base64. */
 import type { EmbeddingCreateParams } from "openai/resources/embeddings";
 import { bodyOf, type Exchange } from "./exchange.ts";
-import { asNumber } from "./json.ts";
-import { EMBEDDING_MODELS } from "./openai_models.ts";
+import { type ChatVendor } from "./chat_vendor.ts";
+import { asNumber, type JsonObject } from "./json.ts";
+import { type ChatModel } from "./openai_models.ts";
 import { invalid, require } from "./openai_problems.ts";
 import { Problem } from "./problem.ts";
 import { type Rule } from "./rules.ts";
@@ -18,9 +19,10 @@ const FIELDS = {
 
 const DIMENSIONS = 1536;
 
-export function embeddings(exchange: Exchange): Response {
-  const body = require(bodyOf(exchange), FIELDS, "", true);
-  if (!EMBEDDING_MODELS.some((model) => model.id === body.model)) {
+export function embeddings(exchange: Exchange, vendor: ChatVendor): Response {
+  const body = require(bodyOf(exchange), FIELDS, "", vendor.isStrict);
+  const model = vendor.otherModels.find(({ id }) => id === body.model);
+  if (!model) {
     throw new Problem(404, `The model '${body.model}' does not exist.`, {
       code: "model_not_found",
       param: "model",
@@ -37,8 +39,14 @@ export function embeddings(exchange: Exchange): Response {
       const embedding = body.encoding_format === "base64" ? inBase64(vector) : [...vector];
       return { object: "embedding", index, embedding };
     }),
-    usage: { prompt_tokens: tokens, total_tokens: tokens },
+    usage: { prompt_tokens: tokens, total_tokens: tokens, ...costOf(vendor, model, tokens) },
   });
+}
+
+/** What vendors say that tell what they charge. */
+function costOf(vendor: ChatVendor, model: ChatModel, tokens: number): JsonObject {
+  const { cost } = vendor.usage({ input: tokens, cached: 0, output: 0, reasoning: 0 }, model);
+  return cost === undefined ? {} : { cost };
 }
 
 function inputsOf(input: unknown): unknown[] {

@@ -47,6 +47,14 @@ export const VENDOR_B_MODELS: readonly ChatModel[] = [
   row("gpt-4o-mini", false),
 ];
 
+export const HOSTED_EMBEDDING_MODELS: readonly ChatModel[] = [
+  row("Qwen/Qwen3-Embedding-8B", false, [0.01, 0.01, 0]),
+];
+
+export const AGGREGATED_EMBEDDING_MODELS: readonly ChatModel[] = [
+  row("qwen/qwen3-embedding-8b", false, [0.01, 0.01, 0]),
+];
+
 export const EMBEDDING_MODELS: readonly ChatModel[] = [
   row("text-embedding-3-small", false),
   row("text-embedding-3-large", false),

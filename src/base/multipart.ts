@@ -20,7 +20,7 @@ export class MultipartError extends Error {}
 /** The boundary that a `multipart/form-data` content type names; undefined for another type. */
 export function boundaryOf(contentType: string | undefined): string | undefined {
   if (!/^\s*multipart\/form-data\s*(;|$)/i.test(contentType ?? "")) return undefined;
-  return parameter(contentType!, "boundary") ?? "";
+  return parameters(contentType!)?.get("boundary") ?? "";
 }
 
 /** The parts of a whole body in their order. Throws `MultipartError`. */
@@ -65,20 +65,23 @@ function lineEnd(bytes: Buffer, from: number): number {
 }
 
 function partOf(head: string, body: Uint8Array, start: number, end: number): FormPart {
-  const headers = new Map(
-    head.split("\r\n").map((line) => {
-      const colon = line.indexOf(":");
-      return [line.slice(0, colon).trim().toLowerCase(), line.slice(colon + 1).trim()] as const;
-    }),
-  );
+  const headers = new Map<string, string>();
+  for (const line of head.split("\r\n")) {
+    const colon = line.indexOf(":");
+    const name = line.slice(0, colon).trim().toLowerCase();
+    // Of two headers or parameters of one name somebody else might believe another.
+    if (headers.has(name)) throw new MultipartError("a part has a header twice");
+    headers.set(name, line.slice(colon + 1).trim());
+  }
   const disposition = headers.get("content-disposition") ?? "";
-  const name = parameter(disposition, "name");
-  if (!/^form-data\s*(;|$)/i.test(disposition) || name === undefined) {
+  const found = parameters(disposition);
+  const name = found?.get("name");
+  if (!/^form-data\s*(;|$)/i.test(disposition) || !found || name === undefined) {
     throw new MultipartError("a part has no name");
   }
   return {
     name,
-    filename: parameter(disposition, "filename"),
+    filename: found.get("filename") ?? extended(found.get("filename*")),
     contentType: headers.get("content-type"),
     content: body.subarray(start, end),
     start,
@@ -86,10 +89,32 @@ function partOf(head: string, body: Uint8Array, start: number, end: number): For
   };
 }
 
-/** A parameter of a header, as browsers and libraries write them: quoted or bare, `%22` for `"`. */
-function parameter(header: string, name: string): string | undefined {
-  const found = new RegExp(`;\\s*${name}=(?:"((?:[^"\\\\]|\\\\.)*)"|([^;\\s]*))`, "i").exec(header);
-  if (!found) return undefined;
-  const quoted = found[1]?.replace(/\\(["\\])/g, "$1").replace(/%22/g, '"');
-  return quoted ?? found[2];
+/**
+ * A header's parameters by their names in lower case, as browsers and libraries write them: quoted
+ * or bare, `%22` for `"`. Undefined where one is there twice, or what stands there is none.
+ */
+function parameters(header: string): Map<string, string> | undefined {
+  const found = new Map<string, string>();
+  const one = /\s*;\s*(?:([^\s=;"]+)=(?:"((?:[^"\\]|\\.)*)"|([^;\s"]*)))?\s*/y;
+  one.lastIndex = Math.max(0, header.indexOf(";"));
+  while (one.lastIndex < header.length) {
+    const match = one.exec(header);
+    if (!match) return undefined;
+    const [, name, quoted, bare = ""] = match;
+    if (name === undefined) continue;
+    if (found.has(name.toLowerCase())) return undefined;
+    const value = quoted?.replace(/\\(["\\])/g, "$1").replace(/%22/g, '"') ?? bare;
+    found.set(name.toLowerCase(), value);
+  }
+  return found;
+}
+
+/** `utf-8''na%C3%AFve.png` (RFC 5987), as some libraries write names that are not ASCII. */
+function extended(value: string | undefined): string | undefined {
+  const encoded = value === undefined ? undefined : /^utf-8'[^']*'(.*)$/i.exec(value)?.[1];
+  try {
+    return encoded === undefined ? value : decodeURIComponent(encoded);
+  } catch {
+    return value;
+  }
 }

@@ -70,3 +70,24 @@ Deno.test("a boundary is named by form-data alone", () => {
   assert.equal(boundaryOf("application/json; boundary=x"), undefined);
   assert.equal(boundaryOf(undefined), undefined);
 });
+
+Deno.test("a part that could be read in two ways is none", () => {
+  const part = (head: string) =>
+    parseMultipart(new TextEncoder().encode(`--b\r\n${head}\r\n\r\n1\r\n--b--`), "b");
+  for (
+    const head of [
+      'Content-Disposition: form-data; name="a"; name="model"',
+      "Content-Disposition: form-data; name=a; NAME=model",
+      'Content-Disposition: form-data; name="a"\r\ncontent-disposition: form-data; name="model"',
+      'Content-Disposition: form-data; name="a"\r\nContent-Type: a/b\r\nContent-Type: text/plain',
+      'Content-Disposition: form-data; name="a" name="model"',
+      'Content-Disposition: form-data; name="a',
+    ]
+  ) {
+    assert.throws(() => part(head), MultipartError, head);
+  }
+  const [quoted] = part('Content-Disposition: form-data; name="a"; filename="x; name=b.png";');
+  assert.deepEqual([quoted!.name, quoted!.filename], ["a", "x; name=b.png"]);
+  const [named] = part("Content-Disposition: form-data; name=a; filename*=UTF-8''na%C3%AFve.png");
+  assert.equal(named!.filename, "naïve.png");
+});

@@ -66,6 +66,7 @@ export function plainMime(mimeType: string): string {
 
 /** Base64 as vendors take it: no white space, no URL alphabet, padded. Undefined when it is none. */
 export function standardBase64(text: string): string | undefined {
+  if (text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text)) return text;
   const plain = /[\s%]/.test(text) ? decodePercent(text)?.replace(/\s+/g, "") : text;
   if (plain === undefined) return undefined;
   const standard = /[-_]/.test(plain) ? plain.replaceAll("-", "+").replaceAll("_", "/") : plain;

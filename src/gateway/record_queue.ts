@@ -19,7 +19,7 @@ export interface MemoryLimit {
   chars: number;
 }
 
-const defaultLimit: MemoryLimit = { rows: 5_000, chars: 64 * 1024 * 1024 };
+const defaultLimit: MemoryLimit = { rows: 5_000, chars: 16 * 1024 * 1024 };
 
 /**
  * Records that wait for the store, oldest first. Only the oldest are in memory: while the store is

@@ -37,7 +37,7 @@ export interface RecorderParts {
   stored?: (transactionIds: readonly string[]) => void;
   /** Where records stay that are too many for memory; all are kept in memory without. */
   spillSpace?: SpillSpace;
-  /** What waits in memory at most; 5,000 records and 128 MiB of text when absent. */
+  /** What waits in memory at most; 5,000 records and 16 Mi units of text when absent. */
   memory?: MemoryLimit;
   /** Keeps a record that the store refuses; it counts as stored once this resolves. */
   reject?: (interaction: Interaction, reason: string) => Promise<void>;

@@ -25,7 +25,7 @@ export function payloadRulesOf(
 }
 
 /** UTF-16 units of payloads that are worked on at once; one row's may be more. */
-const portionUnits = 32 * 1024 * 1024;
+const portionUnits = 8 * 1024 * 1024;
 
 /**
  * A store that takes rows with payloads as they were sent: large media is taken out, and what is

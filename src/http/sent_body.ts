@@ -50,7 +50,8 @@ export async function readSent(
   }
   if (!contract.body) {
     throw new Fault("invalid_request", {
-      message: "The request body: expected multipart/form-data.",
+      param: "Content-Type",
+      message: "Content-Type: expected multipart/form-data.",
     });
   }
   const text = await readBody(request, maxBodyBytes);
@@ -66,6 +67,12 @@ function announced({ headers, body }: Request): number {
 }
 
 function readForm(bytes: Uint8Array, contentType: string, boundary: string): SentForm {
+  if (boundary === "") {
+    throw new Fault("invalid_request", {
+      param: "Content-Type",
+      message: "Content-Type: multipart/form-data without a boundary.",
+    });
+  }
   try {
     return { bytes, contentType, parts: parseMultipart(bytes, boundary) };
   } catch (thrown) {

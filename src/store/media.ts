@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import type { Interaction } from "../domain/interaction.ts";
 import type { Media, MediaStore } from "../domain/media.ts";
 import type { Queryable } from "./database.ts";
@@ -43,12 +44,17 @@ export async function insertMedia(tx: Queryable, rows: readonly Interaction[]): 
     if (known.has(hash)) continue;
     const { content } = all.get(hash)!;
     await tx.query(
-      `insert into media (sha256, bytes, content) values ($1, $2, $3::bytea)
+      // Both drivers would write bytes in hexadecimal digits, which are half as long again.
+      `insert into media (sha256, bytes, content) values ($1, $2, decode($3::text, 'base64'))
        on conflict (sha256) do update set bytes = excluded.bytes`,
-      [hash, content.length, content],
+      [hash, content.length, base64(content)],
     );
   }
   await tx.query(insertRefs, [JSON.stringify(named.flatMap(refsOf))]);
+}
+
+function base64({ buffer, byteOffset, byteLength }: Uint8Array): string {
+  return Buffer.from(buffer, byteOffset, byteLength).toString("base64");
 }
 
 const insertRefs =

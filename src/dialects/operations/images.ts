@@ -1,6 +1,8 @@
 import { estimateTokens, inputTokenBound, maxImageTokens } from "../../domain/estimate.ts";
 import { Fault } from "../../domain/fault.ts";
 import type { BillableUsage, ImageCount, PriceRow } from "../../domain/pricing.ts";
+import { longStrings } from "../../base/json_strings.ts";
+import { splice } from "../../base/json_text.ts";
 import type { SseEvent } from "../../base/sse.ts";
 import { count, isRecord, type JsonRecord, words } from "../json.ts";
 import type { MediaField } from "../media_field.ts";
@@ -103,7 +105,7 @@ class ImageReader implements AnswerReader {
   }
 
   whole(text: string): void {
-    const answer = parsedRecord(text);
+    const answer = parsedRecord(withoutPictures(text));
     if (!answer || !Array.isArray(answer.data)) {
       throw new Fault("upstream_invalid_response", { note: "an answer without pictures" });
     }
@@ -112,8 +114,7 @@ class ImageReader implements AnswerReader {
     if (data.length > 0 && data.every((one) => one.respect_moderation === false)) {
       throw new Fault("content_policy_violation");
     }
-    // Not the pictures themselves: the text has them.
-    this.#answer = { ...answer, data: data.map((one) => words(one.b64_json) ? {} : one) };
+    this.#answer = { ...answer, data };
   }
 
   event({ data }: SseEvent): EventNews {
@@ -180,6 +181,15 @@ class ImageReader implements AnswerReader {
 
 /** Of a reference picture, where nobody counted. */
 const typicalImageTokens = 1024;
+
+/** Longer strings of an answer are pictures, which are megabytes that nobody reads here. */
+const longestWords = 16 * 1024;
+
+function withoutPictures(text: string): string {
+  const edits = [...longStrings(text, longestWords)]
+    .map(({ start, end }) => ({ start, end, text: '""' }));
+  return edits.length === 0 ? text : splice(text, edits);
+}
 
 /** The usage of the images dialect; undefined when it holds no numbers. */
 export function readImageUsage(raw: unknown): BillableUsage | undefined {
