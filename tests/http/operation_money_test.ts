@@ -48,7 +48,7 @@ const calls: readonly Call[] = [
         model: "gpt-image-2",
         prompt,
         quality: "low",
-        image: new File([png], "a.png", { type: "image/png" }),
+        image: new File([Uint8Array.from(png)], "a.png", { type: "image/png" }),
       }),
   },
   {
@@ -69,7 +69,7 @@ const calls: readonly Call[] = [
       form({
         model: "gpt-4o-transcribe",
         prompt,
-        file: new File([sound], "a.wav", { type: "audio/wav" }),
+        file: new File([Uint8Array.from(sound)], "a.wav", { type: "audio/wav" }),
       }),
   },
   {
