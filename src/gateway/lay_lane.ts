@@ -76,7 +76,7 @@ export async function layLane(parts: LaneParts, request: LaneRequest): Promise<L
 }
 
 /** `X-Translation-Mode`, else the key's own (interface.md §5). */
-function translationMode(caller: Caller): TranslationMode {
+export function translationMode(caller: Caller): TranslationMode {
   const asked = caller.header("x-translation-mode");
   if (asked === undefined) return caller.principal.key.translationMode;
   if (asked === "strict" || asked === "lenient" || asked === "default") return asked;

@@ -123,7 +123,7 @@ function contextOf(call: TranslationCall): AnswerContext {
  * What a mode makes of losses (translation.md §12): `strict` refuses each, `lenient` none, else
  * those are refused that change what was asked for. Gives the paths to report.
  */
-function judge(losses: readonly Loss[], mode: TranslationMode): string[] {
+export function judge(losses: readonly Loss[], mode: TranslationMode): string[] {
   const refused = losses.find(({ weight }) =>
     mode === "strict" || (mode === "default" && weight === "meaning")
   );

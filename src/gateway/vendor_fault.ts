@@ -81,8 +81,11 @@ function codeOf(error: VendorError, managed: boolean): ErrorCode {
     case 409:
     case 422:
       return badRequestCode(said);
-    case 403:
-      return "upstream_forbidden";
+    case 403: {
+      // An aggregator refuses a prompt so that its vendor's rules flag.
+      const code = badRequestCode(said);
+      return code === "content_policy_violation" ? code : "upstream_forbidden";
+    }
     case 404:
       // Of what a request names, models are nearly all; the rest is the request's own fault.
       return /\b(item|file|response|conversation) with id\b/.test(said)
@@ -147,6 +150,8 @@ function badRequestCode(said: string): ErrorCode {
     /context_length_exceeded|prompt is too long|exceeds the maximum number of tokens|input token count/
       .test(said)
   ) return "context_length_exceeded";
-  if (/content_policy|content_filter|moderation/.test(said)) return "content_policy_violation";
+  if (/content_policy|content_filter|moderation|safety system/.test(said)) {
+    return "content_policy_violation";
+  }
   return "invalid_request";
 }

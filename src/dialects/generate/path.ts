@@ -8,6 +8,8 @@ export function generatePath(model: string, stream: boolean): string {
 
 export function batchEmbedPath(model: string): string {
   return `${modelPath(model)}:batchEmbedContents`;
+}
+
 /** Path of another verb, such as `predict`. */
 export function pathOf(model: string, verb: string): string {
   return `${modelPath(model)}:${verb}`;
