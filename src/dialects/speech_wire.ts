@@ -49,6 +49,8 @@ export interface SpeechPiece {
   readonly refusal?: string;
   /** The vendor's error, in the middle of a stream. */
   readonly error?: unknown;
+  /** Nothing that matters comes after it. */
+  readonly isLast?: boolean;
 }
 
 /** One vendor's way of speaking. Pure: no I/O, no clock. */

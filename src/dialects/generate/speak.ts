@@ -103,6 +103,7 @@ function read(json: unknown): SpeechPiece {
     ...given("data", joined(sounds.flatMap(({ data }) => words(data) ?? []))),
     ...given("mimeType", words(sounds[0]?.mimeType)),
     ...given("usage", readUsage(json.usageMetadata)),
+    ...(finish === undefined ? {} : { isLast: true }),
     ...given("refusal", sounds.length > 0 ? undefined : refusal),
   };
 }

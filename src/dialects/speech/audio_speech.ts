@@ -71,6 +71,7 @@ function readSpeechEvent(event: unknown): SpeechPiece {
   const hasUsage = input !== undefined || output !== undefined;
   return {
     ...given("data", words(event.audio)),
+    ...(event.type === "speech.audio.done" ? { isLast: true } : {}),
     ...(hasUsage
       // All output is sound.
       ? { usage: { input: input ?? 0, output: output ?? 0, audioOutput: output ?? 0, raw } }
