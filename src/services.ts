@@ -19,7 +19,9 @@ import { beatMs } from "./domain/rate_limit.ts";
 import { createRateLimiter, type RateLimiter } from "./domain/rate_limiter.ts";
 import { createKeyRing, type KeyRing } from "./domain/key_ring.ts";
 import type { Metrics } from "./gateway/metrics.ts";
+import { drawImages, type ImagesRequest } from "./gateway/images.ts";
 import { createOperations, type Operations } from "./gateway/operations.ts";
+import { speakText, type SpeechRequest } from "./gateway/speech.ts";
 import { createRelay, type Relay, type RelayParts } from "./gateway/relay.ts";
 import { createVendorKeyRing, type VendorKeyRing } from "./gateway/vendor_key_ring.ts";
 import type { CohortStore } from "./domain/cohort.ts";
@@ -77,6 +79,10 @@ export interface Services
   relay: Relay;
   /** Pictures, speech, transcripts and embeddings. */
   operations: Operations;
+  /** Pictures of any vendor that draws. */
+  drawImages: (request: ImagesRequest) => Promise<Reply>;
+  /** Speech of any vendor that speaks. */
+  speakText: (request: SpeechRequest) => Promise<Reply>;
   /** Room for large requests; see `BODIES_IN_FLIGHT_BYTES`. */
   bodies: ByteGate;
   countTokens: (request: CountRequest) => Promise<Reply>;
@@ -182,16 +188,23 @@ function createCalls(
   config: Config,
   parts: Omit<RelayParts, "newTransactionId" | "payloadMaxBytes" | "publicFetch" | "keepAliveMs">,
   newTransactionId: () => string,
-): Pick<Services, "relay" | "operations" | "bodies" | "countTokens"> {
+): Pick<
+  Services,
+  "relay" | "operations" | "drawImages" | "speakText" | "bodies" | "countTokens"
+> {
   const { payloadMaxBytes, keepAliveMs } = config;
   const publicFetch = createPublicFetch({
     clock: parts.clock,
     allowHosts: config.fetchAllowHosts,
   });
   const all = { ...parts, newTransactionId, payloadMaxBytes, keepAliveMs, publicFetch };
+  const operations = createOperations({ ...all, answers: gateOf(config) });
+  const { registry } = parts;
   return {
     relay: createRelay(all),
-    operations: createOperations({ ...all, answers: gateOf(config) }),
+    operations,
+    drawImages: (request) => drawImages({ registry, operations, publicFetch }, request),
+    speakText: (request) => speakText({ registry, operations }, request),
     bodies: gateOf(config),
     countTokens: (request) => countTokens(all, request),
   };
