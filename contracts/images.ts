@@ -81,7 +81,7 @@ export const imageRequest = z.strictObject({
   ),
   user: endUserField,
   provider_options: providerOptions,
-}).openapi("ImageRequest");
+}).openapi("GenerateImageRequest");
 
 const made = z.strictObject({
   b64_json: z.string().optional().describe("The file as base64, for `b64_json`."),
@@ -122,12 +122,12 @@ export const imageAnswer = z.strictObject({
 
 const imageEvent = z.looseObject({
   type: z.string().describe("Such as `image_generation.partial_image`, as the vendor names it."),
-}).openapi("ImageEvent");
+}).openapi("GenerateImageEvent");
 
-export const createImage = defineContract({
+export const generateImage = defineContract({
   method: "post",
   path: "/imagen/v1/generate",
-  operationId: "createImage",
+  operationId: "generateImage",
   summary: "Draw pictures, any vendor",
   description:
     "One body for all vendors; `provider` chooses. A field that the vendor can't carry is 400, a hint is dropped and named in `X-Translation-Loss`. Pictures that the vendor withholds are counted in `filtered_count`; when all are, the answer is 400 `content_policy_violation`, and costs what the vendor charges for it, which is mostly nothing.",

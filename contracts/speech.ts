@@ -55,7 +55,7 @@ export const speechRequest = z.strictObject({
   ),
   user: endUserField,
   provider_options: providerOptions,
-}).openapi("SpeechRequest");
+}).openapi("GenerateSpeechRequest");
 
 export const speechAnswer = z.strictObject({
   provider: z.string().describe("Label of the vendor that spoke."),
@@ -86,10 +86,10 @@ export const soundTypes = {
 
 const sound = z.string().openapi({ format: "binary" }).describe("The file.");
 
-export const createSpeech = defineContract({
+export const generateSpeech = defineContract({
   method: "post",
   path: "/tts/v1/generate",
-  operationId: "createSpeech",
+  operationId: "generateSpeech",
   summary: "Say a text, any vendor",
   description:
     'One body for all vendors; `provider` chooses. The answer is JSON with base64; with `encoding: "binary"` or `Accept: audio/*` it is the file, with `X-Model` and `X-Audio-Characters`, and with `stream: true` its bytes as they arrive. Errors are JSON always; a failure in the middle of a stream ends the connection.',

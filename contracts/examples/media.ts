@@ -2,7 +2,7 @@ import type { OperationExamples } from "./example.ts";
 
 /** Examples of pictures and speech; files stand in them shortened. */
 export const mediaExamples: Readonly<Record<string, OperationExamples>> = {
-  createImage: {
+  generateImage: {
     requests: {
       drawn: {
         provider: "vendor-b",
@@ -61,7 +61,7 @@ export const mediaExamples: Readonly<Record<string, OperationExamples>> = {
       },
     },
   },
-  createSpeech: {
+  generateSpeech: {
     requests: {
       spoken: { provider: "vendor-b", input: "Good morning.", voice: "alloy" },
       dialogue: {

@@ -9,7 +9,7 @@ import { asArray, asNumber, asObject, asText, type JsonObject, objectsIn } from 
 import { Problem } from "./problem.ts";
 import { type Rule, type Rules } from "./rules.ts";
 import { findFault } from "./rules.ts";
-import { base64 } from "./samples/base64.ts";
+import { toBase64 } from "./media.ts";
 import { picture, type PictureFormat } from "./samples/mod.ts";
 import { countPromptTokens } from "./tokens.ts";
 
@@ -161,7 +161,7 @@ export function draw(
   { leastBytes }: Behaviours,
 ): string {
   const subject = `${withoutMagicWords(prompt)}\u0000${index}`;
-  return base64(picture({ format, ...size, subject, leastBytes }));
+  return toBase64(picture({ format, ...size, subject, leastBytes }));
 }
 
 const SIDES: Readonly<Record<string, number>> = { "512": 512, "1K": 1024, "2K": 2048, "4K": 4096 };

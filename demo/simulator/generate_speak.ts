@@ -4,7 +4,7 @@ import { readBehaviours, withoutMagicWords } from "./behaviours.ts";
 import { admit, bodyOf, type Exchange } from "./exchange.ts";
 import { badRequest, readMessage } from "./generate_proto.ts";
 import { asArray, asObject, asText, type JsonObject, objectsIn } from "./json.ts";
-import { base64 } from "./samples/base64.ts";
+import { toBase64 } from "./media.ts";
 import { SAMPLE_RATE, secondsToSay, sound } from "./samples/mod.ts";
 import { countPromptTokens } from "./tokens.ts";
 
@@ -61,7 +61,7 @@ export async function speakContent(
       parts: [{
         inlineData: {
           mimeType: `audio/L16;codec=pcm;rate=${SAMPLE_RATE}`,
-          data: base64(samples.subarray(from, to)),
+          data: toBase64(samples.subarray(from, to)),
         },
       }],
     },

@@ -36,6 +36,8 @@ export interface ImageAsk {
   readonly personGeneration: string | undefined;
   readonly references: readonly Reference[];
   readonly stream: boolean;
+  /** The caller wants addresses in place of base64. */
+  readonly asAddress: boolean;
   /** Unfinished pictures that a stream shows, 0 to 3. */
   readonly partialImages: number | undefined;
   readonly user: string | undefined;

@@ -1,5 +1,6 @@
 import { errorBody } from "../../contracts/error_bodies.ts";
 import { type SseEvent, SseSplitter } from "../base/sse.ts";
+import { writeImageAnswer } from "../dialects/images/write_answer.ts";
 import type { DrawnImage, ImageStreamReader } from "../dialects/image_wire.ts";
 import { isRecord, type JsonRecord } from "../dialects/json.ts";
 import { readVendorError } from "../dialects/vendor_error.ts";
@@ -7,7 +8,6 @@ import { Fault } from "../domain/fault.ts";
 import type { Usage } from "../domain/usage.ts";
 import type { UpstreamAnswer } from "../vendors/upstream.ts";
 import { answerHeaders } from "../vendors/vendor_headers.ts";
-import { writeImageAnswer } from "./image_answer.ts";
 import type { Drawing } from "./images.ts";
 import { imageUsage } from "./image_usage.ts";
 import { lossHeader } from "./loss_header.ts";

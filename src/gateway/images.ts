@@ -2,6 +2,7 @@ import { Buffer } from "node:buffer";
 import { formBody } from "../base/form_body.ts";
 import { maskSecrets } from "../base/secret.ts";
 import { type ImageBody, readImageRequest } from "../dialects/images/request.ts";
+import { writeImageAnswer } from "../dialects/images/write_answer.ts";
 import type {
   DrawnImage,
   EncodedImages,
@@ -20,7 +21,6 @@ import type { Registry } from "../vendors/registry.ts";
 import type { VendorRequest } from "./ask_vendor.ts";
 import type { Caller } from "./caller.ts";
 import { parseAnswer } from "./deliver.ts";
-import { writeImageAnswer } from "./image_answer.ts";
 import { imageStream } from "./image_stream.ts";
 import { imageUsage } from "./image_usage.ts";
 import { translationMode } from "./lay_lane.ts";
@@ -184,7 +184,7 @@ function wholeAnswer(
     missing: Math.max(0, ask.count - images.length),
     usage,
     costNanos: costOfCall(desk),
-    addressOf: request.body.response_format === "url" ? request.addressOf : undefined,
+    addressOf: ask.asAddress ? request.addressOf : undefined,
   });
   return {
     status: 200,

@@ -23,6 +23,7 @@ export function imageAsk(model: string, more: Partial<ImageAsk> = {}): ImageAsk 
     personGeneration: undefined,
     references: [],
     stream: false,
+    asAddress: false,
     partialImages: undefined,
     user: undefined,
     options: {},

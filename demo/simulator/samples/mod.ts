@@ -18,6 +18,15 @@ export { SAMPLE_RATE } from "./pcm.ts";
 export type PictureFormat = "png" | "jpeg" | "webp";
 export type SoundFormat = "mp3" | "opus" | "aac" | "flac" | "wav" | "pcm";
 
+export const CONTENT_TYPES: Readonly<Record<SoundFormat, string>> = {
+  mp3: "audio/mpeg",
+  opus: "audio/opus",
+  aac: "audio/aac",
+  flac: "audio/flac",
+  wav: "audio/wav",
+  pcm: "audio/pcm",
+};
+
 export interface Wish {
   format: PictureFormat;
   width: number;

@@ -42,6 +42,7 @@ export function readImageRequest(
     personGeneration: body.person_generation ?? undefined,
     references: (body.images ?? []).map(readReference),
     stream: body.stream === true,
+    asAddress: body.response_format === "url",
     partialImages: body.partial_images ?? undefined,
     user: body.user ?? undefined,
   };

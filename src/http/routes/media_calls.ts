@@ -19,14 +19,14 @@ type MediaCallParts = BindParts & AddressParts & {
 
 /** Mounts the endpoints that make pictures and speech with any vendor. */
 export function mediaCallRoutes(app: Hono<Env>, parts: MediaCallParts): void {
-  bind(app, contracts.createImage, parts, async ({ caller, body, bodyText, header }) => {
+  bind(app, contracts.generateImage, parts, async ({ caller, body, bodyText, header }) => {
     const accountId = caller.principal.account.id;
     const addressOf = (sha256: string) =>
       ownAddress(parts, header) + parts.mediaSigner.sign(accountId, sha256);
     const draw = () => parts.drawImages({ caller, body, bodyText, addressOf });
     return { reply: await once(parts.idempotency, { caller, bodyText }, draw) };
   });
-  bind(app, contracts.createSpeech, parts, async ({ caller, body, bodyText, header }) => {
+  bind(app, contracts.generateSpeech, parts, async ({ caller, body, bodyText, header }) => {
     const wantsFile = /\baudio\//i.test(header("accept") ?? "");
     const isBinary = wantsFile || body.encoding === "binary";
     const speak = () => parts.speakText({ caller, body, bodyText, isBinary });

@@ -1,11 +1,11 @@
 import { Buffer } from "node:buffer";
-import { sha256Hex } from "../base/hash.ts";
-import { nanosToUsd } from "../base/money.ts";
-import { pictureFacts } from "../base/picture_facts.ts";
-import { given } from "../dialects/given.ts";
-import type { DrawnImage } from "../dialects/image_wire.ts";
-import { dataUrl } from "../dialects/media_source.ts";
-import type { BillableUsage } from "../domain/pricing.ts";
+import { sha256Hex } from "../../base/hash.ts";
+import { nanosToUsd } from "../../base/money.ts";
+import { pictureFacts } from "../../base/picture_facts.ts";
+import { given } from "../given.ts";
+import type { DrawnImage } from "../image_wire.ts";
+import { dataUrl } from "../media_source.ts";
+import type { BillableUsage } from "../../domain/pricing.ts";
 
 /** Everything that one answer of pictures is written from. */
 export interface ImageAnswerFacts {
