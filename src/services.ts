@@ -200,14 +200,24 @@ function createCalls(
   const all = { ...parts, newTransactionId, payloadMaxBytes, keepAliveMs, publicFetch };
   const operations = createOperations({ ...all, answers: gateOf(config) });
   const { registry } = parts;
+  const vendorFetch = createPublicFetch({
+    clock: parts.clock,
+    allowHosts: [...config.fetchAllowHosts, ...hostsOf(registry)],
+  });
   return {
     relay: createRelay(all),
     operations,
-    drawImages: (request) => drawImages({ registry, operations, publicFetch }, request),
+    drawImages: (request) =>
+      drawImages({ registry, operations, publicFetch, vendorFetch }, request),
     speakText: (request) => speakText({ registry, operations }, request),
     bodies: gateOf(config),
     countTokens: (request) => countTokens(all, request),
   };
+}
+
+/** Where the vendors are; an operator may have one in a network of their own. */
+function hostsOf(registry: Registry): string[] {
+  return [...new Set(registry.all.map(({ baseUrl }) => new URL(baseUrl).host))];
 }
 
 /** Whoever takes longer is no reason to keep all others waiting. */

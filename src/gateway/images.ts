@@ -21,6 +21,7 @@ import type { Registry } from "../vendors/registry.ts";
 import type { VendorRequest } from "./ask_vendor.ts";
 import type { Caller } from "./caller.ts";
 import { parseAnswer } from "./deliver.ts";
+import { fetchDrawn } from "./drawn_addresses.ts";
 import { imageStream } from "./image_stream.ts";
 import { imageUsage } from "./image_usage.ts";
 import { translationMode } from "./lay_lane.ts";
@@ -44,6 +45,8 @@ export interface ImagesParts {
   registry: Registry;
   operations: Operations;
   publicFetch: PublicFetch;
+  /** Reads what vendors give by address; they may be on the operator's own network. */
+  vendorFetch: PublicFetch;
 }
 
 /** A request for which everything is known but the answer. */
@@ -53,6 +56,7 @@ export interface Drawing {
   ask: ImageAsk;
   encoded: EncodedImages;
   losses: readonly string[];
+  vendorFetch: PublicFetch;
 }
 
 /** `POST /imagen/v1/generate`: pictures of any vendor that draws. */
@@ -67,7 +71,8 @@ export async function drawImages(parts: ImagesParts, request: ImagesRequest): Pr
     ...asked,
     references: await inlineReferences(asked.references, parts.publicFetch, caller.signal),
   };
-  const drawing = { request, wire, ask, encoded: wire.encode(ask), losses: judged };
+  const { vendorFetch } = parts;
+  const drawing = { request, wire, ask, encoded: wire.encode(ask), losses: judged, vendorFetch };
   return await parts.operations.run({
     caller,
     form: imageGenerations,
@@ -101,9 +106,9 @@ async function work(desk: OperationDesk, drawing: Drawing): Promise<OperationAns
     if (/\bevent-stream\b/i.test(answer.headers["content-type"] ?? "")) {
       return imageStream(desk, drawing, wire.stream, answer);
     }
-    return wholeAnswer(desk, drawing, [await readAnswer(desk, wire, answer)]);
+    return await wholeAnswer(desk, drawing, [await readAnswer(desk, wire, answer)]);
   }
-  return wholeAnswer(desk, drawing, await askAll(desk, drawing));
+  return await wholeAnswer(desk, drawing, await askAll(desk, drawing));
 }
 
 /** So many calls of one request are under way at once. */
@@ -165,14 +170,16 @@ async function readAnswer(
 }
 
 /** Throws when there is no picture among the answers. */
-function wholeAnswer(
+async function wholeAnswer(
   desk: OperationDesk,
   drawing: Drawing,
   answers: readonly ImageAnswer[],
-): OperationAnswer {
-  const { request, ask, losses } = drawing;
-  const images: DrawnImage[] = answers.flatMap((answer) => answer.images);
-  if (images.length === 0) throw nothingDrawn(answers);
+): Promise<OperationAnswer> {
+  const { request, ask, losses, vendorFetch: fetch } = drawing;
+  const given: DrawnImage[] = answers.flatMap((answer) => answer.images);
+  if (given.length === 0) throw nothingDrawn(answers);
+  const { signal } = request.caller;
+  const images = await fetchDrawn(given, { fetch, signal, asAddress: ask.asAddress });
   const paid = answers.filter((answer) => answer.images.length > 0);
   const { usage, basis } = imageUsage(paid, { ...drawing, price: desk.price });
   desk.meter.report(usage, basis, "stop");
