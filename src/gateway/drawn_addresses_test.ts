@@ -23,6 +23,6 @@ Deno.test("one that can't be fetched stays an address for who wants addresses, e
   assert.deepEqual(await fetchDrawn([gone], { fetch, signal, asAddress: true }), [gone]);
   await assert.rejects(
     fetchDrawn([gone], { fetch, signal, asAddress: false }),
-    (fault) => fault instanceof Fault && fault.code === "upstream_invalid_response",
+    (fault: unknown) => fault instanceof Fault && fault.code === "upstream_invalid_response",
   );
 });

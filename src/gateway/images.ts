@@ -26,6 +26,7 @@ import { imageStream } from "./image_stream.ts";
 import { imageUsage } from "./image_usage.ts";
 import { translationMode } from "./lay_lane.ts";
 import { lossHeader } from "./loss_header.ts";
+import { askMedia } from "./ask_media.ts";
 import { costOfCall } from "./media_cost.ts";
 import type { OperationAnswer, OperationDesk, Operations } from "./operations.ts";
 import { inlineReferences } from "./references.ts";
@@ -102,7 +103,7 @@ async function work(desk: OperationDesk, drawing: Drawing): Promise<OperationAns
   const { encoded, wire } = drawing;
   const [first] = encoded.calls;
   if (drawing.ask.stream && wire.stream && first) {
-    const answer = await desk.ask(requestOf(desk, first, 0, "text/event-stream"));
+    const answer = await askMedia(desk, requestOf(desk, first, 0, "text/event-stream"));
     if (/\bevent-stream\b/i.test(answer.headers["content-type"] ?? "")) {
       return imageStream(desk, drawing, wire.stream, answer);
     }
@@ -123,7 +124,7 @@ async function askAll(desk: OperationDesk, { wire, encoded }: Drawing): Promise<
     for (let next = left.shift(); next; next = left.shift()) {
       const [index, call] = next;
       try {
-        const answer = await desk.ask(requestOf(desk, call, index, "application/json"));
+        const answer = await askMedia(desk, requestOf(desk, call, index, "application/json"));
         answers[index] = await readAnswer(desk, wire, answer);
       } catch (thrown) {
         if (isAbort(thrown)) throw thrown;

@@ -5,6 +5,7 @@ import type { EncodedSpeech, SpeechAsk, SpeechWire } from "../dialects/speech_wi
 import { inputTokenBound } from "../domain/estimate.ts";
 import { optionsFor, resolveMedia } from "../vendors/media_target.ts";
 import type { Registry } from "../vendors/registry.ts";
+import { askMedia } from "./ask_media.ts";
 import type { Caller } from "./caller.ts";
 import { translationMode } from "./lay_lane.ts";
 import { lossHeader } from "./loss_header.ts";
@@ -76,7 +77,7 @@ function boundOf(ask: SpeechAsk) {
 
 async function work(desk: OperationDesk, speaking: Speaking): Promise<OperationAnswer> {
   const { encoded, ask, request } = speaking;
-  const answer = await desk.ask({
+  const answer = await askMedia(desk, {
     path: encoded.path,
     contentType: "application/json",
     accept: "*/*",

@@ -81,11 +81,8 @@ function codeOf(error: VendorError, managed: boolean): ErrorCode {
     case 409:
     case 422:
       return badRequestCode(said);
-    case 403: {
-      // An aggregator refuses a prompt so that its vendor's rules flag.
-      const code = badRequestCode(said);
-      return code === "content_policy_violation" ? code : "upstream_forbidden";
-    }
+    case 403:
+      return "upstream_forbidden";
     case 404:
       // Of what a request names, models are nearly all; the rest is the request's own fault.
       return /\b(item|file|response|conversation) with id\b/.test(said)
