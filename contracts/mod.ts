@@ -9,11 +9,13 @@ import { unifiedEmbeddings } from "./embeddings.ts";
 import { familyOperations } from "./family_operations.ts";
 import { createExport, deleteExport, listExports, streamExport } from "./exports.ts";
 import { familyHealth, unifiedHealth } from "./health.ts";
+import { generateImage } from "./images.ts";
 import { getMedia } from "./media.ts";
 import { familyMessages, unifiedMessages } from "./messages.ts";
 import { familyModels, unifiedModels } from "./models.ts";
 import { livez, metrics, readyz } from "./operations.ts";
 import { familyResponses, unifiedResponses } from "./responses.ts";
+import { generateSpeech } from "./speech.ts";
 import { status } from "./status.ts";
 import { vendorFamilies, type VendorFamily } from "./vendors.ts";
 
@@ -39,6 +41,8 @@ export const contracts = {
   unifiedEmbeddings,
   unifiedModels,
   unifiedHealth,
+  generateImage,
+  generateSpeech,
   status,
   createExport,
   streamExport,

@@ -22,6 +22,16 @@ export const tags: readonly Tag[] = [
     }. Model names are the vendor's own, with or without the provider in front. Needs a key with the scope \`${family.label}\`, and credit, unless a vendor key of your own is stored or sent along.`,
   })),
   {
+    name: "images",
+    description:
+      "Pictures, one body for all vendors that draw; `provider` chooses. Needs a key with the scope `images`. What can be asked of which vendor is in `docs/images-and-speech.md`.",
+  },
+  {
+    name: "speech",
+    description:
+      "Speech, one body for all vendors that speak; `provider` chooses. Needs a key with the scope `speech`.",
+  },
+  {
     name: "data-management",
     description:
       "What was recorded of the calls: the key's status, exports, deletion, outcomes of cohorts, evaluations, media of stored payloads. Everything is limited to the account that the key belongs to. A read that begins after an answer was received includes that call.",

@@ -3,14 +3,17 @@
  * and answer in the same shapes, deterministically. They share no code with the gateway.
  * `simulator/behaviours.ts` lists the magic words that make them misbehave.
  */
+import { AGGREGATOR_MEDIA } from "./simulator/aggregator_media.ts";
 import { chatFront } from "./simulator/chat_front.ts";
 import { VENDOR_A, VENDOR_B, VENDOR_F, VENDOR_G } from "./simulator/chat_vendors.ts";
 import { GENERATE_FRONT } from "./simulator/generate_front.ts";
+import { HOSTED_MEDIA } from "./simulator/hosted_media.ts";
 import { MESSAGES_FRONT } from "./simulator/messages_front.ts";
 import { speech, transcriptions } from "./simulator/openai_audio.ts";
 import { imageEdits, imageGenerations } from "./simulator/openai_images.ts";
 import { responsesRoutes } from "./simulator/responses.ts";
 import { serveVendor, type VendorFront } from "./simulator/server.ts";
+import { XAI_MEDIA } from "./simulator/xai_media.ts";
 import { type Received, VendorState } from "./simulator/state.ts";
 
 export type { Received } from "./simulator/state.ts";
@@ -58,7 +61,7 @@ export function startSimulators(options: SimulatorOptions = {}): Promise<Simulat
     "vendor-a": start(
       "vendor-a",
       "hf_simulatedVendorA0000",
-      chatFront(VENDOR_A, responsesRoutes(VENDOR_A)),
+      chatFront(VENDOR_A, [...responsesRoutes(VENDOR_A), ...HOSTED_MEDIA]),
     ),
     "vendor-b": start(
       "vendor-b",
@@ -74,8 +77,12 @@ export function startSimulators(options: SimulatorOptions = {}): Promise<Simulat
     "vendor-c": start("vendor-c", "sk-simulated-vendor-c-0000", MESSAGES_FRONT),
     "vendor-d": generate,
     "vendor-e": generate,
-    "vendor-f": start("vendor-f", "sk-simulated-vendor-f-0000", chatFront(VENDOR_F, [])),
-    "vendor-g": start("vendor-g", "sk-simulated-vendor-g-0000", chatFront(VENDOR_G, [])),
+    "vendor-f": start(
+      "vendor-f",
+      "sk-simulated-vendor-f-0000",
+      chatFront(VENDOR_F, AGGREGATOR_MEDIA),
+    ),
+    "vendor-g": start("vendor-g", "sk-simulated-vendor-g-0000", chatFront(VENDOR_G, XAI_MEDIA)),
   } satisfies Record<Label, unknown>;
   const vendors = Object.fromEntries(
     LABELS.map((label) => {

@@ -21,6 +21,7 @@ import { exportRoutes } from "./http/routes/exports.ts";
 import { healthRoutes } from "./http/routes/health.ts";
 import { keptResponseRoutes } from "./http/routes/kept_responses.ts";
 import { mediaRoutes, signedMediaRoutes } from "./http/routes/media.ts";
+import { mediaCallRoutes } from "./http/routes/media_calls.ts";
 import { modelRoutes } from "./http/routes/models.ts";
 import { operationCallRoutes } from "./http/routes/operation_calls.ts";
 import { operationRoutes } from "./http/routes/operations.ts";
@@ -56,11 +57,8 @@ export function createApp(services: Services, dashboard: DashboardParts): Hono<E
     metrics,
     metricsToken: config.metricsToken,
   });
-  referenceRoutes(app, {
-    ...parts,
-    baseUrl: config.baseUrl,
-    secure: config.tls !== undefined,
-  });
+  const address = { baseUrl: config.baseUrl, secure: config.tls !== undefined };
+  referenceRoutes(app, { ...parts, ...address });
   signedMediaRoutes(app, { ...parts, ...services });
   app.use("/dashboard/*", nameRoute("/dashboard"));
   // People have sessions in place of keys, which open nothing here, as sessions open nothing below.
@@ -77,6 +75,7 @@ export function createApp(services: Services, dashboard: DashboardParts): Hono<E
   evalRoutes(app, { ...parts, ...services });
   proxyRoutes(app, { ...parts, ...services });
   operationCallRoutes(app, { ...parts, ...services });
+  mediaCallRoutes(app, { ...parts, ...services, ...address });
   keptResponseRoutes(app, { ...parts, ...services });
 
   app.notFound((context) =>

@@ -19,7 +19,9 @@ import { beatMs } from "./domain/rate_limit.ts";
 import { createRateLimiter, type RateLimiter } from "./domain/rate_limiter.ts";
 import { createKeyRing, type KeyRing } from "./domain/key_ring.ts";
 import type { Metrics } from "./gateway/metrics.ts";
+import { drawImages, type ImagesRequest } from "./gateway/images.ts";
 import { createOperations, type Operations } from "./gateway/operations.ts";
+import { speakText, type SpeechRequest } from "./gateway/speech.ts";
 import { createRelay, type Relay, type RelayParts } from "./gateway/relay.ts";
 import { createVendorKeyRing, type VendorKeyRing } from "./gateway/vendor_key_ring.ts";
 import type { CohortStore } from "./domain/cohort.ts";
@@ -77,6 +79,10 @@ export interface Services
   relay: Relay;
   /** Pictures, speech, transcripts and embeddings. */
   operations: Operations;
+  /** Pictures of any vendor that draws. */
+  drawImages: (request: ImagesRequest) => Promise<Reply>;
+  /** Speech of any vendor that speaks. */
+  speakText: (request: SpeechRequest) => Promise<Reply>;
   /** Room for large requests; see `BODIES_IN_FLIGHT_BYTES`. */
   bodies: ByteGate;
   countTokens: (request: CountRequest) => Promise<Reply>;
@@ -182,19 +188,36 @@ function createCalls(
   config: Config,
   parts: Omit<RelayParts, "newTransactionId" | "payloadMaxBytes" | "publicFetch" | "keepAliveMs">,
   newTransactionId: () => string,
-): Pick<Services, "relay" | "operations" | "bodies" | "countTokens"> {
+): Pick<
+  Services,
+  "relay" | "operations" | "drawImages" | "speakText" | "bodies" | "countTokens"
+> {
   const { payloadMaxBytes, keepAliveMs } = config;
   const publicFetch = createPublicFetch({
     clock: parts.clock,
     allowHosts: config.fetchAllowHosts,
   });
   const all = { ...parts, newTransactionId, payloadMaxBytes, keepAliveMs, publicFetch };
+  const operations = createOperations({ ...all, answers: gateOf(config) });
+  const { registry } = parts;
+  const vendorFetch = createPublicFetch({
+    clock: parts.clock,
+    allowHosts: [...config.fetchAllowHosts, ...hostsOf(registry)],
+  });
   return {
     relay: createRelay(all),
-    operations: createOperations({ ...all, answers: gateOf(config) }),
+    operations,
+    drawImages: (request) =>
+      drawImages({ registry, operations, publicFetch, vendorFetch }, request),
+    speakText: (request) => speakText({ registry, operations }, request),
     bodies: gateOf(config),
     countTokens: (request) => countTokens(all, request),
   };
+}
+
+/** Where the vendors are; an operator may have one in a network of their own. */
+function hostsOf(registry: Registry): string[] {
+  return [...new Set(registry.all.map(({ baseUrl }) => new URL(baseUrl).host))];
 }
 
 /** Whoever takes longer is no reason to keep all others waiting. */

@@ -3,7 +3,9 @@ import { operationName } from "../vendors.ts";
 import { callExamples } from "./calls.ts";
 import type { OperationExamples } from "./example.ts";
 import { insightExamples } from "./insights.ts";
+import { mediaExamples } from "./media.ts";
 import { operationExamples } from "./operations.ts";
+
 import { recordExamples } from "./records.ts";
 import { serviceExamples } from "./service.ts";
 
@@ -13,6 +15,7 @@ export function examplesOf(contract: Pick<Contract, "operationId" | "tag">): Ope
     ...callExamples(contract.tag),
     ...operationExamples(contract.tag),
     ...serviceExamples(contract.tag),
+    ...mediaExamples,
     ...recordExamples,
     ...insightExamples,
   }).find(([name]) =>

@@ -1,13 +1,14 @@
 import { type Behaviours } from "./behaviours.ts";
 import { type Exchange } from "./exchange.ts";
+import { type Bytes } from "./samples/bytes.ts";
 import { untilAborted, wait } from "./timing.ts";
 
 /** A stream as its dialect wrote it, before the behaviours are applied to it. */
 export interface StreamScript {
   contentType: string;
   headers?: Record<string, string>;
-  /** Every event in order, encoded. */
-  frames: string[];
+  /** Every event in order, encoded; pieces of a file. */
+  frames: (string | Bytes)[];
   /** How many frames at the end make up the ending, from the finish event on. */
   closing: number;
   /** The vendor's in-band error, after which the stream closes. */
@@ -36,6 +37,24 @@ export function answerWhole(
     closing: 1,
     errorFrame: "",
   });
+}
+
+const FILE_PIECE = 16 * 1024;
+
+/** A file in pieces, with the behaviours of a stream; a file has no place for an error. */
+export function answerFile(
+  exchange: Exchange,
+  behaviours: Behaviours,
+  file: Bytes,
+  contentType: string,
+): Response {
+  const count = Math.max(2, Math.ceil(file.length / FILE_PIECE));
+  const size = Math.ceil(file.length / count);
+  const frames = Array.from(
+    { length: count },
+    (_, index) => file.subarray(index * size, (index + 1) * size),
+  );
+  return answerStream(exchange, behaviours, { contentType, frames, closing: 1, errorFrame: "" });
 }
 
 /** A streamed answer with its behaviours: waits between frames, breaks, silence. */
@@ -80,25 +99,28 @@ async function* play(
   behaviours: Behaviours,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array<ArrayBuffer> | typeof BREAK> {
-  const encoder = new TextEncoder();
   const { ending } = behaviours;
   const frames = framesBeforeEnding(script, behaviours);
   for (const [index, frame] of frames.entries()) {
     if (index > 0) await wait(behaviours.dripMs, signal);
     if (signal.aborted) return;
-    yield encoder.encode(frame);
+    yield bytesOf(frame);
   }
-  if (ending === "error") yield encoder.encode(script.errorFrame);
+  if (ending === "error") yield bytesOf(script.errorFrame);
   if (ending === "hang") await untilAborted(signal);
   if (ending === "cut") {
-    const next = encoder.encode(script.frames[frames.length] ?? "");
+    const next = bytesOf(script.frames[frames.length] ?? "");
     yield next.slice(0, Math.ceil(next.length / 2));
     await wait(FLUSH_MS, signal);
     yield BREAK;
   }
 }
 
-function framesBeforeEnding(script: StreamScript, behaviours: Behaviours): string[] {
+function bytesOf(frame: string | Bytes): Bytes {
+  return typeof frame === "string" ? new TextEncoder().encode(frame) : frame;
+}
+
+function framesBeforeEnding(script: StreamScript, behaviours: Behaviours): (string | Bytes)[] {
   const body = script.frames.length - script.closing;
   switch (behaviours.ending) {
     case "normal":

@@ -6,7 +6,8 @@
  * middle · `[cut:clean]` end without the terminal event · `[midstream-error]` in-band error ·
  * `[hang]` one chunk, then silence · `[long:N]` N chunks of text · `[say:TEXT]` answer exactly TEXT ·
  * `[echo-headers]` list the received header names · `[refuse]`, `[refuse:prompt]` a safety block ·
- * `[steps:N]` N rounds of tool calls before the text.
+ * `[steps:N]` N rounds of tool calls before the text · `[filter:N]` N pictures are withheld ·
+ * `[bytes:N]` each picture's file has at least N bytes.
  */
 export interface Behaviours {
   error: { status: number; times: number | null } | null;
@@ -18,11 +19,16 @@ export interface Behaviours {
   echoHeaders: boolean;
   refusal: "answer" | "prompt" | null;
   toolSteps: number;
+  /** Pictures that are withheld; all of them for a refusal. */
+  filtered: number;
+  /** Bytes that a picture's file has at least. */
+  leastBytes: number;
 }
 
 export type Ending = "normal" | "cut" | "cut-clean" | "error" | "hang";
 
 const MOST_CHUNKS = 100_000;
+const MOST_BYTES = 32 * 1024 * 1024;
 
 /** What the text asks for; everything normal when it has no magic word. */
 export function readBehaviours(text: string): Behaviours {
@@ -43,13 +49,18 @@ export function readBehaviours(text: string): Behaviours {
       ? "answer"
       : null,
     toolSteps: numberOf(text, "steps") ?? 1,
+    filtered: text.includes("[refuse") ? Infinity : numberOf(text, "filter") ?? 0,
+    leastBytes: Math.min(numberOf(text, "bytes") ?? 0, MOST_BYTES),
   };
 }
 
 /** The text without its magic words, as the answers quote it. */
 export function withoutMagicWords(text: string): string {
   return text
-    .replace(/\[(?:(?:error|slow|drip|cut|long|say|refuse|steps):[^\]]*|cut|hang|refuse)\]/g, " ")
+    .replace(
+      /\[(?:(?:error|slow|drip|cut|long|say|refuse|steps|filter|bytes):[^\]]*|cut|hang|refuse)\]/g,
+      " ",
+    )
     .replace(/\[(?:midstream-error|echo-headers)\]/g, " ")
     .replace(/\s+/g, " ")
     .trim();

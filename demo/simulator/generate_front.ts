@@ -1,6 +1,8 @@
 import { refuseForeignCredentials } from "./credentials.ts";
 import { type Exchange } from "./exchange.ts";
 import { batchEmbedContents } from "./generate_embed.ts";
+import { drawContent, DRAWING_MODELS, predict, PREDICT_MODELS } from "./generate_draw.ts";
+import { speakContent, SPEAKING_MODELS } from "./generate_speak.ts";
 import { countTokens, findGenerateModel, generateContent } from "./generate.ts";
 import { GENERATE_MODELS, type GenerateModel } from "./generate_models.ts";
 import { type JsonObject } from "./json.ts";
@@ -16,8 +18,17 @@ export const GENERATE_FRONT: VendorFront = {
     {
       method: "POST",
       path: /^\/models\/([^:]+):(generateContent|streamGenerateContent)$/,
-      handle: (exchange, match) =>
-        generateContent(exchange, nameIn(match), match[2] === "streamGenerateContent"),
+      handle: async (exchange, match) => {
+        const [name, isStream] = [nameIn(match), match[2] === "streamGenerateContent"];
+        return await drawContent(exchange, name) ??
+          await speakContent(exchange, name, isStream) ??
+          await generateContent(exchange, name, isStream);
+      },
+    },
+    {
+      method: "POST",
+      path: /^\/models\/([^:]+):predict$/,
+      handle: (exchange, match) => predict(exchange, nameIn(match)),
     },
     {
       method: "POST",
@@ -71,9 +82,10 @@ function modelPage(exchange: Exchange): Response {
   const start = token === null ? 0 : Number(token.replace("page-", ""));
   if (!Number.isInteger(start)) throw new Problem(400, "Invalid page token.");
   const end = start + size;
+  const rows = [...GENERATE_MODELS.map(modelRow), ...MEDIA_ROWS];
   return Response.json({
-    models: GENERATE_MODELS.slice(start, end).map(modelRow),
-    ...(end < GENERATE_MODELS.length ? { nextPageToken: `page-${end}` } : {}),
+    models: rows.slice(start, end),
+    ...(end < rows.length ? { nextPageToken: `page-${end}` } : {}),
   });
 }
 
@@ -91,6 +103,22 @@ function modelRow(model: GenerateModel): JsonObject {
     topP: 0.95,
     topK: 64,
     thinking: true,
+  };
+}
+
+const MEDIA_ROWS: readonly JsonObject[] = [
+  ...PREDICT_MODELS.map((id) => mediaRow(id, "predict")),
+  ...[...DRAWING_MODELS, ...SPEAKING_MODELS].map((id) => mediaRow(id, "generateContent")),
+];
+
+function mediaRow(id: string, method: string): JsonObject {
+  return {
+    name: `models/${id}`,
+    version: "001",
+    displayName: id,
+    inputTokenLimit: 32_768,
+    outputTokenLimit: 32_768,
+    supportedGenerationMethods: [method],
   };
 }
 

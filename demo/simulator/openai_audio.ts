@@ -7,7 +7,7 @@ import { toBase64 } from "./media.ts";
 import { invalid, require } from "./openai_problems.ts";
 import { Problem } from "./problem.ts";
 import { type Rule } from "./rules.ts";
-import { CONTENT_TYPES, makeSound, type SoundFormat } from "./sound.ts";
+import { CONTENT_TYPES, sound, type SoundFormat } from "./samples/mod.ts";
 import { countTokens } from "./tokens.ts";
 
 const FORMATS = Object.keys(CONTENT_TYPES);
@@ -57,8 +57,7 @@ export async function speech(exchange: Exchange): Promise<Response> {
   const format = asText(body.response_format, "mp3") as SoundFormat;
   const said = withoutMagicWords(input) || "nothing";
   const seconds = behaviours.longChunks ?? ([...said].length / 14 / (asNumber(body.speed) ?? 1));
-  const sound = makeSound(format, seconds);
-  const pieces = piecesOf(sound);
+  const pieces = piecesOf(sound(format, seconds, said));
   if (body.stream_format !== "sse") {
     return pieceStream(exchange, behaviours, CONTENT_TYPES[format], pieces);
   }
@@ -76,10 +75,10 @@ export async function speech(exchange: Exchange): Promise<Response> {
   ]);
 }
 
-function piecesOf(sound: Uint8Array): Uint8Array[] {
+function piecesOf(file: Uint8Array): Uint8Array[] {
   const pieces: Uint8Array[] = [];
-  for (let at = 0; at < sound.length; at += PIECE_BYTES) {
-    pieces.push(sound.subarray(at, at + PIECE_BYTES));
+  for (let at = 0; at < file.length; at += PIECE_BYTES) {
+    pieces.push(file.subarray(at, at + PIECE_BYTES));
   }
   return pieces;
 }

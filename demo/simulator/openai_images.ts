@@ -2,11 +2,11 @@
 import { readBehaviours } from "./behaviours.ts";
 import { admit, bodyOf, type Exchange, formOf } from "./exchange.ts";
 import { asNumber, asText, compact, type JsonObject } from "./json.ts";
-import { toBase64 } from "./media.ts";
 import { invalid, require } from "./openai_problems.ts";
-import { makePng } from "./png.ts";
 import { Problem } from "./problem.ts";
 import { type Rule } from "./rules.ts";
+import { toBase64 } from "./media.ts";
+import { picture, type PictureFormat } from "./samples/mod.ts";
 import { eventStream } from "./event_stream.ts";
 import { unixSeconds } from "./timing.ts";
 import { countTokens } from "./tokens.ts";
@@ -93,13 +93,22 @@ async function draw(exchange: Exchange, request: ImageRequest): Promise<Response
   const asked = asText(body.size, "auto");
   const size = asked === "auto" ? "1024x1024" : asked;
   const [width = 1024, height = 1024] = size.split("x").map(Number);
-  const leastBytes = Number(prompt.match(/\[bytes:(\d+)\]/)?.[1] ?? 0);
   const count = asNumber(body.n) ?? 1;
-  const png = (index: number) => makePng({ width, height, seed: `${prompt}:${index}`, leastBytes });
+  const format = asText(body.output_format, "png") as PictureFormat;
+  const isTransparent = body.background === "transparent";
+  const file = (index: number) =>
+    toBase64(picture({
+      format,
+      width,
+      height,
+      subject: `${prompt}:${index}`,
+      isTransparent,
+      leastBytes: behaviours.leastBytes,
+    }));
   const quality = ["low", "medium", "high"].find((one) => one === body.quality) ?? "medium";
   const facts = {
-    background: "opaque",
-    output_format: "png",
+    background: isTransparent ? "transparent" : "opaque",
+    output_format: format,
     quality,
     size,
   };
@@ -109,14 +118,16 @@ async function draw(exchange: Exchange, request: ImageRequest): Promise<Response
     const events = [
       ...Array.from({ length: partials }, (_, index) => ({
         type: `${request.kind}.partial_image`,
-        b64_json: toBase64(makePng({ width: width / 4, height: height / 4, seed: `${index}` })),
+        b64_json: toBase64(
+          picture({ format, width: width / 4, height: height / 4, subject: `${index}` }),
+        ),
         partial_image_index: index,
         created_at: unixSeconds(),
         ...facts,
       })),
       {
         type: `${request.kind}.completed`,
-        b64_json: toBase64(png(0)),
+        b64_json: file(0),
         created_at: unixSeconds(),
         ...facts,
         usage,
@@ -128,7 +139,7 @@ async function draw(exchange: Exchange, request: ImageRequest): Promise<Response
     compact({
       ...(!isGpt && body.response_format !== "b64_json"
         ? { url: `https://images.invalid/${exchange.state.nextId("img-")}.png` }
-        : { b64_json: toBase64(png(index)) }),
+        : { b64_json: file(index) }),
       revised_prompt: model === "dall-e-3" ? `${prompt}, in detail` : undefined,
     }));
   return Response.json({ created: unixSeconds(), ...(isGpt ? { ...facts, usage } : {}), data });

@@ -9,6 +9,8 @@ export interface MediaField {
   readonly parent?: string;
   /** It is a `data:` address by rule, though bare base64 is seen there too. */
   readonly address?: true;
+  /** It is kept apart however small it is: others reach it by its address. */
+  readonly always?: true;
   /** Member beside it that holds the mime type. */
   readonly mimeType?: string;
   /** Member beside it that holds a format such as `wav`; `audio/` is put in front. */

@@ -54,7 +54,11 @@ function expectation(issue: z.core.$ZodIssue): string {
         unit(issue.origin, issue.maximum)
       }`;
     case "invalid_format":
-      return formatNames[issue.format] ?? `expected the format ${issue.format}`;
+      // A schema that can say what it expects does so.
+      return formatNames[issue.format] ??
+        (issue.message.startsWith("expected")
+          ? issue.message
+          : `expected the format ${issue.format}`);
     case "invalid_union":
       return issue.message === "Invalid input"
         ? "the value has none of the accepted forms"

@@ -6,6 +6,9 @@ import { isMediaField, type MediaField } from "../dialects/media_field.ts";
 import { base64Source, standardBase64 } from "../dialects/media_source.ts";
 import { type Media, mediaPath } from "../domain/media.ts";
 
+/** Shorter strings hold no media. */
+const leastUnits = 32;
+
 /**
  * Takes media of more than `inlineBytes` out of a payload, given as JSON text, and puts
  * `{sha256, bytes, mime_type, url}` in the place of the base64 or `data:` address; the rest of the
@@ -18,9 +21,12 @@ export function liftMedia(
 ): { text: string; media: Media[] } {
   const edits: Edit[] = [];
   const media = new Map<string, Media>();
-  for (const found of longStrings(text, Math.floor(options.inlineBytes * 4 / 3))) {
+  const least = options.fields.some(({ always }) => always)
+    ? leastUnits
+    : Math.floor(options.inlineBytes * 4 / 3);
+  for (const found of longStrings(text, least)) {
     const field = options.fields.find((field) => isMediaField(field, found));
-    const one = field && readMedia(text, found, field, options.inlineBytes);
+    const one = field && readMedia(text, found, field, field.always ? 0 : options.inlineBytes);
     if (!one) continue;
     media.set(one.sha256, one);
     const named = {

@@ -147,6 +147,8 @@ function badRequestCode(said: string): ErrorCode {
     /context_length_exceeded|prompt is too long|exceeds the maximum number of tokens|input token count/
       .test(said)
   ) return "context_length_exceeded";
-  if (/content_policy|content_filter|moderation/.test(said)) return "content_policy_violation";
+  if (/content_policy|content_filter|moderation|safety system/.test(said)) {
+    return "content_policy_violation";
+  }
   return "invalid_request";
 }

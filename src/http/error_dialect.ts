@@ -16,6 +16,7 @@ export function createErrorDialect(
   return (path) => {
     const prefix = path.split("/", 2)[1] ?? "";
     const family = byPrefix.get(prefix);
+    if (prefix === "imagen" || prefix === "tts") return "chat";
     if (!family && prefix !== "chat") return "service";
     if (/\/messages(\/|$)/.test(path)) return "messages";
     if (/\/responses(\/|$)/.test(path)) return "responses";

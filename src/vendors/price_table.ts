@@ -4,6 +4,7 @@ import { vendorBPrices } from "./price_table_b.ts";
 import { vendorCPrices } from "./price_table_c.ts";
 import { vendorDPrices } from "./price_table_d.ts";
 import { mediaPrices } from "./price_table_media.ts";
+import { unifiedMediaPrices } from "./price_table_pictures.ts";
 
 /**
  * A cheap current model of each vendor with a known price, for first calls such as the printed
@@ -58,6 +59,7 @@ export const priceTable: readonly PriceEntry[] = [
   ...vendorCPrices,
   ...vendorDPrices,
   ...mediaPrices,
+  ...unifiedMediaPrices,
 
   // vendor-g
   {

@@ -151,6 +151,9 @@ Deno.test("listed names each priced model of a vendor once", () => {
     "grok-4.6",
     "grok-4.7",
     "grok-9",
+    "grok-imagine-image",
+    "grok-imagine-image-quality",
+    "tts",
   ]);
   assert.deepEqual(
     prices.listed("vendor-e", now).map((row) => row.model),

@@ -7,11 +7,16 @@ import {
 } from "../../contracts/vendors.ts";
 import type { Secret } from "../base/secret.ts";
 import type { DialectQuirks } from "../dialects/dialect.ts";
+import type { ImageWire } from "../dialects/image_wire.ts";
+import type { SpeechWire } from "../dialects/speech_wire.ts";
 import type { PriceRow } from "../domain/pricing.ts";
+import { hostMedia, type MediaLane, mediaLanes, noMedia } from "./media_lanes.ts";
 import { rowsFromAggregatorModels, rowsFromHostedModels } from "./listed_prices.ts";
 
 /** How a vendor takes its key. */
 export type VendorAuth = "bearer" | "x-api-key" | "x-goog-api-key";
+
+export type { MediaLane } from "./media_lanes.ts";
 
 /**
  * How a vendor is asked for an operation: on a path that takes the request as it is, or in the
@@ -48,6 +53,12 @@ export interface Vendor {
   /** Reads prices out of the vendor's own model list, where it gives them there. */
   readonly listedPrices: ((label: string, body: unknown) => PriceRow[]) | undefined;
   readonly quirks: DialectQuirks;
+  /** Its models' own names may begin with another vendor's, as an aggregator's do. */
+  readonly hasNestedNames: boolean;
+  /** How it draws; undefined: it doesn't. */
+  readonly images: MediaLane<ImageWire> | undefined;
+  /** How it speaks; undefined: it doesn't. */
+  readonly speech: MediaLane<SpeechWire> | undefined;
   /** What callers see of it. */
   readonly family: VendorFamily;
 }
@@ -75,6 +86,7 @@ const chatDefaults = {
   reportsCost: false,
   listedPrices: undefined,
   quirks: {},
+  ...noMedia,
 } as const;
 
 const messagesDefaults = {
@@ -86,8 +98,8 @@ const messagesDefaults = {
 
 /** What a vendor added by the operator needs beside `chatDefaults`, by its first dialect. */
 const dialectDefaults = {
-  chat: {},
-  responses: {},
+  chat: hostMedia,
+  responses: hostMedia,
   messages: messagesDefaults,
   generate: {
     operations: { embeddings: { translated: "batch-embed" } },
@@ -109,6 +121,7 @@ const googleRow = {
   reportsCost: false,
   listedPrices: undefined,
   quirks: {},
+  ...mediaLanes["vendor-d"],
   sharesWith: "vendor-d",
 } as const;
 
@@ -124,6 +137,7 @@ const rows: readonly VendorRow[] = [
       embeddings: chatOperations.embeddings,
     },
     listedPrices: rowsFromHostedModels,
+    ...mediaLanes["vendor-a"],
     sharesWith: "vendor-a",
   },
   {
@@ -132,6 +146,7 @@ const rows: readonly VendorRow[] = [
     aliases: ["openai"],
     baseUrl: "https://api.openai.com/v1",
     dialects: ["chat", "responses"],
+    ...mediaLanes["vendor-b"],
     sharesWith: "vendor-b",
   },
   {
@@ -162,6 +177,7 @@ const rows: readonly VendorRow[] = [
     dialectHeaders: [],
     reportsCost: true,
     listedPrices: rowsFromAggregatorModels,
+    ...mediaLanes["vendor-f"],
     sharesWith: "vendor-f",
   },
   {
@@ -175,6 +191,7 @@ const rows: readonly VendorRow[] = [
       imageEdits: chatOperations.imageEdits,
     },
     quirks: { additiveReasoning: true },
+    ...mediaLanes["vendor-g"],
     sharesWith: "vendor-g",
   },
 ];

@@ -114,6 +114,17 @@ const ours: readonly { file: RegExp; words: RegExp; why: string }[] = [
     why: "callers send them although the dialect has none, and mean them",
   },
   {
+    file: /^src\/dialects\/(images|speech)\/\w+\.ts$/,
+    words:
+      /^(response_format|image_url|prompt_tokens|completion_tokens|(input|output)_tokens_details)$/,
+    why: "vendors' picture and speech formats took these words over (images-and-speech.md)",
+  },
+  {
+    file: /^src\/dialects\/speech_checks\.ts$/,
+    words: /^response_format$/,
+    why: "a field of our own request for speech",
+  },
+  {
     file: /^src\/dialects\/cache_losses\.ts$/,
     words: /^cache_control$/,
     why: "what callers call a cache mark, whichever dialect they speak",

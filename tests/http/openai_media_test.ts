@@ -2,8 +2,7 @@ import assert from "@std/assert";
 import { Buffer } from "node:buffer";
 import OpenAI, { toFile } from "openai";
 import { sha256Hex } from "../../src/base/hash.ts";
-import { makePng } from "../../demo/simulator/png.ts";
-import { makeSound } from "../../demo/simulator/sound.ts";
+import { picture, sound } from "../../demo/simulator/samples/mod.ts";
 import { shared, startSimulatedService } from "../support/service.ts";
 import { openai } from "../support/service_openai.ts";
 
@@ -111,12 +110,20 @@ Deno.test("images.generate: partial pictures are streamed; the record has the la
 });
 
 Deno.test("images.edit: the form's files reach the vendor byte for byte and are stored", async () => {
-  const given = makePng({ width: 64, height: 64, seed: "given", leastBytes: 150_000 });
+  const given = picture({
+    format: "png",
+    width: 64,
+    height: 64,
+    subject: "given",
+    leastBytes: 150_000,
+  });
   const { data, response } = await client().images.edit({
     model: "vendor-b/gpt-image-2",
     image: [
       await toFile(given, "given.png", { type: "image/png" }),
-      await toFile(makePng({ width: 8, height: 8, seed: "b" }), "b.png", { type: "image/png" }),
+      await toFile(picture({ format: "png", width: 8, height: 8, subject: "b" }), "b.png", {
+        type: "image/png",
+      }),
     ],
     prompt: "Paint it green.",
     n: 2,
@@ -201,8 +208,8 @@ Deno.test("audio.speech.create: events tell the usage; the record has the sound 
 });
 
 Deno.test("audio.transcriptions.create: a file as a form, whole, as text and streamed", async () => {
-  const sound = makeSound("wav", 3);
-  const file = () => toFile(sound, "words.wav", { type: "audio/wav" });
+  const words = sound("wav", 3, "hello");
+  const file = () => toFile(words, "words.wav", { type: "audio/wav" });
   const whole = await client().audio.transcriptions
     .create({ file: await file(), model: "openai/gpt-4o-transcribe" }).withResponse();
   assert.match(whole.data.text, /words\.wav, 144044 bytes/);
@@ -214,7 +221,7 @@ Deno.test("audio.transcriptions.create: a file as a form, whole, as text and str
     usage.input_token_details!.text_tokens! * 2500 + usage.output_tokens * 10_000;
   assert.equal(row.cost_usd, (nanos / 1e9).toFixed(9));
   const request = row.request as { file: { filename: string; data: Named } };
-  assert.equal(request.file.data.sha256, sha256Hex(sound));
+  assert.equal(request.file.data.sha256, sha256Hex(words));
 
   const old = await client().audio.transcriptions
     .create({ file: await file(), model: "whisper-1", response_format: "srt" }).withResponse();

@@ -15,6 +15,8 @@ const scopes: readonly {
   { scope: "status", open: ["GET /api/v1/status"] },
   { scope: "exports", open: ["POST /api/v1/exports"] },
   { scope: "cohort", open: ["POST /api/v1/cohort/outcome", "GET /api/v1/cohort/c"] },
+  { scope: "images", open: ["POST /imagen/v1/generate"] },
+  { scope: "speech", open: ["POST /tts/v1/generate"] },
   { scope: "evals", open: ["POST /api/v1/evals", "GET /api/v1/evals"] },
   {
     scope: "chat",

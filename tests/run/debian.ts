@@ -58,6 +58,14 @@ export function neededPackages(root: string): DebianPackage[] {
       present: () => inPath("chromium"),
     });
   }
+  if (exists(`${root}/tests/support/media_tools.ts`)) {
+    const neededFor = "opening of made pictures and sounds";
+    packages.push(
+      { name: "file", neededFor, present: () => inPath("file") },
+      { name: "ffmpeg", neededFor, present: () => inPath("ffprobe") },
+      { name: "imagemagick", neededFor, present: () => inPath("identify") },
+    );
+  }
   return packages;
 }
 

@@ -10,6 +10,11 @@ export function batchEmbedPath(model: string): string {
   return `${modelPath(model)}:batchEmbedContents`;
 }
 
+/** Path of another verb, such as `predict`. */
+export function pathOf(model: string, verb: string): string {
+  return `${modelPath(model)}:${verb}`;
+}
+
 export function countTokensPath(model: string): string {
   return `${modelPath(model)}:countTokens`;
 }

@@ -12,7 +12,9 @@ import type { AnswerReader, EventNews, Operation, Outcome } from "./operation.ts
 import { type OperationRequest, parsedRecord, recordText } from "./request.ts";
 
 const mediaFields: readonly MediaField[] = [
-  { key: "b64_json" },
+  { key: "b64_json", mimeType: "mime_type" },
+  // Of answers that gave addresses of ours.
+  { parent: "data", key: "url", address: true, always: true },
   // Files of a form, as they are recorded.
   { key: "data", mimeType: "content_type" },
   // Reference images in JSON.

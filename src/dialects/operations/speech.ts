@@ -11,7 +11,10 @@ import { costField } from "./cost_field.ts";
 import type { AnswerReader, EventNews, Operation, Outcome } from "./operation.ts";
 import { type OperationRequest, parsedRecord } from "./request.ts";
 
-const mediaFields: readonly MediaField[] = [{ key: "data", mimeType: "content_type" }];
+const mediaFields: readonly MediaField[] = [
+  { parent: "audio", key: "data", mimeType: "mime_type" },
+  { key: "data", mimeType: "content_type" },
+];
 
 /** Sound out of words (images-and-speech.md §3.1). */
 export const speech: Operation = {

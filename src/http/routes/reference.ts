@@ -3,6 +3,7 @@ import { documents, referenceFile } from "../../../contracts/document.ts";
 import { programFile } from "../../base/program_files.ts";
 import { Fault } from "../../domain/fault.ts";
 import { type BindParts, bindPublic, type ReplyOutput } from "../bind.ts";
+import { type AddressParts, ownAddress } from "../own_address.ts";
 import type { Env } from "../scene.ts";
 
 /** Mounts the document in both versions, and the page that shows it; none asks for a key. */
@@ -15,7 +16,8 @@ export function referenceRoutes(app: Hono<Env>, parts: BindParts & AddressParts)
   ) {
     bindPublic(app, contract, parts, async ({ header }) => {
       const text = await Deno.readTextFile(programFile(`openapi/${name}`));
-      const servers = [{ url: addressOf(parts, header), description: "This service" }];
+      // A relative address is resolved against the one that the document was read from.
+      const servers = [{ url: ownAddress(parts, header) || "/", description: "This service" }];
       return bytes("application/json", JSON.stringify({ ...JSON.parse(text), servers }));
     });
   }
@@ -27,12 +29,6 @@ export function referenceRoutes(app: Hono<Env>, parts: BindParts & AddressParts)
     if (params.file === `${scalar}.js`) return await scalarScript(header("accept-encoding") ?? "");
     throw new Fault("endpoint_not_found");
   });
-}
-
-/** What tells the address that callers know the service by. */
-interface AddressParts {
-  readonly baseUrl: string | undefined;
-  readonly secure: boolean;
 }
 
 /** Name of the bundle; a new version gets a new name, so that it may be kept for good. */
@@ -79,15 +75,4 @@ function bytes(
   headers: Record<string, string> = { "cache-control": "no-cache" },
 ): ReplyOutput {
   return { reply: { status: 200, headers: { "content-type": type, ...headers }, body } };
-}
-
-function addressOf(
-  parts: AddressParts,
-  header: (name: string) => string | undefined,
-): string {
-  if (parts.baseUrl !== undefined) return parts.baseUrl.replace(/\/+$/, "");
-  const host = header("host") ?? "";
-  // A relative address is resolved against the one that the document was read from.
-  if (!/^[\w.-]+(:\d+)?$|^\[[\da-fA-F:.]+\](:\d+)?$/.test(host)) return "/";
-  return `${parts.secure ? "https" : "http"}://${host}`;
 }

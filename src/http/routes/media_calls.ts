@@ -1,0 +1,36 @@
+import type { Hono } from "hono";
+import { contracts } from "../../../contracts/mod.ts";
+import type { MediaSigner } from "../../domain/signed_media.ts";
+import type { Idempotency } from "../../gateway/idempotency.ts";
+import type { ImagesRequest } from "../../gateway/images.ts";
+import type { Reply } from "../../gateway/reply.ts";
+import type { SpeechRequest } from "../../gateway/speech.ts";
+import { bind, type BindParts } from "../bind.ts";
+import { type AddressParts, ownAddress } from "../own_address.ts";
+import { once } from "../repeats.ts";
+import type { Env } from "../scene.ts";
+
+type MediaCallParts = BindParts & AddressParts & {
+  drawImages: (request: ImagesRequest) => Promise<Reply>;
+  speakText: (request: SpeechRequest) => Promise<Reply>;
+  mediaSigner: Pick<MediaSigner, "sign">;
+  idempotency: Idempotency;
+};
+
+/** Mounts the endpoints that make pictures and speech with any vendor. */
+export function mediaCallRoutes(app: Hono<Env>, parts: MediaCallParts): void {
+  bind(app, contracts.generateImage, parts, async ({ caller, body, bodyText, header }) => {
+    const accountId = caller.principal.account.id;
+    const addressOf = (sha256: string) =>
+      ownAddress(parts, header) + parts.mediaSigner.sign(accountId, sha256);
+    const draw = () => parts.drawImages({ caller, body, bodyText, addressOf });
+    return { reply: await once(parts.idempotency, { caller, bodyText }, draw) };
+  });
+  bind(app, contracts.generateSpeech, parts, async ({ caller, body, bodyText, header }) => {
+    const wantsFile = /\baudio\//i.test(header("accept") ?? "");
+    const isBinary = wantsFile || body.encoding === "binary";
+    const speak = () => parts.speakText({ caller, body, bodyText, isBinary });
+    const form = wantsFile ? { query: "binary" } : {};
+    return { reply: await once(parts.idempotency, { caller, bodyText, ...form }, speak) };
+  });
+}

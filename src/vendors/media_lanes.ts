@@ -1,0 +1,87 @@
+import { draw } from "../dialects/generate/draw.ts";
+import { speak } from "../dialects/generate/speak.ts";
+import type { ImageWire } from "../dialects/image_wire.ts";
+import { aggregated } from "../dialects/images/aggregated.ts";
+import { generations } from "../dialects/images/generations.ts";
+import { hosted } from "../dialects/images/hosted.ts";
+import { ratioGenerations } from "../dialects/images/ratio_generations.ts";
+import { aggregatedSpeech } from "../dialects/speech/aggregated_speech.ts";
+import { audioSpeech } from "../dialects/speech/audio_speech.ts";
+import { codedSpeech } from "../dialects/speech/coded_speech.ts";
+import type { SpeechWire } from "../dialects/speech_wire.ts";
+
+/** How a vendor draws or speaks, and with which models. */
+export interface MediaLane<Wire> {
+  readonly wire: Wire;
+  /** For error messages; the first is taken where a request names none. */
+  readonly models: readonly string[];
+}
+
+interface MediaLanes {
+  readonly hasNestedNames: boolean;
+  readonly images: MediaLane<ImageWire> | undefined;
+  readonly speech: MediaLane<SpeechWire> | undefined;
+}
+
+/** A vendor that does neither. */
+export const noMedia: MediaLanes = { hasNestedNames: false, images: undefined, speech: undefined };
+
+/** A chat-style vendor that an operator adds: whatever models it hosts. */
+export const hostMedia: MediaLanes = {
+  hasNestedNames: true,
+  images: { wire: hosted, models: [] },
+  speech: { wire: aggregatedSpeech, models: [] },
+};
+
+/** Of those among the seven vendors that draw or speak (protocols/images-and-speech.md). */
+export const mediaLanes = {
+  "vendor-a": {
+    hasNestedNames: true,
+    images: {
+      wire: hosted,
+      models: ["black-forest-labs/FLUX.1-schnell", "black-forest-labs/FLUX.1-dev"],
+    },
+    speech: undefined,
+  },
+  "vendor-b": {
+    hasNestedNames: false,
+    images: {
+      wire: generations,
+      models: ["gpt-image-2", "gpt-image-1.5", "dall-e-3", "dall-e-2"],
+    },
+    speech: { wire: audioSpeech, models: ["gpt-4o-mini-tts", "tts-1", "tts-1-hd"] },
+  },
+  "vendor-d": {
+    hasNestedNames: false,
+    images: {
+      wire: draw,
+      models: [
+        "gemini-2.5-flash-image",
+        "gemini-3-pro-image-preview",
+        "imagen-4.0-generate-001",
+        "imagen-4.0-fast-generate-001",
+        "imagen-4.0-ultra-generate-001",
+      ],
+    },
+    speech: {
+      wire: speak,
+      models: ["gemini-2.5-flash-preview-tts", "gemini-2.5-pro-preview-tts"],
+    },
+  },
+  "vendor-f": {
+    hasNestedNames: true,
+    images: {
+      wire: aggregated,
+      models: ["google/gemini-2.5-flash-image", "openai/gpt-5-image-mini"],
+    },
+    speech: { wire: aggregatedSpeech, models: ["openai/gpt-4o-mini-tts"] },
+  },
+  "vendor-g": {
+    hasNestedNames: false,
+    images: {
+      wire: ratioGenerations,
+      models: ["grok-imagine-image", "grok-imagine-image-quality"],
+    },
+    speech: { wire: codedSpeech, models: ["tts"] },
+  },
+} satisfies Record<string, MediaLanes>;

@@ -1,0 +1,124 @@
+import { Fault } from "../domain/fault.ts";
+import { type ResolvedModel, resolveOnFamily } from "./model_name.ts";
+import type { MediaLane, Registry, Vendor } from "./registry.ts";
+
+/** What a request for pictures or speech says of where it goes. */
+export interface MediaChoice {
+  provider?: string | null | undefined;
+  model?: string | null | undefined;
+}
+
+/** A vendor that draws or speaks, and the model to do it with. */
+export interface MediaTarget<Wire> {
+  target: ResolvedModel;
+  wire: Wire;
+  /** As the caller wrote it; our choice where it named none. */
+  requestedModel: string;
+}
+
+type LaneKind = "images" | "speech";
+type WireOf<Kind extends LaneKind> = NonNullable<Vendor[Kind]>["wire"];
+
+/**
+ * The vendor and model of a request (images-and-speech.md §2). Throws `missing_required_field`
+ * when neither is given, `invalid_value` for a provider that isn't there or contradicts the
+ * model's prefix, and `model_not_found` for a model that is none of the kind.
+ */
+export function resolveMedia<Kind extends LaneKind>(
+  registry: Registry,
+  choice: MediaChoice,
+  kind: Kind,
+): MediaTarget<WireOf<Kind>> {
+  const { provider, model } = choice;
+  if (provider == null && model == null) {
+    throw new Fault("missing_required_field", {
+      param: "provider",
+      message: "provider: required, or model with the provider in front.",
+    });
+  }
+  const prefix = model?.includes("/") ? model.slice(0, model.indexOf("/")) : undefined;
+  const inFront = prefix === undefined ? undefined : registry.find(prefix);
+  const named = provider == null ? undefined : registry.find(provider);
+  if (provider != null && !named) throw noProvider(registry, kind, "provider", provider);
+  if (named && inFront && inFront !== named && !named.hasNestedNames) {
+    throw new Fault("invalid_value", {
+      param: "provider",
+      message: `provider: '${shorten(provider!)}' contradicts the model '${
+        shorten(model!)
+      }', which is ${inFront.label}'s.`,
+    });
+  }
+  const vendor = named ?? inFront ?? registry.find(defaultProvider)!;
+  const lane = vendor[kind] as MediaLane<WireOf<Kind>> | undefined;
+  if (!lane) {
+    const said = provider ?? prefix ?? vendor.label;
+    throw noProvider(registry, kind, provider == null ? "model" : "provider", said);
+  }
+  const requestedModel = model ?? lane.models[0];
+  if (requestedModel === undefined) {
+    throw new Fault("missing_required_field", {
+      param: "model",
+      message: `model: required for ${vendor.label}.`,
+    });
+  }
+  const target = resolveOnFamily(vendor, requestedModel);
+  if (!lane.wire.hasModel(target.model)) throw noModel(target, lane, kind);
+  return { target, wire: lane.wire, requestedModel };
+}
+
+/** Where a model without a provider in front is looked for. */
+const defaultProvider = "vendor-b";
+const verbs = { images: "draws pictures", speech: "speaks" } as const;
+
+function noProvider(registry: Registry, kind: LaneKind, param: string, said: string): Fault {
+  const able = registry.all.filter((vendor) => vendor[kind])
+    .map(({ label, aliases }) => [label, ...aliases].join(" or "));
+  return new Fault("invalid_value", {
+    param,
+    message: `${param}: '${shorten(said)}' names no vendor that ${verbs[kind]} here; expected ${
+      able.join(", ")
+    }.`,
+  });
+}
+
+function noModel(
+  { vendor, model }: ResolvedModel,
+  { models }: MediaLane<unknown>,
+  kind: LaneKind,
+): Fault {
+  return new Fault("model_not_found", {
+    param: "model",
+    message: `model: '${shorten(model)}' is no model of ${vendor.label} that ${
+      verbs[kind]
+    }; there are ${models.join(", ")}.`,
+  });
+}
+
+function shorten(text: string): string {
+  return text.length > 100 ? text.slice(0, 100) + "…" : text;
+}
+
+/**
+ * What `provider_options` say for this vendor, under its label or an alias. Throws
+ * `invalid_value` for a name that is no vendor's.
+ */
+export function optionsFor(
+  registry: Registry,
+  vendor: Vendor,
+  given: Readonly<Record<string, Readonly<Record<string, unknown>>>> | null | undefined,
+): Readonly<Record<string, unknown>> {
+  let options = {};
+  for (const [name, fields] of Object.entries(given ?? {})) {
+    const named = registry.find(name);
+    if (!named) {
+      throw new Fault("invalid_value", {
+        param: "provider_options",
+        message: `provider_options: '${shorten(name)}' names no vendor; expected ${
+          registry.all.map(({ label }) => label).join(", ")
+        } or an alias.`,
+      });
+    }
+    if (named === vendor) options = { ...options, ...fields };
+  }
+  return options;
+}

@@ -1,0 +1,53 @@
+import type { PriceEntry } from "./price_row.ts";
+import { genaiPackage } from "./price_sources.ts";
+
+/** Price tables in public code that quote the vendors' pages, where these agree. */
+const quoted = { source: "public price tables quoting the vendor's page", checked_on: "2026-11" };
+
+/** Bundled prices of pictures and speech of vendors other than vendor-b. */
+export const unifiedMediaPrices: readonly PriceEntry[] = [
+  { label: "vendor-d", models: ["imagen-4.0-fast-generate-001"], per_image: "0.02", ...quoted },
+  { label: "vendor-d", models: ["imagen-4.0-generate-001"], per_image: "0.04", ...quoted },
+  { label: "vendor-d", models: ["imagen-4.0-ultra-generate-001"], per_image: "0.06", ...quoted },
+  {
+    label: "vendor-d",
+    models: ["gemini-2.5-flash-preview-tts"],
+    input: "0.50",
+    // All output is sound, also where usage doesn't say so.
+    output: "10",
+    audio_output: "10",
+    ...genaiPackage,
+  },
+  {
+    label: "vendor-d",
+    models: ["gemini-2.5-pro-preview-tts"],
+    input: "1",
+    output: "20",
+    audio_output: "20",
+    ...genaiPackage,
+  },
+  { label: "vendor-g", models: ["grok-imagine-image"], per_image: "0.02", ...quoted },
+  { label: "vendor-g", models: ["grok-imagine-image-quality"], per_image: "0.05", ...quoted },
+  {
+    label: "vendor-g",
+    models: ["tts"],
+    per_million_characters: "4.20",
+    source: "vendor's model pages",
+    checked_on: "2026-04",
+  },
+  // Who hosts them asks prices of their own: these stand in where its list is silent.
+  {
+    label: "vendor-a",
+    models: ["black-forest-labs/FLUX.1-schnell"],
+    per_image: "0.003",
+    fallback: true,
+    ...quoted,
+  },
+  {
+    label: "vendor-a",
+    models: ["black-forest-labs/FLUX.1-dev"],
+    per_image: "0.025",
+    fallback: true,
+    ...quoted,
+  },
+];

@@ -1,0 +1,67 @@
+import assert from "@std/assert";
+import type { ImageAsk, ImageWire } from "../../src/dialects/image_wire.ts";
+import type { JsonRecord } from "../../src/dialects/json.ts";
+import { Fault } from "../../src/domain/fault.ts";
+
+/** A request that says no more than its prompt. */
+export function imageAsk(model: string, more: Partial<ImageAsk> = {}): ImageAsk {
+  return {
+    model,
+    prompt: "A lighthouse",
+    count: 1,
+    size: undefined,
+    ratio: undefined,
+    resolution: undefined,
+    quality: undefined,
+    format: undefined,
+    compression: undefined,
+    background: undefined,
+    style: undefined,
+    moderation: undefined,
+    seed: undefined,
+    negativePrompt: undefined,
+    personGeneration: undefined,
+    references: [],
+    stream: false,
+    asAddress: false,
+    partialImages: undefined,
+    user: undefined,
+    options: {},
+    ...more,
+  };
+}
+
+/** Everything that a vendor may not have. */
+export const everything: Partial<ImageAsk> = {
+  quality: "high",
+  compression: 80,
+  background: "opaque",
+  style: "vivid",
+  moderation: "low",
+  seed: 7,
+  negativePrompt: "people",
+  personGeneration: "dont_allow",
+  user: "user-42",
+};
+
+/** The JSON bodies of the calls that a request comes to. */
+export function bodiesOf(wire: ImageWire, ask: ImageAsk): JsonRecord[] {
+  return wire.encode(ask).calls.map(({ body }) => {
+    assert.equal(body.type, "json");
+    return body.type === "json" ? body.value : {};
+  });
+}
+
+export function lossesOf(wire: ImageWire, ask: ImageAsk): string[] {
+  return wire.encode(ask).losses.map(({ path, weight }) => `${path}:${weight}`).sort();
+}
+
+/** Asserts that a request is refused at this field, with all of these words in the message. */
+export function refused(act: () => unknown, param: string, ...words: string[]): void {
+  assert.throws(act, (fault) => {
+    assert(fault instanceof Fault, String(fault));
+    assert.equal(fault.param, param);
+    for (const word of words) assert(fault.message.includes(word), `${fault.message} ∌ ${word}`);
+    return true;
+  });
+}

@@ -1,0 +1,46 @@
+import assert from "@std/assert";
+import type { TestService } from "./service.ts";
+
+/** What an answer of pictures says. */
+export interface ImageAnswer {
+  data?: {
+    b64_json?: string;
+    url?: string;
+    mime_type?: string;
+    width?: number;
+    height?: number;
+    revised_prompt?: string;
+    index: number;
+  }[];
+  filtered_count?: number;
+  cost_usd?: string;
+  error?: { message: string; type: string; code: string; param: string | null };
+}
+
+export interface Drawn {
+  status: number;
+  headers: Headers;
+  transaction: string | null;
+  body: ImageAnswer;
+}
+
+/** Asks for pictures as JSON. */
+export async function draw(
+  service: Pick<TestService, "post">,
+  body: unknown,
+  headers: Record<string, string> = {},
+): Promise<Drawn> {
+  const response = await service.post("/imagen/v1/generate", body, headers);
+  return {
+    status: response.status,
+    headers: response.headers,
+    transaction: response.headers.get("x-transaction-id"),
+    body: await response.json() as ImageAnswer,
+  };
+}
+
+/** The pictures of a good answer. */
+export function drawn({ status, body }: Drawn): NonNullable<ImageAnswer["data"]> {
+  assert.equal(status, 200, JSON.stringify(body).slice(0, 500));
+  return body.data!;
+}

@@ -1,0 +1,20 @@
+import type { SpeechAsk } from "../../src/dialects/speech_wire.ts";
+
+/** A request that says no more than its text. */
+export function speechAsk(model: string, more: Partial<SpeechAsk> = {}): SpeechAsk {
+  return {
+    model,
+    text: "Good morning.",
+    voice: undefined,
+    instructions: undefined,
+    format: undefined,
+    speed: undefined,
+    language: undefined,
+    sampleRate: undefined,
+    speakers: [],
+    user: undefined,
+    stream: false,
+    options: {},
+    ...more,
+  };
+}
