@@ -1,8 +1,6 @@
 import assert from "@std/assert";
-import { errors } from "../../contracts/errors.ts";
 import { GatewayError, isGatewayError } from "./errors.ts";
 import { createGateway } from "./gateway.ts";
-import { errorTable } from "./generated/errors.gen.ts";
 import { getStatus } from "./generated/sdk.gen.ts";
 
 function answering(response: () => Response) {
@@ -80,15 +78,6 @@ Deno.test("with throwOnError false the answer's own body is given", async () => 
   const client = answering(() => Response.json(body, { status: 401 }));
   const { error } = await getStatus({ client, throwOnError: false });
   assert.deepEqual(error, body);
-});
-
-Deno.test("the client's table is the contract's", () => {
-  assert.deepEqual(
-    errorTable,
-    Object.fromEntries(
-      Object.entries(errors).map(([code, { status, type }]) => [code, { status, type }]),
-    ),
-  );
 });
 
 Deno.test("a guard names the codes that it lets through", () => {

@@ -24,7 +24,7 @@ export function parseModelId(id: string): ModelName {
 }
 
 /** The id of a model on the unified endpoints. */
-export function modelId(provider: Vendor | (string & {}), name: string): string {
+export function modelId(provider: Vendor | (string & Record<never, never>), name: string): string {
   return `${provider}/${name}`;
 }
 
