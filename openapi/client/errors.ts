@@ -14,7 +14,9 @@ export type LocalErrorCode =
   | "unreadable_answer";
 
 /** Any code; those of a newer service than this client are plain strings. */
-export type CodeOf<Known extends string = ErrorCode | LocalErrorCode> = Known | (string & Record<never, never>);
+export type CodeOf<Known extends string = ErrorCode | LocalErrorCode> =
+  | Known
+  | (string & Record<never, never>);
 
 /** A call that failed. `message` is for people, `code` for programs. */
 export class GatewayError<Code extends string = CodeOf> extends Error {

@@ -47,10 +47,13 @@ async function main() {
   });
   const rows = await client.POST("/api/v1/exports", { body: ${range} as never });
   const failed = await client.POST("/chat/v1/chat/completions", { body: ${wrong} });
+  // The types know that both could be streams.
+  if (!("object" in chat.data!) || chat.data.object !== "chat.completion") throw new Error("chat");
+  if (!("type" in message.data!) || message.data.type !== "message") throw new Error("message");
   console.log(JSON.stringify([
     models.data!.data.length > 6,
-    chat.data!.choices[0]!.message.content,
-    message.data!.content[0]!.text,
+    chat.data.choices[0]!.message.content,
+    (message.data.content as { text: string }[])[0]!.text,
     (rows.data as unknown[]).length,
     failed.error!.error.code,
   ]));
@@ -130,6 +133,8 @@ main();
       "generate",
       "-g",
       "typescript-fetch",
+      // Else it sends fields under both names, its own and the document's.
+      "--additional-properties=modelPropertyNaming=original",
       "-i",
       document,
       "-o",
@@ -146,12 +151,12 @@ async function main() {
   const message = await new VendorCApi(at).createMessageVendorC({
     messagesRequest: {
       model: "claude-haiku-4-5",
-      maxTokens: 64,
+      max_tokens: 64,
       messages: [{ role: "user", content: "[say:Hello.]" }],
     },
   });
   const rows = await new DataManagementApi(at).createExportRaw({
-    exportRequest: { startDate: new Date("2020-01-01T00:00:00Z"), tables: ["interactions"] as never },
+    exportRequest: { start_date: new Date("2020-01-01T00:00:00Z"), tables: ["interactions"] as never },
   });
   const failed = await chatApi.createChatCompletion({ chatRequest: ${wrong} })
     .then(() => undefined, (thrown: ResponseError) => thrown.response.json());

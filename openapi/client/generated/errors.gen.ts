@@ -29,6 +29,7 @@ export const errorTable = {
   export_not_ready: { status: 409, type: "invalid_request_error" },
   request_too_large: { status: 413, type: "invalid_request_error" },
   range_not_satisfiable: { status: 416, type: "invalid_request_error" },
+  headers_too_large: { status: 431, type: "invalid_request_error" },
   rate_limit_exceeded: { status: 429, type: "rate_limit_error" },
   upstream_rate_limited: { status: 429, type: "rate_limit_error" },
   vendor_quota_exhausted: { status: 429, type: "rate_limit_error" },

@@ -3106,9 +3106,9 @@ export type CreateChatCompletionErrors = {
      */
     429: ChatError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -3241,9 +3241,9 @@ export type CreateResponseErrors = {
      */
     429: ChatError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -3331,9 +3331,9 @@ export type DeleteResponseErrors = {
      */
     429: ChatError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -3399,9 +3399,9 @@ export type GetResponseErrors = {
      */
     429: ChatError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -3510,9 +3510,9 @@ export type CreateMessageErrors = {
      */
     429: MessagesError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -3631,9 +3631,9 @@ export type CountMessageTokensErrors = {
      */
     429: MessagesError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -3769,9 +3769,9 @@ export type GenerateContentErrors = {
      */
     429: GenerateError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -3916,9 +3916,9 @@ export type StreamGenerateContentErrors = {
      */
     429: GenerateError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -4042,9 +4042,9 @@ export type CountTokensErrors = {
      */
     429: GenerateError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -4175,9 +4175,9 @@ export type CreateEmbeddingErrors = {
      */
     429: ChatError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -4252,9 +4252,9 @@ export type ListModelsErrors = {
      */
     429: ChatError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -4307,9 +4307,9 @@ export type GetHealthErrors = {
      */
     429: ChatError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -4362,9 +4362,9 @@ export type GetStatusErrors = {
      */
     429: ServiceError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -4417,9 +4417,9 @@ export type ListExportsErrors = {
      */
     429: ServiceError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -4488,9 +4488,9 @@ export type CreateExportErrors = {
      */
     429: ServiceError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -4580,9 +4580,9 @@ export type StreamExportErrors = {
      */
     429: ServiceError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -4650,9 +4650,9 @@ export type DeleteExportErrors = {
      */
     429: ServiceError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -4729,9 +4729,9 @@ export type GetMediaErrors = {
      */
     429: ServiceError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -4800,9 +4800,9 @@ export type DeleteDataErrors = {
      */
     429: ServiceError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -4871,9 +4871,9 @@ export type RequestErasureErrors = {
      */
     429: ServiceError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -4939,9 +4939,9 @@ export type GetDeletionErrors = {
      */
     429: ServiceError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -5010,9 +5010,9 @@ export type PostCohortOutcomeErrors = {
      */
     429: ServiceError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -5081,9 +5081,9 @@ export type GetCohortErrors = {
      */
     429: ServiceError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -5151,9 +5151,9 @@ export type ListEvalsErrors = {
      */
     429: ServiceError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -5228,9 +5228,9 @@ export type CreateEvalErrors = {
      */
     429: ServiceError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -5296,9 +5296,9 @@ export type CancelEvalErrors = {
      */
     429: ServiceError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -5375,9 +5375,9 @@ export type GetEvalErrors = {
      */
     429: ServiceError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -5410,10 +5410,12 @@ export type GetLivezData = {
 
 export type GetLivezErrors = {
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
 };
+
+export type GetLivezError = GetLivezErrors[keyof GetLivezErrors];
 
 export type GetLivezResponses = {
     /**
@@ -5433,9 +5435,9 @@ export type GetReadyzData = {
 
 export type GetReadyzErrors = {
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `store_unavailable`: The service's store cannot be reached. Retry later.
      *
@@ -5468,9 +5470,9 @@ export type GetMetricsErrors = {
      */
     404: ServiceError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
 };
 
 export type GetMetricsError = GetMetricsErrors[keyof GetMetricsErrors];
@@ -5493,10 +5495,12 @@ export type GetOpenApiData = {
 
 export type GetOpenApiErrors = {
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
 };
+
+export type GetOpenApiError = GetOpenApiErrors[keyof GetOpenApiErrors];
 
 export type GetOpenApiResponses = {
     /**
@@ -5516,10 +5520,12 @@ export type GetOpenApi30Data = {
 
 export type GetOpenApi30Errors = {
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
 };
+
+export type GetOpenApi30Error = GetOpenApi30Errors[keyof GetOpenApi30Errors];
 
 export type GetOpenApi30Responses = {
     /**
@@ -5539,10 +5545,12 @@ export type GetReferenceData = {
 
 export type GetReferenceErrors = {
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
 };
+
+export type GetReferenceError = GetReferenceErrors[keyof GetReferenceErrors];
 
 export type GetReferenceResponses = {
     /**
@@ -5638,9 +5646,9 @@ export type CreateChatCompletionVendorAErrors = {
      */
     429: ChatError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -5773,9 +5781,9 @@ export type CreateResponseVendorAErrors = {
      */
     429: ChatError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -5863,9 +5871,9 @@ export type DeleteResponseVendorAErrors = {
      */
     429: ChatError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -5931,9 +5939,9 @@ export type GetResponseVendorAErrors = {
      */
     429: ChatError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -6042,9 +6050,9 @@ export type CreateImageVendorAErrors = {
      */
     429: ChatError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -6175,9 +6183,9 @@ export type CreateEmbeddingVendorAErrors = {
      */
     429: ChatError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -6256,9 +6264,9 @@ export type ListModelsVendorAErrors = {
      */
     429: ChatError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -6321,9 +6329,9 @@ export type GetHealthVendorAErrors = {
      */
     429: ChatError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -6432,9 +6440,9 @@ export type CreateChatCompletionVendorBErrors = {
      */
     429: ChatError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -6567,9 +6575,9 @@ export type CreateResponseVendorBErrors = {
      */
     429: ChatError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -6657,9 +6665,9 @@ export type DeleteResponseVendorBErrors = {
      */
     429: ChatError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -6725,9 +6733,9 @@ export type GetResponseVendorBErrors = {
      */
     429: ChatError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -6836,9 +6844,9 @@ export type CreateImageVendorBErrors = {
      */
     429: ChatError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -6969,9 +6977,9 @@ export type CreateImageEditVendorBErrors = {
      */
     429: ChatError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -7102,9 +7110,9 @@ export type CreateSpeechVendorBErrors = {
      */
     429: ChatError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -7235,9 +7243,9 @@ export type CreateTranscriptionVendorBErrors = {
      */
     429: ChatError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -7368,9 +7376,9 @@ export type CreateEmbeddingVendorBErrors = {
      */
     429: ChatError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -7449,9 +7457,9 @@ export type ListModelsVendorBErrors = {
      */
     429: ChatError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -7514,9 +7522,9 @@ export type GetHealthVendorBErrors = {
      */
     429: ChatError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -7625,9 +7633,9 @@ export type CreateMessageVendorCErrors = {
      */
     429: MessagesError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -7746,9 +7754,9 @@ export type CountMessageTokensVendorCErrors = {
      */
     429: MessagesError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -7827,9 +7835,9 @@ export type ListModelsVendorCErrors = {
      */
     429: MessagesError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -7892,9 +7900,9 @@ export type GetHealthVendorCErrors = {
      */
     429: MessagesError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -8008,9 +8016,9 @@ export type GenerateContentVendorDErrors = {
      */
     429: GenerateError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -8155,9 +8163,9 @@ export type StreamGenerateContentVendorDErrors = {
      */
     429: GenerateError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -8281,9 +8289,9 @@ export type CountTokensVendorDErrors = {
      */
     429: GenerateError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -8362,9 +8370,9 @@ export type ListModelsVendorDErrors = {
      */
     429: GenerateError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -8427,9 +8435,9 @@ export type GetHealthVendorDErrors = {
      */
     429: GenerateError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -8538,9 +8546,9 @@ export type CreateChatCompletionVendorEErrors = {
      */
     429: ChatError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -8673,9 +8681,9 @@ export type CreateResponseVendorEErrors = {
      */
     429: ChatError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -8763,9 +8771,9 @@ export type DeleteResponseVendorEErrors = {
      */
     429: ChatError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -8831,9 +8839,9 @@ export type GetResponseVendorEErrors = {
      */
     429: ChatError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -8942,9 +8950,9 @@ export type CreateEmbeddingVendorEErrors = {
      */
     429: ChatError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -9023,9 +9031,9 @@ export type ListModelsVendorEErrors = {
      */
     429: ChatError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -9088,9 +9096,9 @@ export type GetHealthVendorEErrors = {
      */
     429: ChatError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -9199,9 +9207,9 @@ export type CreateChatCompletionVendorFErrors = {
      */
     429: ChatError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -9332,9 +9340,9 @@ export type CreateImageVendorFErrors = {
      */
     429: ChatError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -9465,9 +9473,9 @@ export type CreateSpeechVendorFErrors = {
      */
     429: ChatError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -9598,9 +9606,9 @@ export type CreateEmbeddingVendorFErrors = {
      */
     429: ChatError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -9679,9 +9687,9 @@ export type ListModelsVendorFErrors = {
      */
     429: ChatError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -9744,9 +9752,9 @@ export type GetHealthVendorFErrors = {
      */
     429: ChatError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -9855,9 +9863,9 @@ export type CreateChatCompletionVendorGErrors = {
      */
     429: ChatError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -9988,9 +9996,9 @@ export type CreateImageVendorGErrors = {
      */
     429: ChatError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -10121,9 +10129,9 @@ export type CreateImageEditVendorGErrors = {
      */
     429: ChatError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -10202,9 +10210,9 @@ export type ListModelsVendorGErrors = {
      */
     429: ChatError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
@@ -10267,9 +10275,9 @@ export type GetHealthVendorGErrors = {
      */
     429: ChatError;
     /**
-     * The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
      */
-    431: unknown;
+    431: ServiceError;
     /**
      * `internal_error`: The service failed. The failure has been logged.
      */
