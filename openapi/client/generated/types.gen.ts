@@ -3114,7 +3114,7 @@ export type CreateChatCompletionErrors = {
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has been notified.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -3132,7 +3132,7 @@ export type CreateChatCompletionErrors = {
      *
      * `store_unavailable`: The service's store cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has been notified.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -3249,7 +3249,7 @@ export type CreateResponseErrors = {
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has been notified.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -3267,7 +3267,7 @@ export type CreateResponseErrors = {
      *
      * `store_unavailable`: The service's store cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has been notified.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -3518,7 +3518,7 @@ export type CreateMessageErrors = {
      */
     500: MessagesError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has been notified.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -3536,7 +3536,7 @@ export type CreateMessageErrors = {
      *
      * `store_unavailable`: The service's store cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has been notified.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -3639,7 +3639,7 @@ export type CountMessageTokensErrors = {
      */
     500: MessagesError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has been notified.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -3657,7 +3657,7 @@ export type CountMessageTokensErrors = {
      *
      * `store_unavailable`: The service's store cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has been notified.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -3777,7 +3777,7 @@ export type GenerateContentErrors = {
      */
     500: GenerateError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has been notified.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -3795,7 +3795,7 @@ export type GenerateContentErrors = {
      *
      * `store_unavailable`: The service's store cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has been notified.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -3924,7 +3924,7 @@ export type StreamGenerateContentErrors = {
      */
     500: GenerateError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has been notified.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -3942,7 +3942,7 @@ export type StreamGenerateContentErrors = {
      *
      * `store_unavailable`: The service's store cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has been notified.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -4050,7 +4050,7 @@ export type CountTokensErrors = {
      */
     500: GenerateError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has been notified.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -4068,7 +4068,7 @@ export type CountTokensErrors = {
      *
      * `store_unavailable`: The service's store cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has been notified.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -4183,7 +4183,7 @@ export type CreateEmbeddingErrors = {
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has been notified.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -4201,7 +4201,7 @@ export type CreateEmbeddingErrors = {
      *
      * `store_unavailable`: The service's store cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has been notified.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -5654,7 +5654,7 @@ export type CreateChatCompletionVendorAErrors = {
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has been notified.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -5672,7 +5672,7 @@ export type CreateChatCompletionVendorAErrors = {
      *
      * `store_unavailable`: The service's store cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has been notified.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -5789,7 +5789,7 @@ export type CreateResponseVendorAErrors = {
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has been notified.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -5807,7 +5807,7 @@ export type CreateResponseVendorAErrors = {
      *
      * `store_unavailable`: The service's store cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has been notified.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -6058,7 +6058,7 @@ export type CreateImageVendorAErrors = {
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has been notified.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -6076,7 +6076,7 @@ export type CreateImageVendorAErrors = {
      *
      * `store_unavailable`: The service's store cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has been notified.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -6191,7 +6191,7 @@ export type CreateEmbeddingVendorAErrors = {
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has been notified.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -6209,7 +6209,7 @@ export type CreateEmbeddingVendorAErrors = {
      *
      * `store_unavailable`: The service's store cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has been notified.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -6448,7 +6448,7 @@ export type CreateChatCompletionVendorBErrors = {
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has been notified.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -6466,7 +6466,7 @@ export type CreateChatCompletionVendorBErrors = {
      *
      * `store_unavailable`: The service's store cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has been notified.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -6583,7 +6583,7 @@ export type CreateResponseVendorBErrors = {
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has been notified.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -6601,7 +6601,7 @@ export type CreateResponseVendorBErrors = {
      *
      * `store_unavailable`: The service's store cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has been notified.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -6852,7 +6852,7 @@ export type CreateImageVendorBErrors = {
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has been notified.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -6870,7 +6870,7 @@ export type CreateImageVendorBErrors = {
      *
      * `store_unavailable`: The service's store cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has been notified.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -6985,7 +6985,7 @@ export type CreateImageEditVendorBErrors = {
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has been notified.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -7003,7 +7003,7 @@ export type CreateImageEditVendorBErrors = {
      *
      * `store_unavailable`: The service's store cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has been notified.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -7118,7 +7118,7 @@ export type CreateSpeechVendorBErrors = {
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has been notified.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -7136,7 +7136,7 @@ export type CreateSpeechVendorBErrors = {
      *
      * `store_unavailable`: The service's store cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has been notified.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -7251,7 +7251,7 @@ export type CreateTranscriptionVendorBErrors = {
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has been notified.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -7269,7 +7269,7 @@ export type CreateTranscriptionVendorBErrors = {
      *
      * `store_unavailable`: The service's store cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has been notified.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -7384,7 +7384,7 @@ export type CreateEmbeddingVendorBErrors = {
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has been notified.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -7402,7 +7402,7 @@ export type CreateEmbeddingVendorBErrors = {
      *
      * `store_unavailable`: The service's store cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has been notified.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -7641,7 +7641,7 @@ export type CreateMessageVendorCErrors = {
      */
     500: MessagesError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has been notified.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -7659,7 +7659,7 @@ export type CreateMessageVendorCErrors = {
      *
      * `store_unavailable`: The service's store cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has been notified.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -7762,7 +7762,7 @@ export type CountMessageTokensVendorCErrors = {
      */
     500: MessagesError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has been notified.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -7780,7 +7780,7 @@ export type CountMessageTokensVendorCErrors = {
      *
      * `store_unavailable`: The service's store cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has been notified.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -8024,7 +8024,7 @@ export type GenerateContentVendorDErrors = {
      */
     500: GenerateError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has been notified.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -8042,7 +8042,7 @@ export type GenerateContentVendorDErrors = {
      *
      * `store_unavailable`: The service's store cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has been notified.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -8171,7 +8171,7 @@ export type StreamGenerateContentVendorDErrors = {
      */
     500: GenerateError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has been notified.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -8189,7 +8189,7 @@ export type StreamGenerateContentVendorDErrors = {
      *
      * `store_unavailable`: The service's store cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has been notified.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -8297,7 +8297,7 @@ export type CountTokensVendorDErrors = {
      */
     500: GenerateError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has been notified.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -8315,7 +8315,7 @@ export type CountTokensVendorDErrors = {
      *
      * `store_unavailable`: The service's store cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has been notified.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -8554,7 +8554,7 @@ export type CreateChatCompletionVendorEErrors = {
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has been notified.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -8572,7 +8572,7 @@ export type CreateChatCompletionVendorEErrors = {
      *
      * `store_unavailable`: The service's store cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has been notified.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -8689,7 +8689,7 @@ export type CreateResponseVendorEErrors = {
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has been notified.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -8707,7 +8707,7 @@ export type CreateResponseVendorEErrors = {
      *
      * `store_unavailable`: The service's store cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has been notified.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -8958,7 +8958,7 @@ export type CreateEmbeddingVendorEErrors = {
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has been notified.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -8976,7 +8976,7 @@ export type CreateEmbeddingVendorEErrors = {
      *
      * `store_unavailable`: The service's store cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has been notified.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -9215,7 +9215,7 @@ export type CreateChatCompletionVendorFErrors = {
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has been notified.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -9233,7 +9233,7 @@ export type CreateChatCompletionVendorFErrors = {
      *
      * `store_unavailable`: The service's store cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has been notified.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -9348,7 +9348,7 @@ export type CreateImageVendorFErrors = {
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has been notified.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -9366,7 +9366,7 @@ export type CreateImageVendorFErrors = {
      *
      * `store_unavailable`: The service's store cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has been notified.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -9481,7 +9481,7 @@ export type CreateSpeechVendorFErrors = {
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has been notified.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -9499,7 +9499,7 @@ export type CreateSpeechVendorFErrors = {
      *
      * `store_unavailable`: The service's store cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has been notified.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -9614,7 +9614,7 @@ export type CreateEmbeddingVendorFErrors = {
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has been notified.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -9632,7 +9632,7 @@ export type CreateEmbeddingVendorFErrors = {
      *
      * `store_unavailable`: The service's store cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has been notified.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -9871,7 +9871,7 @@ export type CreateChatCompletionVendorGErrors = {
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has been notified.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -9889,7 +9889,7 @@ export type CreateChatCompletionVendorGErrors = {
      *
      * `store_unavailable`: The service's store cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has been notified.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -10004,7 +10004,7 @@ export type CreateImageVendorGErrors = {
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has been notified.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -10022,7 +10022,7 @@ export type CreateImageVendorGErrors = {
      *
      * `store_unavailable`: The service's store cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has been notified.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
@@ -10137,7 +10137,7 @@ export type CreateImageEditVendorGErrors = {
      */
     500: ChatError;
     /**
-     * `upstream_authentication_failed`: The vendor refused the service's own key. The operator has been notified.
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
      *
      * `upstream_error`: The vendor failed to answer this call.
      *
@@ -10155,7 +10155,7 @@ export type CreateImageEditVendorGErrors = {
      *
      * `store_unavailable`: The service's store cannot be reached. Retry later.
      *
-     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The operator has been notified.
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
      *
      * `upstream_overloaded`: The vendor is overloaded. Retry later.
      */
