@@ -1,5 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { callErrors } from "./call_errors.ts";
+import { chatEvent, chatUsage } from "./chat_stream.ts";
 import { defineContract } from "./contract.ts";
 import { optional } from "./common.ts";
 import { operationName, type VendorFamily } from "./vendors.ts";
@@ -41,12 +42,6 @@ export const chatRequest = z.looseObject({
   safety_identifier: optional(z.string()).describe("The end user, recorded as `user_id`."),
 }).openapi("ChatRequest");
 
-const usage = z.looseObject({
-  prompt_tokens: z.number().int().describe("Whole prompt in tokens, cached parts included."),
-  completion_tokens: z.number().int().describe("Whole answer in tokens, reasoning included."),
-  total_tokens: z.number().int().describe("Sum of both, in tokens."),
-}).openapi("ChatUsage");
-
 /** The whole answer (spec.md, Chat completion response). */
 export const chatCompletion = z.looseObject({
   id: z.string().describe("The vendor's id of the answer, or ours where it gave none."),
@@ -58,22 +53,23 @@ export const chatCompletion = z.looseObject({
     message: z.looseObject({
       role: z.string().describe("`assistant`."),
       content: z.string().nullable().describe("The text; null beside tool calls."),
-    }).describe("The answer; `tool_calls`, `refusal` and the like stand beside the text."),
+      tool_calls: optional(z.array(
+        z.looseObject({
+          id: z.string().describe("Id of the call, for the message that answers it."),
+          type: z.string().describe("`function`."),
+          function: z.looseObject({
+            name: z.string().describe("Name of the function."),
+            arguments: z.string().describe("The arguments as JSON text."),
+          }).optional().describe("What is to be called."),
+        }).openapi("ChatToolCall"),
+      )).describe("Functions that the model wants called."),
+    }).describe("The answer; `refusal` and the like stand beside the text."),
     finish_reason: z.string().nullable().describe(
       "Why it ended: `stop`, `length`, `tool_calls` or `content_filter`.",
     ),
   })).describe("The answers, `n` of them."),
-  usage: usage.optional().describe("Tokens of the call."),
+  usage: chatUsage.optional().describe("Tokens of the call."),
 }).openapi("ChatCompletion");
-
-const chatChunk = z.looseObject({
-  id: z.string().describe("The same in every chunk of an answer."),
-  object: z.literal("chat.completion.chunk").describe("Always `chat.completion.chunk`."),
-  choices: z.array(z.looseObject({
-    index: z.number().int().describe("Position of the answer, from 0."),
-    delta: z.looseObject({}).describe("What is new: a piece of `content`, of `tool_calls`, …"),
-  })).describe("What is new of each answer; empty in the chunk that carries the usage."),
-}).openapi("ChatCompletionChunk");
 
 /** `POST …/chat/completions` of one vendor's family, under its label and aliases. */
 export function familyChat(family: VendorFamily) {
@@ -107,7 +103,7 @@ function chatContract(
     dialect: "chat",
     body: chatRequest,
     answer: chatCompletion,
-    media: { "text/event-stream": chatChunk },
+    media: { "text/event-stream": chatEvent },
     interaction: true,
     errors: callErrors,
   });

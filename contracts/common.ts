@@ -17,8 +17,8 @@ const chatError = z.strictObject({
  */
 export const errorSchemas = {
   service: z.strictObject({
-    error: z.strictObject(fault).openapi("ErrorBody").describe("The error."),
-  }).openapi("Error"),
+    error: z.strictObject(fault).openapi("ServiceErrorBody").describe("The error."),
+  }).openapi("ServiceError"),
   chat: chatError,
   responses: chatError,
   messages: z.strictObject({

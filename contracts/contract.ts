@@ -34,6 +34,8 @@ export interface ContractSpec<
   dialect: ErrorDialect;
   params?: Params;
   query?: Query;
+  /** Headers that the endpoint looks at, beside those that all do; for the document alone. */
+  headers?: ObjectSchema;
   body?: Body;
   /** The body as `multipart/form-data`: beside JSON where there is a `body`, else alone. */
   form?: ObjectSchema;
@@ -137,6 +139,7 @@ function routeConfig(
     request: {
       ...(spec.params ? { params: spec.params } : {}),
       ...(spec.query ? { query: spec.query } : {}),
+      ...(spec.headers ? { headers: spec.headers } : {}),
       ...(spec.body || spec.form
         ? {
           body: {

@@ -59,6 +59,7 @@ const canonicalNames: Readonly<Record<number, string>> = {
   413: "INVALID_ARGUMENT",
   416: "OUT_OF_RANGE",
   429: "RESOURCE_EXHAUSTED",
+  431: "INVALID_ARGUMENT",
   499: "CANCELLED",
   500: "INTERNAL",
   501: "UNIMPLEMENTED",

@@ -84,6 +84,12 @@ export const errors = {
     "invalid_request_error",
     "The requested range is beyond the end of the file.",
   ),
+  // 431
+  headers_too_large: row(
+    431,
+    "invalid_request_error",
+    "The request's headers are larger than 16 KiB.",
+  ),
   // 429
   rate_limit_exceeded: row(
     429,
@@ -155,6 +161,7 @@ export type ErrorStatus =
   | 413
   | 416
   | 429
+  | 431
   | 500
   | 501
   | 502

@@ -66,6 +66,11 @@ export const createExport = defineContract({
   tag: "data-management",
   scope: "exports",
   dialect: "service",
+  headers: z.object({
+    "Prefer": z.string().optional().describe(
+      "`respond-async`: the job form answers at once, with 202. Default: when the file is written.",
+    ),
+  }),
   body: exportRequest,
   media: { "application/json": exported, "text/csv": z.string() },
   otherStatuses: { 202: { "application/json": exportJob } },
@@ -84,6 +89,14 @@ export const streamExport = defineContract({
   scope: "exports",
   dialect: "service",
   params: idParams,
+  headers: z.object({
+    "Range": z.string().optional().describe(
+      "`bytes=<from>-` or `bytes=<from>-<to>`: a part of the file, with 206. Default: all of it.",
+    ),
+    "If-Range": z.string().optional().describe(
+      "`ETag` of an earlier answer: the part is sent only if the file is still the same, else all of it.",
+    ),
+  }),
   media: file,
   otherStatuses: { 206: file },
   errors: ["invalid_value", "export_not_found", "export_not_ready", "range_not_satisfiable"],

@@ -30,11 +30,48 @@ const countRequest = z.looseObject({
   ),
 }).openapi("GenerateCountRequest");
 
+const part = z.looseObject({
+  text: optional(z.string()).describe("Text, or its next piece."),
+  thought: optional(z.boolean()).describe("Whether the text is thinking. Default false."),
+  functionCall: optional(z.looseObject({
+    name: optional(z.string()).describe("Name of the function."),
+    args: optional(z.looseObject({})).describe("Its arguments."),
+  })).describe("A function that the model wants called."),
+}).openapi("GeneratePart");
+
 export const generateAnswer = z.looseObject({
-  candidates: z.array(z.looseObject({})).optional().describe("The answers, or pieces of them."),
-  usageMetadata: z.looseObject({}).optional().describe("Tokens of the call so far."),
+  candidates: z.array(
+    z.looseObject({
+      index: optional(z.number().int()).describe("Position of the answer. Default 0."),
+      content: optional(z.looseObject({
+        role: optional(z.string()).describe("`model`."),
+        parts: optional(z.array(part)).describe("Parts of the answer, or the next of them."),
+      })).describe("The answer, or its next piece."),
+      finishReason: optional(z.string()).describe(
+        "Why it ended: `STOP`, `MAX_TOKENS`, `SAFETY`, …; absent while it goes on.",
+      ),
+    }).openapi("GenerateCandidate"),
+  ).optional().describe("The answers, or pieces of them."),
+  usageMetadata: z.looseObject({
+    promptTokenCount: z.number().int().optional().describe("Whole prompt in tokens."),
+    candidatesTokenCount: z.number().int().optional().describe("Answers in tokens."),
+    thoughtsTokenCount: z.number().int().optional().describe("Thinking in tokens."),
+    totalTokenCount: z.number().int().optional().describe("All of it, in tokens."),
+  }).optional().describe("Tokens of the call so far."),
   modelVersion: z.string().optional().describe("The model that the vendor says it used."),
 }).openapi("GenerateAnswer");
+
+const errorInStream = z.looseObject({
+  error: z.looseObject({
+    code: z.string().describe("The HTTP status, as the dialect's own client reads it here."),
+    message: z.string().describe("What went wrong, for people."),
+    reason: z.string().optional().describe("What went wrong, for programs."),
+    status: z.string().describe("Canonical name of the status, such as `UNAVAILABLE`."),
+  }).describe("The error."),
+}).openapi("GenerateStreamError");
+
+/** What a `data:` line of a stream holds. */
+const generateEvent = z.union([generateAnswer, errorInStream]).openapi("GenerateStreamEvent");
 
 const tokenCount = z.looseObject({
   totalTokens: z.number().int().describe("Tokens of the whole prompt."),
@@ -93,7 +130,7 @@ function generateContracts(prefix: string, aliases: readonly string[], scope: st
       query,
       body: generateRequest,
       answer: z.array(generateAnswer),
-      media: { "text/event-stream": generateAnswer },
+      media: { "text/event-stream": generateEvent },
       interaction: true,
       errors: callErrors,
     }),

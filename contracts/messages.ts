@@ -2,6 +2,7 @@ import { z } from "@hono/zod-openapi";
 import { callErrors } from "./call_errors.ts";
 import { optional, typedPart } from "./common.ts";
 import { defineContract } from "./contract.ts";
+import { messageEvent, messageObject } from "./messages_stream.ts";
 import { operationName, type VendorFamily } from "./vendors.ts";
 
 const message = z.looseObject({
@@ -39,24 +40,6 @@ const countRequest = z.looseObject({
   messages: z.array(message).min(1).describe("The conversation that is counted."),
 }).openapi("MessagesCountRequest");
 
-export const messageObject = z.looseObject({
-  id: z.string().describe("The vendor's id of the answer, or ours where it gave none."),
-  type: z.literal("message").describe("Always `message`."),
-  role: z.literal("assistant").describe("Always `assistant`."),
-  model: z.string().describe("The model that the vendor says it used."),
-  content: z.array(typedPart).describe("Blocks of the answer: text, thinking, tool use."),
-  stop_reason: z.string().nullable().describe(
-    "Why it ended: `end_turn`, `max_tokens`, `stop_sequence`, `tool_use`, `refusal`, …",
-  ),
-  usage: z.looseObject({
-    input_tokens: z.number().int().describe("Tokens of the prompt, cached parts not included."),
-    output_tokens: z.number().int().describe("Tokens of the answer, thinking included."),
-  }).describe("Tokens of the call; cached parts of the prompt stand in fields of their own."),
-}).openapi("Message");
-
-const messageEvent = z.looseObject({
-  type: z.string().describe("Name of the event, such as `content_block_delta`."),
-}).openapi("MessageStreamEvent");
 const tokenCount = z.looseObject({
   input_tokens: z.number().int().describe("Tokens of the whole prompt."),
 }).openapi("MessagesTokenCount");

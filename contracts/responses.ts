@@ -1,7 +1,8 @@
 import { z } from "@hono/zod-openapi";
 import { callErrors } from "./call_errors.ts";
-import { optional, typedPart } from "./common.ts";
+import { optional } from "./common.ts";
 import { defineContract } from "./contract.ts";
+import { responseEvent, responseObject } from "./responses_stream.ts";
 import { operationName, type VendorFamily } from "./vendors.ts";
 
 /**
@@ -33,24 +34,6 @@ export const responsesRequest = z.looseObject({
   }),
   safety_identifier: optional(z.string()).describe("The end user, recorded as `user_id`."),
 }).openapi("ResponsesRequest");
-
-/** The whole answer (protocols/responses.md §4). */
-export const responseObject = z.looseObject({
-  id: z.string().describe("Id of the response; continues it as `previous_response_id`."),
-  object: z.literal("response").describe("Always `response`."),
-  created_at: z.number().int().describe("Unix time in seconds."),
-  status: z.string().describe("`completed`, `incomplete`, `in_progress` or `failed`."),
-  model: z.string().describe("The model that the vendor says it used."),
-  output: z.array(typedPart).describe(
-    "What the model made, in order: messages, reasoning, function calls.",
-  ),
-}).openapi("Response");
-
-const responseEvent = z.looseObject({
-  type: z.string().describe("Name of the event, such as `response.output_text.delta`."),
-  sequence_number: z.number().int().describe("Position in the stream, from 0."),
-})
-  .openapi("ResponseStreamEvent");
 
 const deletedResponse = z.strictObject({
   id: z.string().describe("Id of the response that was forgotten."),

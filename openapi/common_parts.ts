@@ -1,4 +1,5 @@
 import type { Contract } from "../contracts/contract.ts";
+import { errors } from "../contracts/errors.ts";
 import { type Reference, reference } from "./shapes.ts";
 
 /** How a key is sent. All three take the dual-key form. */
@@ -105,7 +106,14 @@ export const commonHeaders = {
 export const commonResponses = {
   HeadersTooLarge: {
     description:
-      "The headers have more than 16 KiB. Answered before anything else, without a body, and the connection is closed.",
+      `\`headers_too_large\`: ${errors.headers_too_large.message} Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.`,
+    headers: { "X-Request-ID": reference("headers", "X-Request-ID") },
+    content: {
+      "application/json": {
+        schema: reference("schemas", "ServiceError"),
+        examples: { headers_too_large: reference("examples", "service.headers_too_large") },
+      },
+    },
   },
 } as const;
 

@@ -6,17 +6,15 @@ import type { Example } from "./shapes.ts";
 /** Every error that the contracts name, in the words of each dialect that can say it. */
 export function errorExamples(contracts: readonly Contract[]): Record<string, Example> {
   const found: Record<string, Example> = {};
-  for (const contract of contracts) {
-    for (const code of contract.codes) {
-      found[errorExampleName(code, contract.dialect)] ??= {
-        summary: errors[code].message,
-        value: errorBody(
-          { code, message: errors[code].message, param: undefined, requestId },
-          contract.dialect,
-        ),
-      };
-    }
-  }
+  const add = (code: ErrorCode, dialect: ErrorDialect) => {
+    const { message } = errors[code];
+    found[errorExampleName(code, dialect)] ??= {
+      summary: message,
+      value: errorBody({ code, message, param: undefined, requestId }, dialect),
+    };
+  };
+  for (const { codes, dialect } of contracts) for (const code of codes) add(code, dialect);
+  add("headers_too_large", "service");
   return found;
 }
 

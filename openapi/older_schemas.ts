@@ -23,9 +23,12 @@ function alternatives(schemas: readonly Schema[]): Schema[] {
   const others = schemas.filter((schema) => !isNull(schema)).map(mendNullable);
   if (others.length === schemas.length) return others;
   const typed = others.some((schema) => schema.type !== undefined);
-  if (!typed) return [...others, { type: "string", nullable: true, enum: [null] }];
+  if (!typed) return [...others, emptyOrNull];
   return others.map((schema) => schema.type === undefined ? schema : { ...schema, nullable: true });
 }
+
+/** Null alone would be `enum: [null]`, from which some generators make what doesn't compile. */
+const emptyOrNull = { type: "object", nullable: true, maxProperties: 0 };
 
 /** How the generator writes the alternative "null". */
 function isNull(schema: Schema): boolean {

@@ -16,9 +16,14 @@ export interface Listener {
   abort(): Promise<void>;
 }
 
+/** Why a request can't be read: its head is too large, comes too slowly, or is no HTTP. */
+export type Unreadable = "too_large" | "too_slow" | "malformed";
+
 export interface ListenOptions {
   host: string;
   port: number;
+  /** What who sends such a request is told, before the connection is closed. */
+  refuse(why: Unreadable): Refusal;
   /** Certificate and key in PEM; the listener speaks HTTPS then. */
   tls?: { cert: string; key: string };
 }
@@ -43,6 +48,9 @@ export async function openListener(options: ListenOptions, handle: Handle): Prom
       : { createServer: http.createServer, serverOptions: common }),
   }) as http.Server;
   const busy = new BusySockets(server, options.tls ? "secureConnection" : "connection");
+  server.on("clientError", (error: Error & { code?: string }, socket: Socket) => {
+    refuseUnread(socket, busy.has(socket), () => options.refuse(unreadable(error.code)));
+  });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen(options.port, options.host, resolve);
@@ -55,6 +63,12 @@ export async function openListener(options: ListenOptions, handle: Handle): Prom
   };
 }
 
+export interface Refusal {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
 /** Throws when certificate and key don't belong together or can't be read. */
 export function checkTls({ cert, key }: { cert: string; key: string }): void {
   const fits = new X509Certificate(cert).checkPrivateKey(createPrivateKey(key));
@@ -63,6 +77,31 @@ export function checkTls({ cert, key }: { cert: string; key: string }): void {
 
 /** Streams leave in small pieces; idle connections of clients' pools outlive the usual proxy's. */
 const common = { noDelay: true, keepAliveTimeout: 75_000, requestTimeout: 0 };
+
+/** What is said of a request that was never read is still read by who sends on for a while. */
+const lingerMs = 1_000;
+
+/** Ends a connection whose next request can't be read; answers under way are cut, as they must be. */
+function refuseUnread(socket: Socket, isBusy: boolean, refuse: () => Refusal): void {
+  if (isBusy) return void socket.destroy();
+  // What is sent on is wrong again; it was refused already.
+  if (!socket.writable) return;
+  const { status, headers, body } = refuse();
+  const head = Object.entries({
+    ...headers,
+    "content-length": new TextEncoder().encode(body).length,
+  })
+    .map(([name, value]) => `${name}: ${value}\r\n`).join("");
+  const reason = http.STATUS_CODES[status] ?? "";
+  socket.end(`HTTP/1.1 ${status} ${reason}\r\n${head}connection: close\r\n\r\n${body}`);
+  const timer = setTimeout(() => socket.destroy(), lingerMs);
+  socket.once("close", () => clearTimeout(timer));
+}
+
+function unreadable(code: string | undefined): Unreadable {
+  if (code === "HPE_HEADER_OVERFLOW") return "too_large";
+  return code === "ERR_HTTP_REQUEST_TIMEOUT" ? "too_slow" : "malformed";
+}
 
 /** How often connections are looked for whose last answer has ended meanwhile. */
 const idleLookMs = 50;
@@ -97,6 +136,10 @@ class BusySockets {
       this.#count(socket, 1);
       response.once("close", () => this.#count(socket, -1));
     });
+  }
+
+  has(socket: Socket): boolean {
+    return (this.#requests.get(socket) ?? 0) > 0;
   }
 
   closeOthers(): void {

@@ -5,6 +5,7 @@ import { serveControl } from "./admin/control.ts";
 import { type Config, ConfigError, isLoopback } from "./config.ts";
 import { httpsAddress } from "./http/middleware/https.ts";
 import { securityHeaders } from "./http/respond.ts";
+import { refuseUnread } from "./http/refuse_unread.ts";
 import {
   checkTls,
   type Handle,
@@ -185,11 +186,11 @@ function readPem(variable: string, path: string): string {
 async function listenOn(
   config: Config,
   variable: string,
-  options: Omit<ListenOptions, "host">,
+  options: Omit<ListenOptions, "host" | "refuse">,
   handle: Handle,
 ): Promise<Listener> {
   try {
-    return await openListener({ host: config.host, ...options }, handle);
+    return await openListener({ host: config.host, refuse: refuseUnread, ...options }, handle);
   } catch (thrown) {
     throw new ConfigError(listenFailure(config, variable, options.port, thrown));
   }

@@ -20,13 +20,7 @@ export function checkReachable(tree: Tree): Finding[] {
   });
 }
 
-const productEntries = [
-  "main.ts",
-  "admin.ts",
-  "demo/main.ts",
-  "program.ts",
-  "openapi/generate.ts",
-];
+const productEntries = ["main.ts", "admin.ts", "demo/main.ts", "program.ts"];
 
 /** Scripts for the browser: nobody imports them, but a file that is live serves them by name. */
 function withScripts(
@@ -51,10 +45,13 @@ function programs(tree: Tree, files: readonly string[]): string[] {
   });
 }
 
-/** Files that the tasks of `deno.json` run. */
+/** Files that the tasks of `deno.json` run, and those that it exports. */
 function taskFiles(tree: Tree): string[] {
-  const settings: { tasks?: Record<string, unknown> } = JSON.parse(tree.get("deno.json") ?? "{}");
-  const commands = Object.values(settings.tasks ?? {}).map((task) => JSON.stringify(task));
+  const settings: { tasks?: Record<string, unknown>; exports?: unknown } = JSON.parse(
+    tree.get("deno.json") ?? "{}",
+  );
+  const commands = [...Object.values(settings.tasks ?? {}), settings.exports ?? {}]
+    .map((task) => JSON.stringify(task));
   return commands.flatMap((command) => command.match(/[\w./-]+\.tsx?\b/g) ?? [])
     .map((path) => path.replace(/^\.\//, ""));
 }

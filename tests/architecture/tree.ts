@@ -32,7 +32,8 @@ export function listed(findings: readonly Finding[]): string {
 }
 
 const codeName = /\.(ts|tsx|mts|js|mjs|jsx)$/;
-const leftOut = /^(\.git|node_modules|data|dist|coverage|openapi\/client|tests\/fixtures)$/;
+const leftOut =
+  /^(\.git|node_modules|data|dist|coverage|openapi\/client\/generated|tests\/fixtures)$/;
 
 function walk(root: string, folder: string): string[] {
   const found: string[] = [];

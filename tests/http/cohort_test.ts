@@ -1,5 +1,4 @@
 import assert from "@std/assert";
-import { cohortReport } from "../../contracts/cohort_report.ts";
 import { play, type Scenario, testScenarios } from "../support/scenarios.ts";
 import { shared, startSimulatedService, type TestService } from "../support/service.ts";
 
@@ -14,19 +13,20 @@ const service = shared(async () => {
 const path = "/api/v1/cohort/outcome";
 
 async function call(at: TestService, cohort: string, content = "How are you?"): Promise<void> {
-  const answer = await at.post("/chat/v1/chat/completions", {
-    model: "vendor-b/gpt-4.1",
-    messages: [{ role: "user", content: `/// COHORT ${cohort}\n${content}` }],
+  await at.api().unifiedChat({
+    body: {
+      model: "vendor-b/gpt-4.1",
+      messages: [{ role: "user", content: `/// COHORT ${cohort}\n${content}` }],
+    },
   });
-  assert.equal(answer.status, 200, await answer.text());
 }
 
-async function report(cohort: string, query = "", key = service().key) {
-  const answer = await service().fetch(`/api/v1/cohort/${encodeURIComponent(cohort)}${query}`, {
-    headers: { authorization: `Bearer ${key}` },
+async function report(cohort: string, compare?: string, key = service().key) {
+  const { body } = await service().api(key).getCohort({
+    params: { cohort_id: cohort },
+    query: compare === undefined ? {} : { compare },
   });
-  assert.equal(answer.status, 200, "status");
-  return cohortReport.parse(await answer.json());
+  return body;
 }
 
 async function post(body: unknown, headers: Record<string, string> = {}) {
@@ -109,7 +109,7 @@ Deno.test("an item with an id counts once, and can't be changed", async () => {
 Deno.test("a comparison has both cohorts and the difference of each figure", async () => {
   for (let n = 0; n < 3; n++) await call(service(), "short", `n ${n}`);
   for (let n = 0; n < 3; n++) await call(service(), "long", `n ${n} [long:${200 + n}]`);
-  const body = await report("long", "?compare=short");
+  const body = await report("long", "short");
   const alone = await report("short");
   assert.deepEqual(body.comparison?.compared_with, alone);
   const { comparison: _, ...own } = body;
@@ -133,7 +133,7 @@ Deno.test("no account sees or adds to another's cohort", async () => {
   assert.equal(added.status, 200);
   const ours = await report("ours");
   assert.deepEqual([ours.interactions, ours.conversions_total], [1, 1]);
-  const seen = await report("ours", "?compare=short", service().other.key);
+  const seen = await report("ours", "short", service().other.key);
   assert.deepEqual([seen.interactions, seen.conversions_total], [0, 50]);
   assert.equal(seen.comparison?.compared_with.interactions, 0);
 });

@@ -3,6 +3,7 @@ import { pulledStream } from "../../src/base/pulled_stream.ts";
 import { columnsOf } from "../../src/domain/export.ts";
 import type { ExportSource } from "../../src/domain/export_source.ts";
 import { exportBytes } from "../../src/domain/export_text.ts";
+import { refuseUnread } from "../../src/http/refuse_unread.ts";
 import { openListener } from "../../src/listener.ts";
 
 /** Rows without end, and what became of them. */
@@ -33,7 +34,7 @@ function endless(): { source: ExportSource; seen: { rows: number; ended: Promise
 Deno.test("a caller who does not read holds the query up, and one who leaves ends it", async () => {
   const { source, seen } = endless();
   const listener = await openListener(
-    { host: "127.0.0.1", port: 0 },
+    { host: "127.0.0.1", port: 0, refuse: refuseUnread },
     () =>
       new Response(pulledStream(exportBytes(source, {
         accountId: 1,

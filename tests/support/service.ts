@@ -1,3 +1,5 @@
+import { type Client, createClient } from "../../contracts/client.ts";
+import { contracts } from "../../contracts/mod.ts";
 import { callControl } from "../../src/admin/control.ts";
 import type { CommandResult } from "../../src/admin/command.ts";
 import { parseConfig } from "../../src/config.ts";
@@ -24,6 +26,8 @@ export interface TestService extends AsyncDisposable {
   fetch(path: string, init?: RequestInit): Promise<Response>;
   /** Posts a JSON value, or text and bytes as they are. */
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>;
+  /** The endpoints, typed by their contracts; with the first key unless another is given. */
+  api(key?: string): Client<typeof contracts>;
   /** Rows of an export of everything; `filters` as the request takes them. */
   rows(filters?: Readonly<Record<string, unknown>>, key?: string): Promise<Row[]>;
   /** The row of one call. Throws unless there is exactly one. */
@@ -81,7 +85,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
 /** What a test asks of a service, wherever it runs. */
 export function calls(
   at: { baseUrl: string; key: string; client?: Deno.HttpClient | undefined },
-): Pick<TestService, "fetch" | "post" | "rows" | "row"> {
+): Pick<TestService, "fetch" | "post" | "api" | "rows" | "row"> {
   const fetchWithKey: TestService["fetch"] = (path, init = {}) => {
     const headers = new Headers(init.headers);
     const carries = ["authorization", "x-api-key", "x-goog-api-key"].some((one) =>
@@ -109,6 +113,12 @@ export function calls(
   return {
     fetch: fetchWithKey,
     post,
+    api: (apiKey = at.key) =>
+      createClient(contracts, {
+        baseUrl: at.baseUrl,
+        apiKey,
+        fetch: (url, init) => fetch(url, at.client ? { ...init, client: at.client } : init),
+      }),
     rows,
     async row(transactionId) {
       if (transactionId === null) throw new Error("The answer names no transaction");

@@ -17,6 +17,8 @@ export function allowOrigins(origins: readonly string[]): MiddlewareHandler<Env>
       "X-Translation-Loss",
       "X-Idempotent-Replay",
       "X-Token-Count",
+      "ETag",
+      "Content-Range",
     ],
     maxAge: 600,
   });

@@ -1,0 +1,151 @@
+import type { z } from "zod";
+import type { Contract } from "./contract.ts";
+import type { ErrorCode } from "./errors.ts";
+
+/** How a client reaches the service. */
+export interface ClientOptions {
+  /** Address of the service. */
+  baseUrl: string;
+  /** Sent as bearer; absent for endpoints that ask for none. */
+  apiKey?: string;
+  /** How requests are sent. Default: the global `fetch`. */
+  fetch?: (url: string, init: RequestInit) => Promise<Response>;
+}
+
+/**
+ * Calls the endpoints of contracts, typed by them from end to end: path parameters, query, body and
+ * answer. A contract that changes breaks its callers when they are compiled, and an answer that
+ * isn't what its contract says is thrown as a ZodError. Takes one contract's name to its contract,
+ * and groups of them, as `contracts/mod.ts` has them.
+ */
+export function createClient<const Contracts extends object>(
+  contracts: Contracts,
+  options: ClientOptions,
+): Client<Contracts> {
+  const members = Object.entries(contracts).map(([name, member]) => [
+    name,
+    isContract(member)
+      ? endpoint(member, options)
+      : typeof member === "object" && member !== null
+      ? createClient(member, options)
+      : undefined,
+  ]);
+  return Object.fromEntries(members) as Client<Contracts>;
+}
+
+/** A function for each contract. */
+export type Client<Contracts> = {
+  readonly [Name in keyof Contracts]: Member<Contracts[Name]>;
+};
+
+type Member<Value> = Value extends Contract<infer Params, infer Query, infer Body, infer Answer>
+  ? Endpoint<Params, Query, Body, Answer>
+  : Value extends object ? Client<Value>
+  : undefined;
+
+/** Calls one endpoint. Throws a `CallError` where the answer is an error. */
+export interface Endpoint<Params, Query, Body, Answer> {
+  (...input: InputOf<Params, Query, Body>): Promise<Called<Answer>>;
+  /** The answer as it comes, errors and streams too. */
+  raw(...input: InputOf<Params, Query, Body>): Promise<Response>;
+}
+
+/** Nothing has to be given where nothing is asked for. */
+type InputOf<Params, Query, Body> = Partial<Asked<Params, Query, Body>> extends
+  Asked<Params, Query, Body> ? [input?: Asked<Params, Query, Body>]
+  : [input: Asked<Params, Query, Body>];
+
+type Asked<Params, Query, Body> =
+  & Part<"params", Params>
+  & Part<"query", Query>
+  & Part<"body", Body>
+  & { readonly headers?: Readonly<Record<string, string>>; readonly signal?: AbortSignal };
+
+/** A part of the input: left out where the contract has none, optional where all of it is. */
+type Part<Name extends string, Schema> = Schema extends z.ZodType
+  ? Partial<z.input<Schema>> extends z.input<Schema> ? { readonly [name in Name]?: z.input<Schema> }
+  : { readonly [name in Name]: z.input<Schema> }
+  : { readonly [name in Name]?: never };
+
+/** A good answer. */
+export interface Called<Answer> {
+  readonly status: number;
+  readonly headers: Headers;
+  /** The JSON answer; the text where the contract has none. */
+  readonly body: Answer extends z.ZodType ? z.output<Answer> : string;
+}
+
+/** An answer that is an error. */
+export class CallError extends Error {
+  override readonly name = "CallError";
+
+  constructor(
+    readonly status: number,
+    readonly code: ErrorCode | undefined,
+    message: string,
+    readonly headers: Headers,
+  ) {
+    super(message);
+  }
+}
+
+interface AnyInput {
+  params?: Record<string, unknown>;
+  query?: Record<string, unknown>;
+  body?: unknown;
+  headers?: Record<string, string>;
+  signal?: AbortSignal;
+}
+
+function endpoint(contract: Contract, options: ClientOptions) {
+  const send = options.fetch ?? fetch;
+  const raw = (input: AnyInput = {}) => send(...requestOf(contract, options, input));
+  const call = async (input?: AnyInput) => {
+    const response = await raw(input);
+    const text = await response.text();
+    if (!response.ok) throw callError(response, text);
+    const { status, headers } = response;
+    return { status, headers, body: contract.answer?.parse(JSON.parse(text)) ?? text };
+  };
+  return Object.assign(call, { raw });
+}
+
+function requestOf(
+  contract: Contract,
+  options: ClientOptions,
+  { params = {}, query = {}, body, headers = {}, signal }: AnyInput,
+): [url: string, init: RequestInit] {
+  const path = contract.path.replace(
+    /\{(\w+)\}/g,
+    (_, name: string) => encodeURIComponent(String(params[name])),
+  );
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined) search.set(name, String(value));
+  }
+  const url = `${options.baseUrl}${path}${search.size === 0 ? "" : `?${search}`}`;
+  return [url, {
+    method: contract.method.toUpperCase(),
+    headers: {
+      ...(options.apiKey === undefined ? {} : { authorization: `Bearer ${options.apiKey}` }),
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    ...(signal === undefined ? {} : { signal }),
+  }];
+}
+
+function callError(response: Response, text: string): CallError {
+  try {
+    const { error } = JSON.parse(text) as { error: { code: ErrorCode; message: string } };
+    return new CallError(response.status, error.code, error.message, response.headers);
+  } catch {
+    const message = `The answer with status ${response.status} is not one of the service's`;
+    return new CallError(response.status, undefined, message, response.headers);
+  }
+}
+
+function isContract(value: unknown): value is Contract {
+  return typeof value === "object" && value !== null && "route" in value;
+}

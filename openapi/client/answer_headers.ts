@@ -1,0 +1,50 @@
+/** Where the account stands after a call. */
+export interface RateLimit {
+  /** Requests that it may make in a minute. */
+  readonly limit: number;
+  /** Requests that it may make now. */
+  readonly remaining: number;
+  /** When `remaining` is at the limit again. */
+  readonly resetAt: Date;
+}
+
+/** What an answer's headers say of the call. */
+export interface CallInfo {
+  /** Id of the request. */
+  readonly requestId: string | undefined;
+  /** Id of the recorded call, once a vendor was called: what exports show and deletions take. */
+  readonly transactionId: string | undefined;
+  /** Whether the answer was kept from an earlier request with the same id. */
+  readonly replayed: boolean;
+  /** Paths of fields that the vendor could not be given. */
+  readonly translationLoss: readonly string[];
+  /** Whether a count of tokens is an estimate. */
+  readonly estimated: boolean;
+}
+
+/** Undefined where the service counts no requests: without a key, or behind a proxy that hides it. */
+export function rateLimitOf(response: Response): RateLimit | undefined {
+  const number = (name: string) => Number(response.headers.get(`X-RateLimit-${name}`) ?? NaN);
+  const [limit, remaining, reset] = [number("Limit"), number("Remaining"), number("Reset")];
+  if (!Number.isFinite(limit + remaining + reset)) return undefined;
+  return { limit, remaining, resetAt: new Date(reset * 1000) };
+}
+
+export function callInfo(response: Response): CallInfo {
+  const header = (name: string) => response.headers.get(name) ?? undefined;
+  return {
+    requestId: header("X-Request-ID"),
+    transactionId: header("X-Transaction-ID"),
+    replayed: header("X-Idempotent-Replay") === "true",
+    translationLoss: header("X-Translation-Loss")?.split(",").map((path) => path.trim()) ?? [],
+    estimated: header("X-Token-Count") === "estimated",
+  };
+}
+
+/** Seconds of `Retry-After`, which may be a date; undefined where there is none. */
+export function retryAfterOf(response: Response, now = Date.now()): number | undefined {
+  const text = response.headers.get("Retry-After")?.trim();
+  if (!text) return undefined;
+  const seconds = /^\d+$/.test(text) ? Number(text) : (Date.parse(text) - now) / 1000;
+  return Number.isFinite(seconds) ? Math.max(0, seconds) : undefined;
+}

@@ -1,0 +1,89 @@
+import assert from "@std/assert";
+import { GatewayError, isGatewayError } from "./errors.ts";
+import { createGateway } from "./gateway.ts";
+import { getStatus } from "./generated/sdk.gen.ts";
+
+function answering(response: () => Response) {
+  return createGateway({
+    baseUrl: "http://service/",
+    apiKey: "dmt_x",
+    retry: { attempts: 1 },
+    fetch: () => Promise.resolve(response()),
+  });
+}
+
+async function thrownBy(response: () => Response): Promise<GatewayError> {
+  const thrown = await getStatus({ client: answering(response) }).then(
+    () => null,
+    (reason: unknown) => reason,
+  );
+  if (!isGatewayError(thrown)) throw thrown;
+  return thrown;
+}
+
+Deno.test("an error has code, type, status and what the headers say", async () => {
+  const error = await thrownBy(() =>
+    Response.json(
+      { error: { message: "Slow down.", type: "rate_limit_error", code: "rate_limit_exceeded" } },
+      {
+        status: 429,
+        headers: {
+          "X-Request-ID": "r1",
+          "Retry-After": "3",
+          "X-RateLimit-Limit": "60",
+          "X-RateLimit-Remaining": "0",
+          "X-RateLimit-Reset": "1795251660",
+        },
+      },
+    )
+  );
+  assert.equal(error.message, "Slow down.");
+  assert.equal(error.code, "rate_limit_exceeded");
+  assert.equal(error.type, "rate_limit_error");
+  assert.equal(error.status, 429);
+  assert.equal(error.requestId, "r1");
+  assert.equal(error.retryAfterSeconds, 3);
+  assert.deepEqual(error.rateLimit, {
+    limit: 60,
+    remaining: 0,
+    resetAt: new Date(1795251660_000),
+  });
+});
+
+Deno.test("an answer that isn't the service's is named as that", async () => {
+  const error = await thrownBy(() => new Response("<html>Bad gateway", { status: 502 }));
+  assert.equal(error.code, "unreadable_answer");
+  assert.equal(error.status, 502);
+});
+
+Deno.test("a connection that breaks is an error with status 0 and its cause", async () => {
+  const cause = new TypeError("reset");
+  const error = await thrownBy(() => {
+    throw cause;
+  });
+  assert.equal(error.code, "connection_failed");
+  assert.equal(error.status, 0);
+  assert.equal(error.cause, cause);
+});
+
+Deno.test("an abort stays an abort", async () => {
+  const client = answering(() => {
+    throw new DOMException("left", "AbortError");
+  });
+  await assert.rejects(getStatus({ client }), { name: "AbortError" });
+});
+
+Deno.test("with throwOnError false the answer's own body is given", async () => {
+  const body = { error: { message: "m", type: "t", code: "invalid_api_key" } };
+  const client = answering(() => Response.json(body, { status: 401 }));
+  const { error } = await getStatus({ client, throwOnError: false });
+  assert.deepEqual(error, body);
+});
+
+Deno.test("a guard names the codes that it lets through", () => {
+  const error = new GatewayError({ code: "insufficient_credits", message: "m" });
+  assert.equal(error.type, "billing_error");
+  assert.ok(isGatewayError(error, "insufficient_credits", "spend_cap_exceeded"));
+  assert.ok(!isGatewayError(error, "rate_limit_exceeded"));
+  assert.ok(!isGatewayError(new Error("other")));
+});

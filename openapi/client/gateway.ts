@@ -1,0 +1,66 @@
+import { createClient } from "./generated/client/index.ts";
+import type { Client } from "./generated/client/index.ts";
+import { gatewayErrorOf } from "./errors.ts";
+import { type Fetch, type RetryOptions, withRetries } from "./retry.ts";
+
+/** What every operation takes as `client`. */
+export type Gateway = Client;
+
+export interface GatewayOptions {
+  /** Address of the service, such as `https://gateway.example.com`. */
+  baseUrl: string;
+  /** A service key, `dmt_…`, or what fetches one, asked before every call. */
+  apiKey: string | (() => string | Promise<string>);
+  /** A vendor key of your own: calls then use it, and cost nothing here. */
+  vendorKey?: string | undefined;
+  /** Headers of every call, such as `X-Session-ID`. */
+  headers?: Readonly<Record<string, string>> | undefined;
+  /** How often and when failed calls are made again. */
+  retry?: RetryOptions | undefined;
+  /** In place of the global `fetch`. */
+  fetch?: Fetch | undefined;
+}
+
+/**
+ * Connects the operations with a service. They throw `GatewayError` where they fail, after they
+ * were tried again where that can help; a repeat carries the same `X-Request-ID`, so that it is
+ * never charged twice.
+ */
+export function createGateway(options: GatewayOptions): Gateway {
+  const { apiKey, vendorKey } = options;
+  const send = withRetries(options.fetch ?? ((request) => fetch(request)), options.retry);
+  const gateway = createClient({
+    baseUrl: options.baseUrl,
+    throwOnError: true,
+    fetch: (input, init) => send(new Request(input, init)),
+    // The other schemes carry the same key in other headers.
+    auth: async ({ scheme }) => {
+      if (scheme !== "bearer") return undefined;
+      const key = typeof apiKey === "string" ? apiKey : await apiKey();
+      return vendorKey === undefined ? key : `${key};${vendorKey}`;
+    },
+    ...(options.headers === undefined ? {} : { headers: { ...options.headers } }),
+  });
+  gateway.interceptors.error.use((thrown, response, request, { throwOnError }) =>
+    throwOnError === false && response ? thrown : gatewayErrorOf(thrown, response, request)
+  );
+  return withoutItself(gateway);
+}
+
+/**
+ * Operations hand on all of their options as those of the request, `client` too, which is an option
+ * of Deno's own requests.
+ */
+function withoutItself(gateway: Gateway): Gateway {
+  const bare = <Options extends object>(options: Options): Options => ({
+    ...options,
+    client: undefined,
+  });
+  return {
+    ...gateway,
+    request: (options) => gateway.request(bare(options)),
+    get: (options) => gateway.get(bare(options)),
+    post: (options) => gateway.post(bare(options)),
+    delete: (options) => gateway.delete(bare(options)),
+  };
+}

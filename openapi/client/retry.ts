@@ -1,0 +1,91 @@
+import { retryAfterOf } from "./answer_headers.ts";
+import { lastingCodes } from "./generated/errors.gen.ts";
+import { newRequestId } from "./request_id.ts";
+
+/** How a request is sent. */
+export type Fetch = (request: Request) => Promise<Response>;
+
+export interface RetryOptions {
+  /** How often a call is made at most, the first time included. Default 5. */
+  attempts?: number | undefined;
+  /** The longest `Retry-After` that is waited for, in seconds. Default 60. */
+  maxRetryAfterSeconds?: number | undefined;
+  /** Waits; rejects when the signal says so. Default: a timer. */
+  sleep?: ((ms: number, signal: AbortSignal) => Promise<void>) | undefined;
+  /** From 0 to 1, for the jitter. Default `Math.random`. */
+  random?: (() => number) | undefined;
+}
+
+/**
+ * Makes calls again that failed before their answer began: 408, 429, 5xx but 501, and connections
+ * that broke, unless the error's code says that the next try would get it again. Waits 1, 2, 4, 8,
+ * 16 s and up to 1 s more, at least as long as `Retry-After` says. Calls that change something get
+ * an `X-Request-ID`, the same at each try, so that the service answers a repeat from what it kept.
+ */
+export function withRetries(send: Fetch, options: RetryOptions = {}): Fetch {
+  const { attempts = 5, maxRetryAfterSeconds = 60, random = Math.random } = options;
+  const sleep = options.sleep ?? wait;
+  return async (given) => {
+    const request = withId(given);
+    for (let attempt = 1;; attempt++) {
+      const last = attempt >= attempts;
+      const result = await outcome(send, last ? request : request.clone());
+      if (last || !await mayHelp(result)) return settle(result);
+      request.signal.throwIfAborted();
+      const asked = "response" in result ? retryAfterOf(result.response) ?? 0 : 0;
+      if (asked > maxRetryAfterSeconds) return settle(result);
+      if ("response" in result) await result.response.body?.cancel().catch(() => {});
+      await sleep(Math.max(asked * 1000, backoffMs(attempt, random)), request.signal);
+    }
+  };
+}
+
+/** Before the try after the `attempt`-th, counted from 1. */
+export function backoffMs(attempt: number, random: () => number): number {
+  return 1000 * 2 ** Math.min(attempt - 1, 4) + 1000 * random();
+}
+
+type Outcome = { response: Response } | { thrown: unknown };
+
+async function outcome(send: Fetch, request: Request): Promise<Outcome> {
+  try {
+    return { response: await send(request) };
+  } catch (thrown) {
+    return { thrown };
+  }
+}
+
+function settle(outcome: Outcome): Response {
+  if ("response" in outcome) return outcome.response;
+  throw outcome.thrown;
+}
+
+async function mayHelp(outcome: Outcome): Promise<boolean> {
+  if ("thrown" in outcome) return true;
+  const { response } = outcome;
+  if (!passing.has(response.status)) return false;
+  const body = await response.clone().json().catch(() => null) as { error?: { code?: unknown } };
+  return !lastingCodes.has(String(body?.error?.code));
+}
+
+const passing: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504, 529]);
+
+function withId(request: Request): Request {
+  if (request.method === "GET" || request.headers.has("X-Request-ID")) return request;
+  request.headers.set("X-Request-ID", newRequestId());
+  return request;
+}
+
+function wait(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener("abort", stop);
+      resolve();
+    }, ms);
+    signal.addEventListener("abort", stop, { once: true });
+  });
+}

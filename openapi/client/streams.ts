@@ -1,0 +1,177 @@
+import { type CallInfo, callInfo } from "./answer_headers.ts";
+import { connectionError, factsIn, GatewayError, isAbort } from "./errors.ts";
+import {
+  createChatCompletion,
+  createMessage,
+  createResponse,
+  type Options,
+  streamGenerateContent,
+} from "./generated/sdk.gen.ts";
+import type {
+  ChatCompletion,
+  ChatCompletionChunk,
+  CreateChatCompletionData,
+  CreateMessageData,
+  CreateResponseData,
+  GenerateAnswer,
+  Message,
+  MessageErrorEvent,
+  MessageStreamEvent,
+  ResponseErrorEvent,
+  ResponseObject,
+  ResponseStreamEvent,
+  StreamGenerateContentData,
+} from "./generated/types.gen.ts";
+import { readEvents } from "./sse.ts";
+
+/** An operation that can stream, of any family. */
+export type StreamOperation = (
+  options: never,
+) => Promise<{ data?: unknown; response?: Response }>;
+
+/** The events of an operation's stream. A vendor's newer ones come too, and are to be skipped. */
+export type EventOf<Operation extends StreamOperation> = EventBeside<
+  NonNullable<Awaited<ReturnType<Operation>>["data"]>
+>;
+
+/** By what the operation answers with when it doesn't stream. */
+type EventBeside<Answer> = Answer extends ChatCompletion ? ChatCompletionChunk
+  : Answer extends ResponseObject ? Exclude<Named<ResponseStreamEvent>, ResponseErrorEvent>
+  : Answer extends Message ? Exclude<Named<MessageStreamEvent>, MessageErrorEvent>
+  : Answer extends readonly GenerateAnswer[] ? GenerateAnswer
+  : never;
+
+/** Without the event that stands for all others: with it no name would tell what an event holds. */
+type Named<Event extends { type: string }> = Event extends Event
+  ? string extends Event["type"] ? never : Event
+  : never;
+
+/**
+ * The events of one answer, once. A stream that fails or is cut throws a `GatewayError`; whoever
+ * leaves the loop early ends the call at the vendor.
+ */
+export class EventStream<Event> implements AsyncIterable<Event> {
+  /** The answer's head, with the headers that `callInfo` and `rateLimitOf` read. */
+  readonly response: Response;
+  readonly #events: AsyncGenerator<Event, void>;
+
+  constructor(response: Response, events: AsyncGenerator<Event, void>) {
+    this.response = response;
+    this.#events = events;
+  }
+
+  get info(): CallInfo {
+    return callInfo(this.response);
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<Event, void> {
+    return this.#events;
+  }
+
+  /** Ends the call without reading it. */
+  async cancel(): Promise<void> {
+    // A generator that was never asked has nothing to clean up, and would not.
+    if (!this.response.body?.locked) await this.response.body?.cancel();
+    await this.#events.return();
+  }
+}
+
+/** Streams any operation that can, such as `createChatCompletionVendorB`. */
+export async function streamEvents<Operation extends StreamOperation>(
+  operation: Operation,
+  options: Parameters<Operation>[0],
+): Promise<EventStream<EventOf<Operation>>> {
+  const asked: object = { ...options as object, ...asking(options), parseAs: "stream" };
+  const { response } = await operation(asked as never);
+  if (!response) throw connectionError(new Error("the operation gave no answer"));
+  return new EventStream(response, eventsOf(response) as AsyncGenerator<EventOf<Operation>, void>);
+}
+
+interface StreamAsk {
+  body?: unknown;
+  query?: unknown;
+}
+
+/** A generate request says in its address that it streams, the others in their body. */
+function asking({ body, query }: StreamAsk): object {
+  const generate = typeof body === "object" && body !== null && "contents" in body;
+  return generate
+    ? { query: { ...query as object, alt: "sse" } }
+    : { body: { ...body as object, stream: true } };
+}
+
+/** Chat completion of any vendor, chunk by chunk. */
+export function streamChatCompletion(
+  options: Options<CreateChatCompletionData, true>,
+): Promise<EventStream<ChatCompletionChunk>> {
+  return streamEvents(createChatCompletion, options);
+}
+
+/** Response of any vendor, event by event. */
+export function streamResponse(
+  options: Options<CreateResponseData, true>,
+): Promise<EventStream<EventOf<typeof createResponse>>> {
+  return streamEvents(createResponse, options);
+}
+
+/** Message of any vendor, event by event. */
+export function streamMessage(
+  options: Options<CreateMessageData, true>,
+): Promise<EventStream<EventOf<typeof createMessage>>> {
+  return streamEvents(createMessage, options);
+}
+
+/** Generated content of any vendor, piece by piece. */
+export function streamContent(
+  options: Options<StreamGenerateContentData, true>,
+): Promise<EventStream<GenerateAnswer>> {
+  return streamEvents(streamGenerateContent, options);
+}
+
+async function* eventsOf(response: Response): AsyncGenerator<unknown, void> {
+  let whole = false;
+  try {
+    for await (const { data } of readEvents(response.body ?? new ReadableStream())) {
+      if (data === "[DONE]") {
+        whole = true;
+        continue;
+      }
+      const event = parse(data);
+      if (event === undefined) break;
+      const facts = factsIn(event);
+      if (facts) throw new GatewayError(facts, response);
+      whole ||= isEnd(event);
+      yield event;
+    }
+  } catch (thrown) {
+    if (isAbort(thrown) || thrown instanceof GatewayError) throw thrown;
+    throw connectionError(thrown, callInfo(response).requestId);
+  }
+  if (whole) return;
+  const message = "The stream ended before the answer did.";
+  throw new GatewayError({ code: "stream_cut", message, status: 0 }, response);
+}
+
+function parse(data: string): object | undefined {
+  try {
+    const value: unknown = JSON.parse(data);
+    return typeof value === "object" && value !== null ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether an event ends a stream; chat has a line of its own for that. */
+function isEnd(event: object): boolean {
+  if ("type" in event) return endings.has(event.type);
+  if ("promptFeedback" in event && !("candidates" in event)) return true;
+  if (!("candidates" in event) || !Array.isArray(event.candidates)) return false;
+  return event.candidates.some((one: { finishReason?: unknown }) => Boolean(one?.finishReason));
+}
+
+const endings: ReadonlySet<unknown> = new Set([
+  "message_stop",
+  "response.completed",
+  "response.incomplete",
+  "response.failed",
+]);

@@ -1,0 +1,87 @@
+import ts from "typescript";
+
+/** Whether this machine can make and run what Node's users get. */
+export function nodeIsThere(): boolean {
+  try {
+    for (const program of ["node", "npm"]) {
+      new Deno.Command(program, { args: ["--version"], stdout: "null" }).outputSync();
+    }
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const root = decodeURIComponent(new URL("../..", import.meta.url).pathname);
+
+/** A folder with nothing but the packed client installed in it, as somebody's new project. */
+export class ClientProject implements AsyncDisposable {
+  private constructor(readonly folder: string) {}
+
+  static async create(): Promise<ClientProject> {
+    const project = new ClientProject(await Deno.makeTempDir({ prefix: "gateway-consumer-" }));
+    try {
+      await project.run(Deno.execPath(), ["task", "-q", "sdk:pack", project.folder], root);
+      const tarball = [...Deno.readDirSync(project.folder)].find((e) => e.name.endsWith(".tgz"))!;
+      project.write("package.json", JSON.stringify({ type: "module", private: true }));
+      // Offline: it has no dependencies that could be asked for.
+      const options = ["--offline", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"];
+      await project.run("npm", ["install", ...options, `./${tarball.name}`]);
+      return project;
+    } catch (error) {
+      await project[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  /** Writes a file; gives its path. */
+  write(name: string, text: string): string {
+    Deno.writeTextFileSync(`${this.folder}/${name}`, text);
+    return `${this.folder}/${name}`;
+  }
+
+  /**
+   * Compiles a program's file with TypeScript's `strict`, libraries included, and writes JavaScript
+   * beside it. Gives what is wrong, a line each.
+   */
+  compile(file: string, settings: ts.CompilerOptions = {}): string[] {
+    const program = ts.createProgram([file], {
+      strict: true,
+      skipLibCheck: false,
+      target: ts.ScriptTarget.ES2022,
+      lib: ["lib.es2022.d.ts", "lib.dom.d.ts", "lib.dom.iterable.d.ts"],
+      types: [],
+      module: ts.ModuleKind.Node16,
+      moduleResolution: ts.ModuleResolutionKind.Node16,
+      ...settings,
+    });
+    const found = [...ts.getPreEmitDiagnostics(program), ...program.emit().diagnostics];
+    return found.map(({ file, start, messageText }) => {
+      const line = file && start !== undefined
+        ? file.getLineAndCharacterOfPosition(start).line
+        : -1;
+      const name = file?.fileName.split("/").at(-1) ?? "";
+      return `${name}:${line + 1} ${ts.flattenDiagnosticMessageText(messageText, "\n")}`;
+    });
+  }
+
+  /** Runs a program in the folder; gives what it printed. Throws where it fails. */
+  async run(program: string, args: readonly string[], cwd = this.folder): Promise<string> {
+    const { code, stdout, stderr } = await new Deno.Command(program, { args: [...args], cwd })
+      .output();
+    const [out, err] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
+    if (code !== 0) {
+      throw new Error(`${program} ${args.join(" ")} ended with ${code}: ${out}${err}`);
+    }
+    return out!;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Deno.remove(this.folder, { recursive: true });
+  }
+}
+
+/** The program that the client's tests play, as its source. */
+export function storySource(): string {
+  return Deno.readTextFileSync(`${root}tests/sdk/programs/story.ts`);
+}
