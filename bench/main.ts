@@ -2,6 +2,7 @@ import { benchDashboard } from "./dashboard.ts";
 import { benchList } from "./list.ts";
 import { benchPages } from "./pages.ts";
 import { benchRelay } from "./relay.ts";
+import { benchOverview } from "./overview.ts";
 
 /**
  * `deno task bench [name]…`: figures of this machine, ratios first, since only they carry over to
@@ -12,6 +13,7 @@ const benches: Readonly<Record<string, () => Promise<void>>> = {
   pages: benchPages,
   dashboard: benchDashboard,
   relay: benchRelay,
+  overview: benchOverview,
 };
 
 const asked = Deno.args.length > 0 ? Deno.args : Object.keys(benches);

@@ -15,6 +15,8 @@ import { interactionListRoutes } from "./pages/interactions/list_page.tsx";
 import { keyRoutes } from "./pages/keys.tsx";
 import { limitRoutes } from "./pages/limits.tsx";
 import { newKeyRoutes } from "./pages/new_key.tsx";
+import { overviewRoutes } from "./pages/overview/page.tsx";
+import { playgroundRoutes } from "./pages/playground/page.tsx";
 import { peopleRoutes } from "./pages/people.tsx";
 import { retentionRoutes } from "./pages/retention.tsx";
 import { vendorKeyRoutes } from "./pages/vendor_keys.tsx";
@@ -41,11 +43,13 @@ export function createDashboard(parts: DashboardParts): Hono {
   if (parts.signIn) {
     signInRoutes(app, desk, providerOf(parts.signIn, `${parts.baseUrl}/dashboard/callback`));
     app.get("/dashboard", (context) => context.redirect(home, 303));
+    overviewRoutes(app, desk);
     interactionListRoutes(app, desk);
     interactionExportRoutes(app, desk);
     interactionRoutes(app, desk);
     newKeyRoutes(app, desk);
     keyRoutes(app, desk);
+    playgroundRoutes(app, desk);
     cohortRoutes(app, desk);
     evalRoutes(app, desk);
     exportRoutes(app, desk);

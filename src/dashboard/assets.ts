@@ -14,6 +14,8 @@ export type AssetName =
   | "dashboard.js"
   | "interactions.js"
   | "refresh.js"
+  | "chart.js"
+  | "playground.js"
   | "favicon.svg";
 
 const types: Readonly<Record<AssetName, string>> = {
@@ -21,11 +23,19 @@ const types: Readonly<Record<AssetName, string>> = {
   "dashboard.js": "text/javascript; charset=utf-8",
   "refresh.js": "text/javascript; charset=utf-8",
   "interactions.js": "text/javascript; charset=utf-8",
+  "chart.js": "text/javascript; charset=utf-8",
+  "playground.js": "text/javascript; charset=utf-8",
   "favicon.svg": "image/svg+xml",
 };
 
 /** The common sheet, then those of single families of pages; browsers get one `style.css`. */
-const sheets = ["style.css", "interactions.css", "records.css"];
+const sheets = [
+  "style.css",
+  "interactions.css",
+  "records.css",
+  "overview.css",
+  "playground.css",
+];
 
 /** Reads the files once. */
 export function readAssets(): Assets {

@@ -27,6 +27,8 @@ export interface Visit {
   /** What the action before had to say; shown once. */
   notice: Notice | undefined;
   now: Date;
+  /** Aborted when the browser leaves. */
+  signal: AbortSignal;
   /** A segment of the path. */
   param(name: string): string;
   query(name: string): string | undefined;
@@ -50,8 +52,11 @@ export interface Page extends Frame {
   status?: Status;
 }
 
-/** What an action leads to: another page with a notice, or its own form again. */
-export type Outcome = { to: string; notice?: Notice } | Page;
+/**
+ * What an action leads to: another page with a notice, its own form again, or an answer that a
+ * script reads.
+ */
+export type Outcome = { to: string; notice?: Notice } | Page | Response;
 
 export type Status = 200 | 400 | 403 | 404 | 500 | 502 | 503;
 
@@ -80,19 +85,20 @@ export function action(
   desk: Desk,
   needed: Role,
   act: (form: Form, visit: Visit) => Outcome | Promise<Outcome>,
+  maxFormBytes?: number,
 ): Handler {
   return async (context) => {
     const token = desk.cookies.read(context, "session");
     const visit = await visitOf(desk, context);
     if (!token || !visit) return context.redirect("/dashboard/sign-in", 303);
-    const form = await readForm(context);
+    const form = await readForm(context, maxFormBytes);
     if (!form || !sameText(form.text("csrf"), visit.csrf)) return expiredForm(desk, context);
     if (!mayAs(visit.session.role, needed)) {
       return forbidden(desk, context, visit.session, needed);
     }
     return await show(desk, context, visit, async () => {
       const outcome = await act(form, visit);
-      if ("body" in outcome) return outcome;
+      if (outcome instanceof Response || "body" in outcome) return outcome;
       if (outcome.notice) {
         const sealed = sealFor(token, JSON.stringify(outcome.notice));
         desk.cookies.write(context, "notice", sealed, noticeSeconds);
@@ -148,6 +154,7 @@ async function visitOf(desk: Desk, context: Context): Promise<Visit | undefined>
     csrf: csrfOf(token),
     notice: parseNotice(sealed === undefined ? undefined : openFor(token, sealed)),
     now,
+    signal: context.req.raw.signal,
     param: (name) => idOf(context.req.param(name) ?? ""),
     query: (name) => context.req.query(name),
     fields: new URL(context.req.url).searchParams,

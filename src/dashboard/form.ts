@@ -1,6 +1,6 @@
 import type { Context } from "hono";
 
-const maxFormBytes = 64 * 1024;
+const usualFormBytes = 64 * 1024;
 
 /** A form as a browser sends it; every field a text, blanks around it removed. */
 export class Form {
@@ -27,20 +27,26 @@ export class Form {
 }
 
 /** The form of a request; undefined when it is none or too large. */
-export async function readForm(context: Context): Promise<Form | undefined> {
+export async function readForm(
+  context: Context,
+  maxBytes = usualFormBytes,
+): Promise<Form | undefined> {
   const type = context.req.header("content-type")?.split(";")[0]?.trim().toLowerCase();
   if (type !== "application/x-www-form-urlencoded") return undefined;
-  const text = await readText(context.req.raw.body);
+  const text = await readText(context.req.raw.body, maxBytes);
   return text === undefined ? undefined : new Form(new URLSearchParams(text));
 }
 
-async function readText(body: ReadableStream<Uint8Array> | null): Promise<string | undefined> {
+async function readText(
+  body: ReadableStream<Uint8Array> | null,
+  maxBytes: number,
+): Promise<string | undefined> {
   const decoder = new TextDecoder();
   let text = "";
   let length = 0;
   for await (const chunk of body ?? []) {
     length += chunk.length;
-    if (length > maxFormBytes) return undefined;
+    if (length > maxBytes) return undefined;
     text += decoder.decode(chunk, { stream: true });
   }
   return text + decoder.decode();

@@ -1,5 +1,6 @@
 /** Entries of the sidebar, in its order; one appears with its pages. */
 export const entries = [
+  { section: "overview", title: "Overview", href: "/dashboard/overview", icon: "chart" },
   {
     section: "interactions",
     title: "Interactions",
@@ -7,6 +8,7 @@ export const entries = [
     icon: "list",
   },
   { section: "keys", title: "API Keys", href: "/dashboard/keys", icon: "key" },
+  { section: "playground", title: "Playground", href: "/dashboard/playground", icon: "bubble" },
   { section: "cohorts", title: "Cohorts", href: "/dashboard/cohorts", icon: "groups" },
   { section: "evals", title: "Evals", href: "/dashboard/evals", icon: "check" },
   { section: "exports", title: "Exports", href: "/dashboard/exports", icon: "download" },

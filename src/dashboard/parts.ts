@@ -10,6 +10,8 @@ import type { VendorKeyStore } from "../domain/vendor_key.ts";
 import type { SignInSettings } from "./identity_provider.ts";
 import type { RecordParts } from "./record_parts.ts";
 import type { InteractionParts } from "./pages/interactions/parts.ts";
+import type { OverviewParts } from "./pages/overview/load.ts";
+import type { PlaygroundParts } from "./pages/playground/page.tsx";
 
 /** What came of asking a vendor for its models with a key. */
 export type VendorKeyTest =
@@ -51,6 +53,8 @@ export interface DashboardParts extends RecordParts {
   storedVendorKey: (accountId: number, vendor: string) => Promise<Secret | undefined>;
   testVendorKey: (vendor: string, key: Secret) => Promise<VendorKeyTest>;
   interactions: InteractionParts;
+  overview: OverviewParts;
+  playground: PlaygroundParts;
   clock: Clock;
   newId: () => string;
   log: Log;

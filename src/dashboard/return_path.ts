@@ -1,5 +1,5 @@
 /** Where the dashboard begins. */
-export const home = "/dashboard/keys";
+export const home = "/dashboard/overview";
 
 /**
  * Where a person goes after sign-in: a path of the dashboard, or its beginning for anything else,

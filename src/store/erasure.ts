@@ -143,6 +143,8 @@ async function eraseRecords(tx: Queryable, calls: readonly SqlRow[]): Promise<Er
   );
   const erased = await eraseHanging(tx, "records", calls);
   if (media!.named === true) erased.relations.push("media");
+  // It held the names of their apps.
+  if (calls.length > 0) erased.relations.push("usage_sums");
   return { ...erased, transactionIds };
 }
 

@@ -10,6 +10,7 @@ import { OpenMonths } from "./open_months.ts";
 import { portions } from "./portions.ts";
 import { storable } from "./storable.ts";
 import { withoutErased } from "./tombstones.ts";
+import { countUnstored } from "./usage_sums.ts";
 
 /** Told which calls were erased while they were under way, and so are not written. */
 export type Dropped = (transactionIds: readonly string[]) => Promise<void>;
@@ -52,7 +53,8 @@ export async function writeRecords(
   given: readonly Interaction[],
   parts: readonly RecordPart[],
 ): Promise<string[]> {
-  const { rows, erased } = await withoutErased(tx, given);
+  const { rows, erased, newlyErased } = await withoutErased(tx, given);
+  if (newlyErased.length > 0 && parts.includes("rows")) await countUnstored(tx, newlyErased);
   if (rows.length === 0) return erased;
   if (parts.includes("rows")) await insertRows(tx, rows);
   if (parts.includes("kept")) await insertKept(tx, rows);

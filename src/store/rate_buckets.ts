@@ -1,6 +1,11 @@
 import type { Bucket, Heard, Holder } from "../domain/rate_bucket.ts";
 import { fullBucket, leaseFrom } from "../domain/rate_bucket.ts";
-import { type LeaseAnswer, type LeaseRequest, LeaseUncertain } from "../domain/rate_limit.ts";
+import {
+  type LeaseAnswer,
+  type LeaseRequest,
+  LeaseUncertain,
+  unitsPerToken,
+} from "../domain/rate_limit.ts";
 import type { RateLimits, RateStore } from "../domain/rate_limit.ts";
 import type { Queryable, SqlRow } from "./database.ts";
 
@@ -46,23 +51,8 @@ async function tryLease(
   request: LeaseRequest,
   nowMs: number | null,
 ): Promise<LeaseAnswer | undefined> {
-  const [row] = await database.query(
-    `select ${time} as now_ms, a.requests_per_minute, a.burst, b.version, b.level,
-       b.settled_at_ms, b.holders, b.fill,
-       (select coalesce(json_object_agg(process, heard_at_ms), '{}'::json)::text
-        from rate_processes) as heard
-     from accounts a left join rate_buckets b on b.account_id = a.id where a.id = $2`,
-    [nowMs, accountId],
-  );
-  if (!row) throw new Error(`There is no account ${accountId}`);
-  const limits = { requestsPerMinute: Number(row.requests_per_minute), burst: Number(row.burst) };
-  const { bucket, answer } = leaseFrom(
-    readBucket(row, limits),
-    request,
-    limits,
-    Number(row.now_ms),
-    JSON.parse(String(row.heard)) as Heard,
-  );
+  const row = await readRow(database, accountId, nowMs);
+  const { bucket, answer } = leaseOf(row, request);
   const values = [accountId, bucket.level, bucket.settledAtMs, JSON.stringify(bucket.holders)];
   const written = await certainly(
     row.version === null
@@ -79,6 +69,37 @@ async function tryLease(
       ),
   );
   return written.length > 0 ? answer : undefined;
+}
+
+async function readRow(
+  database: Queryable,
+  accountId: number,
+  nowMs: number | null,
+): Promise<SqlRow> {
+  const [row] = await database.query(
+    `select ${time} as now_ms, a.requests_per_minute, a.burst, b.version, b.level,
+       b.settled_at_ms, b.holders, b.fill,
+       (select coalesce(json_object_agg(process, heard_at_ms), '{}'::json)::text
+        from rate_processes) as heard
+     from accounts a left join rate_buckets b on b.account_id = a.id where a.id = $2`,
+    [nowMs, accountId],
+  );
+  if (!row) throw new Error(`There is no account ${accountId}`);
+  return row;
+}
+
+function leaseOf(row: SqlRow, request: LeaseRequest) {
+  const limits = { requestsPerMinute: Number(row.requests_per_minute), burst: Number(row.burst) };
+  const heard = JSON.parse(String(row.heard)) as Heard;
+  return leaseFrom(readBucket(row, limits), request, limits, Number(row.now_ms), heard);
+}
+
+/** Whole tokens of an account's bucket at this moment, those that processes hold included. */
+export async function tokensLeft(database: Queryable, accountId: number): Promise<number> {
+  const nobody = { process: "", leaseId: "", spent: 0, has: 0, kept: 0, needed: 0, wanted: 0 };
+  const row = await readRow(database, accountId, null);
+  const { answer } = leaseOf(row, { ...nobody, leaseMs: 0, leave: true });
+  return Math.floor(answer.rest / unitsPerToken);
 }
 
 function readBucket(row: SqlRow, limits: RateLimits): Bucket {

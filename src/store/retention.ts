@@ -90,18 +90,26 @@ async function emptyTable(
   for (const partition of await partitionsOf(database, table)) {
     // Names of one table's partitions stand in the order of their months.
     if (partition > boundary) break;
-    if (partition < boundary && await dropPartition(database, partition)) gone.partitions++;
+    if (partition < boundary && await dropPartition(database, table, partition)) gone.partitions++;
     else gone.rows += await deleteRows(database, partition, limit);
   }
   return gone;
 }
 
 /** False when someone reads it for so long that others would have to wait. */
-async function dropPartition(database: Database, partition: string): Promise<boolean> {
+async function dropPartition(
+  database: Database,
+  table: Partitioned,
+  partition: string,
+): Promise<boolean> {
   try {
     await alone(database, async (tx) => {
       await tx.query(`set local lock_timeout = ${dropWaitMs}`);
       await tx.query(`drop table if exists ${partition}`);
+      // Triggers see rows that are deleted, not a table that goes with them.
+      if (table === "interactions") {
+        await tx.query("select erase_usage_sums($1)", [monthAfter(partition)]);
+      }
     });
     return true;
   } catch (thrown) {
@@ -135,6 +143,11 @@ async function deleteRows(database: Database, partition: string, limit: Date): P
 /** `open_month` in migrations gives these names. */
 function partitionOf(table: Partitioned, at: Date): string {
   return `${table}_${at.toISOString().slice(0, "2026-11".length).replace("-", "_")}`;
+}
+
+function monthAfter(partition: string): Date {
+  const [year, month] = partition.slice(-"2026_11".length).split("_").map(Number);
+  return new Date(Date.UTC(year!, month!));
 }
 
 async function partitionsOf(database: Queryable, table: Partitioned): Promise<string[]> {

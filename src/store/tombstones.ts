@@ -28,6 +28,8 @@ export interface Writable {
   rows: Interaction[];
   /** Calls that are not written, since they were erased while they were under way. */
   erased: string[];
+  /** Of these, those that nobody knew of before. */
+  newlyErased: Interaction[];
 }
 
 /**
@@ -54,7 +56,7 @@ export async function withoutErased(
   const isLost = (row: Interaction) =>
     erased.has(row.transactionId) || row.repeats?.some((id) => erased.has(id)) === true;
   const lost = rows.filter(isLost).map((row) => row.transactionId);
-  if (lost.length > 0) await noteErased(tx, lost);
+  const noted = new Set(lost.length === 0 ? [] : await noteErased(tx, lost));
   const repeats = (row: Interaction) =>
     sourcesOf(row).some((id) => erased.has(id)) ||
     // From a journal that was away for so long nobody can tell any more.
@@ -64,6 +66,7 @@ export async function withoutErased(
       repeats(row) ? withoutResponse(row) : row
     ),
     erased: lost,
+    newlyErased: rows.filter((row) => noted.has(row.transactionId)),
   };
 }
 
@@ -106,15 +109,17 @@ async function findGone(
   for (const row of found) erased.add(String(row.transaction_id));
 }
 
-/** Notes calls as erased, for who continues them and for other processes. */
+/** Notes calls as erased, for who continues them and for other processes; gives the new ones. */
 export async function noteErased(
   tx: Queryable,
   transactionIds: readonly string[],
-): Promise<void> {
-  await tx.query(
-    `insert into erased_calls (transaction_id) select unnest($1::text[]) on conflict do nothing`,
+): Promise<string[]> {
+  const rows = await tx.query(
+    `insert into erased_calls (transaction_id) select unnest($1::text[]) on conflict do nothing
+     returning transaction_id`,
     [transactionIds],
   );
+  return rows.map((row) => String(row.transaction_id));
 }
 
 function withoutResponse(row: Interaction): Interaction {

@@ -5,17 +5,22 @@ import { Fault, messageOf } from "../domain/fault.ts";
 import { firstModel } from "../greeting.ts";
 import type { Services } from "../services.ts";
 import { createKeyDesk } from "../store/key_desk.ts";
+import { tokensLeft } from "../store/rate_buckets.ts";
+import { createSpend } from "../store/spend.ts";
+import { createUsageSums } from "../store/usage_sums.ts";
 import { createPeople } from "../store/people.ts";
 import { createSessions } from "../store/sessions.ts";
 import { createSignIns } from "../store/sign_ins.ts";
 import { readList } from "../vendors/catalogue.ts";
 import { recordParts } from "./dashboard_records.ts";
 import { interactionParts } from "./dashboard_interactions.ts";
+import { playgroundParts } from "./playground.ts";
 import { storableVendors } from "../vendors/stored_keys.ts";
 
 /** What the dashboard works on; `address` is where people reach the service. */
 export function dashboardParts(services: Services, address: string): DashboardParts {
   const { config, database, registry } = services;
+  const keys = createKeyDesk(database, services.analytics);
   return {
     baseUrl: address,
     signIn: config.oauth,
@@ -24,7 +29,7 @@ export function dashboardParts(services: Services, address: string): DashboardPa
     sessions: createSessions(database),
     people: createPeople(database),
     audit: services.audit,
-    keys: createKeyDesk(database, services.analytics),
+    keys,
     keysChanged: (ids) => services.keyRing.evict(ids),
     scopes: scopesOf(registry),
     exampleModel: () => firstModel(services),
@@ -38,6 +43,15 @@ export function dashboardParts(services: Services, address: string): DashboardPa
     storedVendorKey: (accountId, vendor) => services.storedKeys.find(accountId, vendor),
     testVendorKey: (vendor, key) => testKey(services, vendor, key),
     interactions: interactionParts(services),
+    overview: {
+      usage: createUsageSums(services.analytics),
+      caughtUp: () => services.recorder.drain(),
+      credit: (accountId) => services.escrow.show(accountId),
+      tokensLeft: (accountId) => tokensLeft(database, accountId),
+      spent: createSpend(database).read,
+      keys,
+    },
+    playground: playgroundParts(services),
     clock: services.clock,
     newId: services.newId,
     log: services.log,

@@ -10,8 +10,9 @@ Deno.test("a person claims the gateway, makes a key, calls with it and takes it 
   await page.goto(world.claimLink);
   await page.click("text=Sign in and claim");
   await signInAs(page, "ada");
-  await page.waitForURL(address("/dashboard/keys"));
+  await page.waitForURL(address("/dashboard/overview"));
 
+  await page.click(".sidebar >> text=API Keys");
   await page.click("text=Create API Key");
   await page.fill("#name", "of the browser");
   await page.click("main form button[type=submit]");
@@ -69,7 +70,7 @@ Deno.test("a stranger with an account at the same provider gets nothing", async 
   await page.goto(world.claimLink);
   await page.click("text=Sign in and claim");
   await signInAs(page, "ada");
-  await page.waitForURL("**/dashboard/keys");
+  await page.waitForURL("**/dashboard/overview");
   const other = await openPage(world.browser);
   await other.page.goto(`${service.baseUrl}/dashboard/sign-in`);
   await other.page.click("a:has-text('Sign in')");
@@ -87,7 +88,9 @@ for (const scheme of ["light", "dark"] as const) {
     await looksFine(page, "claim");
     await page.click("text=Sign in and claim");
     await signInAs(page, "ada");
-    await page.waitForURL("**/dashboard/keys");
+    await page.waitForURL("**/dashboard/overview");
+    await looksFine(page, "overview without calls");
+    await page.goto(`${service.baseUrl}/dashboard/keys`);
     const rotate = await page.getAttribute("a[href$=rotate]", "href");
     const revoke = await page.getAttribute("a[href$=revoke]", "href");
     const settings = ["vendor-keys", "people", "audit"].map((one) => `/dashboard/settings/${one}`);
@@ -123,7 +126,7 @@ Deno.test("every page works without script, by keyboard", async () => {
   await page.goto(world.claimLink);
   await page.click("text=Sign in and claim");
   await signInAs(page, "ada");
-  await page.waitForURL("**/dashboard/keys");
+  await page.waitForURL("**/dashboard/overview");
   const plain = await world.browser.newContext({ javaScriptEnabled: false });
   await plain.addCookies(await world.context.cookies());
   const quiet = await plain.newPage();

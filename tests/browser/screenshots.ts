@@ -4,8 +4,7 @@
  * is given.
  */
 import type { Page } from "playwright-core";
-import { startIdentityProvider } from "../../demo/simulator/identity_provider.ts";
-import { startSimulatedService } from "../support/service.ts";
+import { startBusyService } from "../support/busy_service.ts";
 import { desktop, openChromium, openPage, phone } from "./chromium.ts";
 import { fillRecords } from "./life.ts";
 import { makeSampleCalls } from "./sample_calls.ts";
@@ -13,13 +12,9 @@ import { makeSampleCalls } from "./sample_calls.ts";
 const folder = Deno.args[0] ?? "dist/screenshots";
 await Deno.mkdir(folder, { recursive: true });
 
-const provider = startIdentityProvider();
-await using service = await startSimulatedService({
-  OAUTH_ISSUER: provider.issuer,
-  OAUTH_CLIENT_ID: provider.clientId,
-  OAUTH_CLIENT_SECRET: provider.clientSecret,
-});
-const claim = /http\S+\/dashboard\/claim\S+/.exec(service.greeting.join("\n"))?.[0] ?? "";
+await using service = await startBusyService();
+await service.admin("credits", "grant", "--usd", "40", "--note", "for the pictures");
+const claim = service.claimLink;
 const browser = await openChromium();
 
 const { page, context } = await openPage(browser);
@@ -33,6 +28,8 @@ await page.goto(`${service.baseUrl}/dashboard/keys`);
 
 /** Pages by the name of their picture. */
 const pages: Record<string, string> = {
+  overview: "/dashboard/overview",
+  "overview-day": "/dashboard/overview?range=24h&by=app",
   keys: "/dashboard/keys",
   "new-key": "/dashboard/keys/new",
   rotate: await page.getAttribute("a[href$=rotate]", "href") ?? "",
@@ -58,6 +55,8 @@ for (const [size, viewport] of Object.entries({ desktop, phone })) {
       await shown.page.goto(service.baseUrl + path);
       await shown.page.screenshot({ path: `${folder}/${name}-${size}-${scheme}.png` });
     }
+    await playground(shown.page);
+    await shown.page.screenshot({ path: `${folder}/playground-${size}-${scheme}.png` });
     await shown.page.goto(`${service.baseUrl}/dashboard/keys/new`);
     await shown.page.fill("#name", "search indexer");
     await shown.page.click("main form button[type=submit]");
@@ -75,7 +74,6 @@ for (const [size, viewport] of Object.entries({ desktop, phone })) {
   }
 }
 await browser.close();
-await provider.close();
 console.log(`Pictures are in ${folder}`);
 await service.stop();
 
@@ -114,4 +112,16 @@ async function fill(page: Page): Promise<void> {
     messages: [{ role: "user", content: "Hello" }],
   });
   await page.goto(`${service.baseUrl}/dashboard/keys`);
+}
+
+/** A short conversation. */
+async function playground(page: Page): Promise<void> {
+  await page.goto(`${service.baseUrl}/dashboard/playground`);
+  await page.fill("#system", "You help the developers of a web shop. Be brief.");
+  const said = "Yes. In short:\n```js\nconst sum = (a, b) => a + b;\n```\nIt adds two numbers.";
+  for (const prompt of ["How do I add two numbers?", `[say:${said}]`]) {
+    await page.fill("#prompt", prompt);
+    await page.click("#send");
+    await page.waitForSelector(".turn:last-child .took:has-text('tokens in')");
+  }
 }

@@ -54,6 +54,6 @@ export async function startAsOwner(scheme: Scheme = "light") {
   await world.page.goto(world.claimLink);
   await world.page.click("text=Sign in and claim");
   await signInAs(world.page, "ada");
-  await world.page.waitForURL("**/dashboard/keys");
+  await world.page.waitForURL("**/dashboard/overview");
   return world;
 }

@@ -106,7 +106,7 @@ Deno.test("after sign-in nobody is sent elsewhere", async () => {
       world(),
       new URLSearchParams({ return_to: one }).toString(),
     );
-    assert.equal((await browser.get(callback.href)).location, "/dashboard/keys", one);
+    assert.equal((await browser.get(callback.href)).location, "/dashboard/overview", one);
   }
   const { browser, callback } = await callbackOf(
     world(),

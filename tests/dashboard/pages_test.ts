@@ -22,7 +22,9 @@ Deno.test("pages carry the security headers, and nothing that the policy forbids
   await using world = await startDashboard();
   const owner = await world.owner();
   const settings = ["vendor-keys", "people", "audit"].map((one) => `/dashboard/settings/${one}`);
-  for (const path of ["/dashboard/keys", "/dashboard/keys/new", ...settings, "/dashboard/none"]) {
+  const overview = ["/dashboard/overview", "/dashboard/overview?range=24h&by=app"];
+  const keys = ["/dashboard/keys", "/dashboard/keys/new"];
+  for (const path of [...overview, ...keys, ...settings, "/dashboard/none"]) {
     const { headers, text } = await owner.get(path);
     assert.equal(headers.get("content-security-policy"), "default-src 'self'", path);
     assert.equal(headers.get("cache-control"), "no-store", path);

@@ -1,0 +1,76 @@
+// Shows the figures of the step under the pointer, out of the table behind each chart.
+
+for (const chart of document.querySelectorAll("figure[data-chart]")) {
+  const svg = chart.querySelector(".plot svg");
+  const cursor = chart.querySelector(".cursor");
+  const table = chart.querySelector(".figures table");
+  if (svg && cursor && table) watch(chart, svg, cursor, table);
+}
+
+function watch(
+  /** @type {HTMLElement} */ chart,
+  /** @type {SVGSVGElement} */ svg,
+  /** @type {SVGRectElement} */ cursor,
+  /** @type {HTMLTableElement} */ table,
+) {
+  const rows = [...table.tBodies[0].rows];
+  const names = [...table.tHead.rows[0].cells].slice(1).map((cell) => cell.textContent);
+  const tones = [...chart.querySelectorAll(".plot .layer, .plot .line")].map((path) =>
+    [...path.classList].find((name) => name.startsWith("tone-")) ?? ""
+  );
+  const tooltip = document.createElement("div");
+  tooltip.className = "tooltip";
+  tooltip.hidden = true;
+  tooltip.ariaHidden = "true";
+  chart.append(tooltip);
+
+  svg.addEventListener("pointermove", (event) => show(stepAt(event)));
+  svg.addEventListener("pointerleave", hide);
+  // A finger asks for the figures, a mouse for the calls behind them.
+  svg.addEventListener("click", (event) => {
+    if (event.pointerType === "mouse") rows[stepAt(event)].querySelector("a")?.click();
+  });
+
+  function stepAt(/** @type {PointerEvent} */ event) {
+    const { left, width } = svg.getBoundingClientRect();
+    const at = Math.floor((event.clientX - left) / width * rows.length);
+    return Math.max(0, Math.min(rows.length - 1, at));
+  }
+
+  function show(/** @type {number} */ at) {
+    const [step, ...figures] = [...rows[at].cells].map((cell) => cell.textContent ?? "");
+    const title = document.createElement("strong");
+    title.textContent = step;
+    const lines = figures.map((figure, index) => {
+      const line = document.createElement("p");
+      const swatch = document.createElement("span");
+      swatch.className = `swatch ${tones[index]}`;
+      const name = document.createElement("span");
+      name.textContent = names[index];
+      const value = document.createElement("strong");
+      value.textContent = figure;
+      line.append(swatch, name, value);
+      return line;
+    });
+    tooltip.replaceChildren(title, ...lines);
+    tooltip.hidden = false;
+    const stepWidth = svg.viewBox.baseVal.width / rows.length;
+    cursor.setAttribute("x", String(at * stepWidth));
+    cursor.setAttribute("visibility", "visible");
+    place(at);
+  }
+
+  /** Beside the step, on the side with more room. */
+  function place(/** @type {number} */ at) {
+    const [frame, plot] = [chart.getBoundingClientRect(), svg.getBoundingClientRect()];
+    const middle = plot.left - frame.left + plot.width * (at + 0.5) / rows.length;
+    const isLeft = at < rows.length / 2;
+    const x = isLeft ? middle + 12 : Math.max(4, middle - 12 - tooltip.offsetWidth);
+    tooltip.style.transform = `translate(${x}px, ${plot.top - frame.top}px)`;
+  }
+
+  function hide() {
+    tooltip.hidden = true;
+    cursor.setAttribute("visibility", "hidden");
+  }
+}

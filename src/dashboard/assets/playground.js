@@ -1,0 +1,171 @@
+// Streams answers into the page. Without a script the form is sent and the whole page comes back.
+
+const talkForm = document.querySelector("form.playground");
+const [turns, message, problem] = ["turns", "prompt", "problem"].map(byId);
+const [send, stop, turnTemplate] = ["send", "stop", "turn"].map(byId);
+const tooOld =
+  "You are signed out, or this page is too old. Copy your message and reload the page.";
+
+talkForm?.addEventListener("submit", (event) => {
+  event.preventDefault();
+  // The common script lets no form be sent twice; this one is sent again and again.
+  delete talkForm.dataset.sent;
+  if (event.submitter?.id === "show-code") showCode();
+  else if (!send.disabled) talk();
+});
+message?.addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+  event.preventDefault();
+  talkForm.requestSubmit(send);
+});
+
+async function talk() {
+  const text = message.value;
+  if (text.trim() === "") return message.focus();
+  say("");
+  const body = new URLSearchParams(new FormData(talkForm));
+  const asked = addTurn("user");
+  write(asked, text);
+  const answer = addTurn("assistant");
+  message.value = "";
+  const stopping = new AbortController();
+  stop.onclick = () => stopping.abort();
+  showBusy(true);
+  const failure = await stream(body, answer, stopping.signal).catch((thrown) => {
+    if (!stopping.signal.aborted) return `The answer broke off: ${thrown.message}`;
+    took(answer, "Stopped. What was said until then is charged.", null);
+    return "";
+  });
+  showBusy(false);
+  if (failure !== "" && contentOf(answer).value === "") {
+    answer.remove();
+    asked.remove();
+    if (message.value === "") message.value = text;
+  }
+  say(failure);
+  message.focus();
+}
+
+/** Gives what went wrong. */
+async function stream(body, answer, signal) {
+  const response = await fetch(`${talkForm.action}/stream`, { method: "POST", body, signal });
+  if (!response.headers.get("content-type")?.startsWith("application/x-ndjson")) return tooOld;
+  let [said, thought, failure, rest] = ["", "", "", ""];
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return failure;
+    const lines = (rest + value).split("\n");
+    rest = lines.pop() ?? "";
+    for (const event of lines.map((line) => JSON.parse(line))) {
+      if (event.kind === "text") said += event.text;
+      if (event.kind === "reasoning") thought += event.text;
+      if (event.kind === "error") failure = event.message;
+      if (event.kind === "end") took(answer, event.words, event.id);
+    }
+    write(answer, said);
+    think(answer, thought);
+  }
+}
+
+function addTurn(/** @type {"user" | "assistant"} */ role) {
+  byId("no-turns")?.remove();
+  const turn = turnTemplate.content.firstElementChild.cloneNode(true);
+  turn.className = `turn turn-${role}`;
+  turn.querySelector("h2").textContent = role === "user" ? "You" : "Model";
+  turn.querySelector("[name=role]").value = role;
+  turns.append(turn);
+  toEnd();
+  return turn;
+}
+
+function write(turn, text) {
+  contentOf(turn).value = text;
+  goingAlong(() => turn.querySelector(".said").replaceChildren(...partsOf(text).map(shownPart)));
+}
+
+function shownPart({ isCode, text }) {
+  const shown = document.createElement(isCode ? "pre" : "div");
+  shown.className = isCode ? "said-code" : "said-text";
+  if (isCode) {
+    shown.tabIndex = 0;
+    shown.ariaLabel = "Code";
+  }
+  shown.textContent = text;
+  return shown;
+}
+
+function think(turn, text) {
+  if (text === "") return;
+  const reasoning = turn.querySelector(".reasoning");
+  reasoning.hidden = false;
+  reasoning.querySelector("div").textContent = text;
+}
+
+/** What the call took, with the way to its record. */
+function took(turn, words, id) {
+  const link = document.createElement("a");
+  link.href = `/dashboard/interactions/${id}`;
+  link.textContent = "Interaction";
+  const line = turn.querySelector(".took");
+  goingAlong(() => line.replaceChildren(`${words} `, ...(id === null ? [] : [link])));
+}
+
+/** Who has scrolled up to read is left there. */
+function goingAlong(change) {
+  const isAtEnd = turns.scrollHeight - turns.scrollTop - turns.clientHeight < 40;
+  change();
+  if (isAtEnd) toEnd();
+}
+
+function toEnd() {
+  turns.scrollTop = turns.scrollHeight;
+}
+
+function say(text) {
+  problem.textContent = text;
+  problem.hidden = text === "";
+}
+
+function showBusy(isBusy) {
+  send.disabled = isBusy;
+  stop.hidden = !isBusy;
+  turns.ariaBusy = String(isBusy);
+}
+
+/** The page that a browser without script would get holds the code. */
+async function showCode() {
+  const body = new URLSearchParams(new FormData(talkForm));
+  const response = await fetch(`${talkForm.action}/code`, { method: "POST", body });
+  const page = new DOMParser().parseFromString(await response.text(), "text/html");
+  const code = page.getElementById("code");
+  if (!code) return say(tooOld);
+  byId("code").replaceChildren(...code.children);
+  for (const button of byId("code").querySelectorAll("button[data-copy]")) {
+    button.hidden = !navigator.clipboard;
+    button.addEventListener("click", async () => {
+      await navigator.clipboard.writeText(button.dataset.copy);
+      button.firstChild.textContent = "Copied";
+    });
+  }
+  byId("code").scrollIntoView({ block: "nearest" });
+}
+
+function byId(/** @type {string} */ id) {
+  return document.getElementById(id);
+}
+
+function contentOf(turn) {
+  return turn.querySelector("[name=content]");
+}
+
+/** The same as `partsOf` in said.tsx. */
+function partsOf(/** @type {string} */ text) {
+  return text.split(/^```/m).map((part, at) => {
+    const isCode = at % 2 === 1;
+    return {
+      isCode,
+      text: (isCode ? part.replace(/^[^\n]*\n?/, "") : part).replace(/^\n|\n$/g, ""),
+    };
+  }).filter((part) => part.text !== "");
+}

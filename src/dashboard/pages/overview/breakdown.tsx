@@ -1,0 +1,107 @@
+import { errorsOf, type UsagePart, type UsageSums } from "../../../domain/usage_sums.ts";
+import { Table } from "../../components.tsx";
+import { compact, count, duration, exactMoney, money, percent } from "../../figures.ts";
+import { callsAddress, filtersOf, overviewAddress } from "./links.ts";
+import type { Overview } from "./load.ts";
+import { Meter } from "./meter.tsx";
+import type { Range } from "./range.ts";
+
+/** By what calls are broken down; `name` stands in the address. */
+export const breakdowns = [
+  { name: "model", part: "model", title: "Model", plural: "models" },
+  { name: "vendor", part: "vendor", title: "Vendor", plural: "vendors" },
+  { name: "key", part: "api_key", title: "API key", plural: "keys" },
+  { name: "app", part: "app", title: "App", plural: "apps" },
+] as const satisfies readonly { name: string; part: UsagePart; title: string; plural: string }[];
+
+interface BreakdownProps {
+  overview: Overview;
+  range: Range;
+  nameOf: (value: string) => string;
+}
+
+/** The dearest models, vendors, keys or apps, each with its calls behind it. */
+export function Breakdown({ overview, range, nameOf }: BreakdownProps) {
+  const shown = breakdowns.find(({ part }) => part === overview.part)!;
+  const { values, others, total } = overview;
+  return (
+    <section class="breakdown" id="breakdown" aria-label="Breakdown">
+      <nav class="tabs" aria-label="Break down by">
+        {breakdowns.map(({ name, part, title }) => (
+          <a
+            href={`${overviewAddress(range, { by: name })}#breakdown`}
+            {...(part === overview.part ? { "aria-current": "page" as const } : {})}
+          >
+            {`By ${title === "API key" ? title : title.toLowerCase()}`}
+          </a>
+        ))}
+      </nav>
+      <Table label={`Usage by ${shown.title}`} head={[{ title: shown.title }, ...head]}>
+        {values.map((one) => (
+          <tr>
+            <td class="name" title={nameOf(one.value)}>
+              {linked(range, overview.part, one.value, nameOf(one.value))}
+            </td>
+            <SumCells sums={one} total={total} />
+          </tr>
+        ))}
+        {others === undefined ? null : (
+          <tr>
+            <td class="muted">{`${count(others.count)} more ${shown.plural}`}</td>
+            <td class="number">{money(others.sums.costNanos)}</td>
+            <td class="share">{share(others.sums.costNanos, total.costNanos)}</td>
+            <td class="number">{count(others.sums.calls)}</td>
+            {head.slice(3).map(() => <td class="number muted">–</td>)}
+          </tr>
+        )}
+      </Table>
+    </section>
+  );
+}
+
+const head = [
+  { title: "Spend", class: "number" },
+  { title: "Share" },
+  { title: "Requests", class: "number" },
+  { title: "Errors", class: "number" },
+  { title: "p50", class: "number" },
+  { title: "p95", class: "number" },
+  { title: "p99", class: "number" },
+  { title: "Input", class: "number" },
+  { title: "Cached", class: "number" },
+  { title: "Output", class: "number" },
+  { title: "Reasoning", class: "number" },
+];
+
+function SumCells({ sums, total }: { sums: UsageSums; total: UsageSums }) {
+  const { latency } = sums;
+  const errors = errorsOf(sums);
+  return (
+    <>
+      <td class="number" title={exactMoney(sums.costNanos)}>{money(sums.costNanos)}</td>
+      <td class="share">{share(sums.costNanos, total.costNanos)}</td>
+      <td class="number">{count(sums.calls)}</td>
+      <td class="number" title={`${count(errors)} calls`}>{percent(errors, sums.calls)}</td>
+      {[0.5, 0.95, 0.99].map((one) => <td class="number">{duration(latency.percentile(one))}</td>)}
+      {[sums.inputTokens, sums.cacheReadTokens, sums.outputTokens, sums.reasoningTokens].map((
+        tokens,
+      ) => <td class="number" title={count(tokens)}>{compact(tokens)}</td>)}
+    </>
+  );
+}
+
+function share(nanos: bigint, total: bigint) {
+  const part = total === 0n ? 0 : Number(nanos) / Number(total);
+  return (
+    <div class="share-bar">
+      <Meter share={part} />
+      <span class="number">{percent(Number(nanos), Number(total))}</span>
+    </div>
+  );
+}
+
+function linked(range: Range, part: UsagePart, value: string, name: string) {
+  const filters = filtersOf(part, value);
+  if (!filters) return <span class="muted">{name}</span>;
+  return <a href={callsAddress(range, filters)}>{name}</a>;
+}

@@ -1,0 +1,163 @@
+import { errorsOf, type UsageStep } from "../../../domain/usage_sums.ts";
+import { Chart, type ChartProps, type Series } from "../../chart.tsx";
+import { compact, count, duration, exactMoney, money, percent } from "../../figures.ts";
+import { callsAddress } from "./links.ts";
+import type { Overview } from "./load.ts";
+import { type Range, stepMs } from "./range.ts";
+
+interface ChartsProps {
+  overview: Overview;
+  /** What people call a value of the breakdown. */
+  nameOf: (value: string) => string;
+  /** `model`, `key`… */
+  partName: string;
+  /** Names of the steps (`axisOf`). */
+  axis: Axis;
+}
+
+type Axis = Pick<ChartProps, "stepTitle" | "steps">;
+
+/** Spend in layers of what is dearest. */
+export function SpendChart({ overview, nameOf, partName, axis }: ChartsProps) {
+  const { total, steps, layers } = overview;
+  const named = layers.map(({ value, nanos }, at): Series => ({
+    name: nameOf(value),
+    tone: `tone-${at + 1}`,
+    values: nanos.map(Number),
+    total: money(nanos.reduce((sum, one) => sum + one, 0n)),
+  }));
+  const rest = steps.map(({ costNanos }, at) =>
+    layers.reduce((left, { nanos }) => left - nanos[at]!, costNanos)
+  );
+  const others = rest.reduce((sum, one) => sum + one, 0n);
+  const series = others > 0n
+    ? [...named, { name: "Others", tone: "tone-0", values: rest.map(Number), total: money(others) }]
+    : named;
+  return (
+    <Chart
+      id="spend"
+      title={`Spend by ${partName}`}
+      headline={money(total.costNanos)}
+      detail={<span title={exactMoney(total.chargedNanos)}>{spendDetail(overview)}</span>}
+      kind="bars"
+      series={series}
+      format={(nanos) => money(BigInt(Math.round(nanos)))}
+      class="chart-wide"
+      {...axis}
+    />
+  );
+}
+
+function spendDetail({ total }: Overview): string {
+  const { costNanos, chargedNanos, ownKeyNanos, unpriced } = total;
+  const given = costNanos - chargedNanos - ownKeyNanos;
+  return [
+    `${money(chargedNanos)} charged to credit`,
+    ...(ownKeyNanos > 0n ? [`${money(ownKeyNanos)} with your own vendor keys`] : []),
+    ...(given > 0n ? [`${money(given)} given back`] : []),
+    ...(unpriced > 0 ? [`${count(unpriced)} calls without a known price`] : []),
+  ].join(" · ");
+}
+
+export function RequestsChart({ overview, axis }: ChartsProps) {
+  const { total, steps } = overview;
+  const errors = errorsOf(total);
+  return (
+    <Chart
+      id="requests"
+      title="Requests"
+      headline={count(total.calls)}
+      detail={`${count(errors)} with an error, ${percent(errors, total.calls)}`}
+      kind="bars"
+      series={[
+        layer("Without error", "tone-1", steps, (one) => one.calls - errorsOf(one), count),
+        layer("With an error", "tone-bad", steps, errorsOf, count),
+      ]}
+      format={(value) => Number.isInteger(value) ? count(value) : String(value)}
+      {...axis}
+    />
+  );
+}
+
+export function LatencyChart({ overview, axis }: ChartsProps) {
+  const { total, steps } = overview;
+  const series = percentiles.map(({ name, share, tone }): Series => ({
+    name,
+    tone,
+    values: steps.map(({ latency }) => latency.percentile(share)),
+    total: duration(total.latency.percentile(share)),
+  }));
+  return (
+    <Chart
+      id="latency"
+      title="Latency"
+      headline={duration(total.latency.percentile(0.5))}
+      detail="median of completed calls"
+      kind="lines"
+      series={series}
+      format={duration}
+      {...axis}
+    />
+  );
+}
+
+const percentiles = [
+  { name: "p50", share: 0.5, tone: "tone-1" },
+  { name: "p95", share: 0.95, tone: "tone-3" },
+  { name: "p99", share: 0.99, tone: "tone-5" },
+] as const;
+
+/** Parts that don't overlap, so that layers add up: caches are part of input, reasoning of output. */
+export function TokensChart({ overview, axis }: ChartsProps) {
+  const { total, steps } = overview;
+  return (
+    <Chart
+      id="tokens"
+      title="Tokens"
+      headline={compact(total.inputTokens + total.outputTokens)}
+      detail={`${compact(total.inputTokens)} in, ${compact(total.outputTokens)} out`}
+      kind="bars"
+      series={[
+        layer("Input", "tone-1", steps, (one) =>
+          Number(one.inputTokens - one.cacheReadTokens), compact),
+        layer("Cached input", "tone-2", steps, (one) =>
+          Number(one.cacheReadTokens), compact),
+        layer("Output", "tone-3", steps, (one) =>
+          Number(one.outputTokens - one.reasoningTokens), compact),
+        layer("Reasoning", "tone-4", steps, (one) =>
+          Number(one.reasoningTokens), compact),
+      ]}
+      format={compact}
+      {...axis}
+    />
+  );
+}
+
+function layer(
+  name: string,
+  tone: string,
+  steps: readonly UsageStep[],
+  of: (step: UsageStep) => number,
+  format: (value: number) => string,
+): Series {
+  const values = steps.map(of);
+  return { name, tone, values, total: format(values.reduce((sum, one) => sum + one, 0)) };
+}
+
+/** The hours or days of a range, each with the calls behind it. */
+export function axisOf({ steps }: Overview, { span }: Range): Axis {
+  return {
+    stepTitle: span === "hour" ? "Hour (UTC)" : "Day (UTC)",
+    steps: steps.map(({ at }) => {
+      const day = `${at.getUTCDate()} ${months[at.getUTCMonth()]}`;
+      const time = at.toISOString().slice(11, 16);
+      const to = new Date(at.getTime() + stepMs(span));
+      const href = callsAddress({ from: at, to });
+      return span === "hour"
+        ? { name: `${day}, ${time}`, short: time, href }
+        : { name: `${day} ${at.getUTCFullYear()}`, short: day, href };
+    }),
+  };
+}
+
+const months = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(" ");

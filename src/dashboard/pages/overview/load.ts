@@ -1,0 +1,158 @@
+import type { SpendStore } from "../../../domain/spend_cap.ts";
+import type { Credit } from "../../../domain/ledger.ts";
+import type { KeyDesk, KeyRow } from "../../../domain/key_desk.ts";
+import {
+  addUsage,
+  noUsage,
+  type UsagePart,
+  type UsageStep,
+  type UsageStore,
+  type UsageSums,
+  type UsageValue,
+} from "../../../domain/usage_sums.ts";
+import { type Range, stepsOf } from "./range.ts";
+
+/** What the overview is made of. */
+export interface OverviewParts {
+  usage: UsageStore;
+  /** Resolves when the calls that have ended are in the sums; throws while the store is away. */
+  caughtUp: () => Promise<void>;
+  credit: (accountId: number) => Promise<Credit>;
+  /** Whole tokens in the account's rate bucket. */
+  tokensLeft: (accountId: number) => Promise<number>;
+  spent: SpendStore["read"];
+  keys: Pick<KeyDesk, "list">;
+}
+
+export interface Overview {
+  total: UsageSums;
+  /** Of the time of the same length before. */
+  previous: UsageSums;
+  /** One for each hour or day, those without calls too. */
+  steps: UsageStep[];
+  erased: { calls: number; costNanos: bigint };
+  part: UsagePart;
+  values: UsageValue[];
+  /** How many values there are besides, and their sums. */
+  others: { count: number; sums: Pick<UsageSums, "calls" | "costNanos"> } | undefined;
+  /** Cost of the dearest values by hour or day, in the order of `steps`. */
+  layers: { value: string; nanos: bigint[] }[];
+  credit: Credit;
+  /** What the balance loses in a day, as the last seven days say; undefined without charges. */
+  dailyNanos: bigint | undefined;
+  tokensLeft: number;
+  keys: KeyRow[];
+  caps: CapUse[];
+}
+
+/** A cap of a key in use, the most used first. */
+export interface CapUse {
+  key: KeyRow;
+  period: "day" | "month";
+  spentNanos: bigint;
+  capNanos: bigint;
+}
+
+const shownValues = 10;
+const shownLayers = 5;
+const dayMs = 86_400_000;
+
+export async function loadOverview(
+  parts: OverviewParts,
+  accountId: number,
+  { range, part, now }: { range: Range; part: UsagePart; now: Date },
+): Promise<Overview> {
+  await parts.caughtUp().catch(() => {});
+  const query = { accountId, span: range.span, from: range.from, to: range.to };
+  const [both, erased, { values, all }, credit, dailyNanos, tokensLeft, keys] = await Promise.all([
+    parts.usage.steps({ ...query, from: range.before }),
+    parts.usage.erased(query),
+    parts.usage.values(query, part, shownValues),
+    parts.credit(accountId),
+    dailyCharge(parts.usage, accountId, now),
+    parts.tokensLeft(accountId),
+    parts.keys.list(accountId),
+  ]);
+  const dearest = values.slice(0, shownLayers).map(({ value }) => value);
+  const [costs, caps] = await Promise.all([
+    parts.usage.costs(query, part, dearest),
+    capUses(parts, keys, now),
+  ]);
+  const shown = both.filter(({ at }) => at >= range.from);
+  const total = shown.reduce(addUsage, noUsage);
+  const times = stepsOf(range);
+  return {
+    total,
+    previous: both.filter(({ at }) => at < range.from).reduce(addUsage, noUsage),
+    steps: times.map((at) =>
+      shown.find((one) => one.at.getTime() === at.getTime()) ?? { at, ...noUsage }
+    ),
+    erased,
+    part,
+    values,
+    others: all > values.length
+      ? { count: all - values.length, sums: less(total, values) }
+      : undefined,
+    layers: dearest.map((value) => {
+      const own = new Map(
+        costs.filter((one) => one.value === value).map((one) => [one.at.getTime(), one.costNanos]),
+      );
+      return { value, nanos: times.map((at) => own.get(at.getTime()) ?? 0n) };
+    }),
+    ...{ credit, dailyNanos, tokensLeft, keys, caps },
+  };
+}
+
+function less(total: UsageSums, values: readonly UsageValue[]) {
+  return {
+    calls: values.reduce((rest, { calls }) => rest - calls, total.calls),
+    costNanos: values.reduce((rest, { costNanos }) => rest - costNanos, total.costNanos),
+  };
+}
+
+/** Of seven days, or of as many as there were since the first of them that had charges. */
+async function dailyCharge(
+  usage: UsageStore,
+  accountId: number,
+  now: Date,
+): Promise<bigint | undefined> {
+  const today = Math.floor(now.getTime() / dayMs) * dayMs;
+  const from = new Date(today - 6 * dayMs);
+  const to = new Date(today + dayMs);
+  const days = await usage.steps({ accountId, span: "day", from, to });
+  const charged = days.filter(({ chargedNanos }) => chargedNanos > 0n);
+  if (charged.length === 0) return undefined;
+  const sum = charged.reduce((nanos, { chargedNanos }) => nanos + chargedNanos, 0n);
+  const ms = Math.max(dayMs, now.getTime() - charged[0]!.at.getTime());
+  return sum * BigInt(dayMs) / BigInt(ms);
+}
+
+async function capUses(
+  { spent }: OverviewParts,
+  keys: readonly KeyRow[],
+  now: Date,
+): Promise<CapUse[]> {
+  const capped = keys.filter((key) =>
+    (key.capDayNanos !== null || key.capMonthNanos !== null) && key.revokedAt === null &&
+    (key.expiresAt === null || key.expiresAt > now)
+  );
+  if (capped.length === 0) return [];
+  const day = new Date(Math.floor(now.getTime() / dayMs) * dayMs);
+  const since = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 1));
+  const sums = await spent({ keyIds: capped.map(({ id }) => id), since, day, transactionIds: [] });
+  const uses = capped.flatMap((key): CapUse[] => {
+    const { dayNanos, beforeNanos } = sums.spent.get(key.id) ?? { dayNanos: 0n, beforeNanos: 0n };
+    const use = (period: CapUse["period"], capNanos: bigint | null, spentNanos: bigint) =>
+      capNanos === null ? [] : [{ key, period, capNanos, spentNanos }];
+    return [
+      ...use("day", key.capDayNanos, dayNanos),
+      ...use("month", key.capMonthNanos, dayNanos + beforeNanos),
+    ];
+  });
+  return uses.sort((a, b) => shareUsed(b) - shareUsed(a));
+}
+
+/** 0 to 1, or more where calls cost more than was thought. */
+export function shareUsed({ spentNanos, capNanos }: CapUse): number {
+  return capNanos === 0n ? 1 : Number(spentNanos) / Number(capNanos);
+}

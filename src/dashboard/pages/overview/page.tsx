@@ -1,0 +1,185 @@
+import type { Hono } from "hono";
+import { errorsOf, type UsageSums } from "../../../domain/usage_sums.ts";
+import { personKeyId } from "../../../gateway/person_calls.ts";
+import { type Desk, page, type Visit } from "../../bind.tsx";
+import { Empty } from "../../components.tsx";
+import { compact, count, duration, money, percent } from "../../figures.ts";
+import { Breakdown, breakdowns } from "./breakdown.tsx";
+import { axisOf, LatencyChart, RequestsChart, SpendChart, TokensChart } from "./charts.tsx";
+import { callsAddress } from "./links.ts";
+import { loadOverview, type Overview } from "./load.ts";
+import { RangeChoice } from "./range_choice.tsx";
+import { type Range, readRange } from "./range.ts";
+import { Standing } from "./standing.tsx";
+
+/** Spend, requests, errors, latency and tokens over a time, and what the account may still do. */
+export function overviewRoutes(app: Hono, desk: Desk): void {
+  app.get(
+    "/dashboard/overview",
+    page(desk, "viewer", async (visit) => {
+      const range = readRange(visit.query, visit.now);
+      const by = breakdowns.find(({ name }) => name === visit.query("by")) ?? breakdowns[0];
+      const { account } = visit.session;
+      const asked = { range, part: by.part, now: visit.now };
+      const overview = await loadOverview(desk.overview, account.id, asked);
+      return {
+        title: "Overview",
+        section: "overview",
+        scripts: ["chart.js"],
+        action: <RangeChoice range={range} by={by.name} now={visit.now} />,
+        body: <OverviewBody overview={overview} range={range} by={by} visit={visit} />,
+      };
+    }),
+  );
+}
+
+interface BodyProps {
+  overview: Overview;
+  range: Range;
+  by: typeof breakdowns[number];
+  visit: Visit;
+}
+
+function OverviewBody({ overview, range, by, visit }: BodyProps) {
+  const { account } = visit.session;
+  const names = new Map([
+    [personKeyId, "Playground"],
+    ...overview.keys.map(({ id, name }) => [id, name] as const),
+  ]);
+  const nameOf = (value: string) => {
+    if (by.part === "api_key") return names.get(value) ?? value;
+    return value === "" ? "Without an app" : value;
+  };
+  const axis = axisOf(overview, range);
+  const charts = { overview, axis, nameOf, partName: by.title === "API key" ? by.title : by.name };
+  const { calls } = overview.total;
+  return (
+    <>
+      {range.problem === undefined ? null : (
+        <p class="notice notice-failed" role="alert">
+          {`${range.problem} The last 30 days are shown.`}
+        </p>
+      )}
+      {calls === 0 ? <NoCalls range={range} visit={visit} /> : (
+        <>
+          <Figures overview={overview} range={range} />
+          <div class="charts">
+            <SpendChart {...charts} />
+            <Standing overview={overview} account={account} />
+            <RequestsChart {...charts} />
+            <LatencyChart {...charts} />
+            <TokensChart {...charts} />
+          </div>
+          <Breakdown overview={overview} range={range} nameOf={nameOf} />
+        </>
+      )}
+      {calls === 0 ? <Standing overview={overview} account={account} /> : null}
+      <Counting erased={overview.erased} />
+    </>
+  );
+}
+
+function Figures({ overview: { total, previous }, range }: { overview: Overview; range: Range }) {
+  const calls = callsAddress(range);
+  const failed = callsAddress(range, { status: ["failed", "truncated", "interrupted"] });
+  const rate = (sums: UsageSums) => sums.calls === 0 ? 0 : errorsOf(sums) / sums.calls;
+  const slow = (sums: UsageSums) => sums.latency.percentile(0.95);
+  const tokens = (sums: UsageSums) => Number(sums.inputTokens + sums.outputTokens);
+  const [from, to] = [previous, total];
+  return (
+    <ul class="key-figures">
+      <KeyFigure
+        {...{ name: "Spend", value: money(to.costNanos), href: calls }}
+        change={changeOf(Number(from.costNanos), Number(to.costNanos))}
+      />
+      <KeyFigure
+        {...{ name: "Requests", value: count(to.calls), href: calls }}
+        change={changeOf(from.calls, to.calls)}
+      />
+      <KeyFigure
+        {...{ name: "Error rate", value: percent(errorsOf(to), to.calls), href: failed }}
+        change={changeOf(rate(from), rate(to))}
+      />
+      <KeyFigure
+        {...{ name: "Latency, p95", value: duration(slow(to)), href: calls }}
+        change={changeOf(slow(from) ?? 0, slow(to) ?? 0)}
+      />
+      <KeyFigure
+        {...{ name: "Tokens", value: compact(tokens(to)), href: calls }}
+        change={changeOf(tokens(from), tokens(to))}
+      />
+    </ul>
+  );
+}
+
+interface KeyFigureProps {
+  name: string;
+  value: string;
+  href: string;
+  change: string;
+}
+
+function KeyFigure({ name, value, href, change }: KeyFigureProps) {
+  return (
+    <li>
+      <a href={href}>
+        <span class="muted">{name}</span>
+        <span class="headline">{value}</span>
+        <span class="muted change">{change}</span>
+      </a>
+    </li>
+  );
+}
+
+function changeOf(before: number, now: number): string {
+  if (before === 0) return now === 0 ? "as before" : "none before";
+  const share = Math.round(1000 * (now - before) / before) / 10;
+  if (share === 0) return "as before";
+  const size = Math.abs(share);
+  const text = size >= 1000
+    ? `${compact(now / before)} times`
+    : `${size >= 100 ? Math.round(size) : size} %`;
+  if (size >= 1000) return `${text} what it was`;
+  return share > 0 ? `up ${text}` : `down ${text}`;
+}
+
+function NoCalls({ range, visit }: { range: Range; visit: Visit }) {
+  return (
+    <Empty title={range.key === "custom" ? "No calls on these days" : "No calls in this time"}>
+      <p>Spend, requests, errors, latency and tokens show here as soon as there is a call.</p>
+      <p class="buttons">
+        {visit.may("member")
+          ? <a class="button button-primary" href="/dashboard/playground">Try a model</a>
+          : null}
+        <a class="button" href="/dashboard/keys">API Keys</a>
+      </p>
+    </Empty>
+  );
+}
+
+function Counting({ erased }: { erased: Overview["erased"] }) {
+  return (
+    <details class="counting">
+      <summary>How this is counted</summary>
+      <div class="muted">
+        <p>
+          Days and hours are those of UTC. A call counts when it began to reach a vendor, at the
+          time when it arrived. Spend is its cost at the price table, also with a vendor key of
+          yours; what is charged to credit is the sum of the ledger's entries for these calls. A
+          call that failed, was cut or interrupted is an error; one whose caller left is none.
+        </p>
+        <p>
+          Latency percentiles are of completed calls, counted in intervals: at most 19 % off, as a
+          rule 2 %. The change under a figure is against the time of the same length before.
+        </p>
+        {erased.calls === 0 ? null : (
+          <p>
+            {`${count(erased.calls)} of these calls (${
+              money(erased.costNanos)
+            }) have no record any more: they were erased on request or for their age. They stay in the sums, without the names of their apps, and are in no list.`}
+          </p>
+        )}
+      </div>
+    </details>
+  );
+}

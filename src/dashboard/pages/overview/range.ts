@@ -1,0 +1,101 @@
+/** The time that an overview shows, in whole hours or days of UTC; half-open. */
+export interface Range {
+  key: RangeKey;
+  span: "hour" | "day";
+  from: Date;
+  to: Date;
+  /** Where the time of the same length before it begins. */
+  before: Date;
+  /** What was wrong with the dates that were given; then the range is the usual one. */
+  problem?: string;
+}
+
+export type RangeKey = "24h" | "7d" | "30d" | "90d" | "custom";
+
+export const ranges = [
+  { key: "24h", label: "24 hours" },
+  { key: "7d", label: "7 days" },
+  { key: "30d", label: "30 days" },
+  { key: "90d", label: "90 days" },
+] as const;
+
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+/** Shown by hour up to this many days. */
+const daysByHour = 3;
+const maxDays = 366;
+
+/** What `?range=7d` or `?from=2026-11-01&to=2026-11-20` (both days included) asks for. */
+export function readRange(query: (name: string) => string | undefined, now: Date): Range {
+  const [from, to] = [query("from") ?? "", query("to") ?? ""];
+  if (from !== "" || to !== "") return customRange(from, to, now);
+  const asked = query("range");
+  const known = ranges.find(({ key }) => key === asked);
+  return usualRange(known?.key ?? "30d", now);
+}
+
+function usualRange(key: Exclude<RangeKey, "custom">, now: Date): Range {
+  if (key === "24h") {
+    const to = (Math.floor(now.getTime() / hourMs) + 1) * hourMs;
+    return rangeOf(key, "hour", to - dayMs, to);
+  }
+  const days = Number.parseInt(key);
+  const to = (Math.floor(now.getTime() / dayMs) + 1) * dayMs;
+  return rangeOf(key, "day", to - days * dayMs, to);
+}
+
+function customRange(fromText: string, toText: string, now: Date): Range {
+  const today = Math.floor(now.getTime() / dayMs) * dayMs;
+  const last = toText === "" ? today : readDay(toText);
+  const first = fromText === "" ? undefined : readDay(fromText);
+  const problem = problemOf(first, last, today);
+  if (problem !== undefined || first === undefined || last === undefined) {
+    return { ...usualRange("30d", now), problem: problem ?? "" };
+  }
+  const to = last + dayMs;
+  const span = to - first <= daysByHour * dayMs ? "hour" : "day";
+  return rangeOf("custom", span, first, to);
+}
+
+function problemOf(first: number | undefined, last: number | undefined, today: number) {
+  if (first === undefined || last === undefined) {
+    return "Give both days as dates, such as 2026-11-01.";
+  }
+  if (last < first) return "The last day lies before the first one.";
+  if (first > today) return "The first day lies in the future.";
+  if (last - first >= maxDays * dayMs) return `A range takes at most ${maxDays} days.`;
+  return undefined;
+}
+
+function readDay(text: string): number | undefined {
+  if (!/^\d{4}-\d\d-\d\d$/.test(text)) return undefined;
+  const ms = Date.parse(`${text}T00:00:00Z`);
+  const isReal = !Number.isNaN(ms) && dayText(new Date(ms)) === text;
+  return isReal ? ms : undefined;
+}
+
+function rangeOf(key: RangeKey, span: Range["span"], from: number, to: number): Range {
+  return { key, span, from: new Date(from), to: new Date(to), before: new Date(2 * from - to) };
+}
+
+/** The beginnings of the hours or days. */
+export function stepsOf({ span, from, to }: Range): Date[] {
+  const ms = stepMs(span);
+  const length = Math.round((to.getTime() - from.getTime()) / ms);
+  return Array.from({ length }, (_, at) => new Date(from.getTime() + at * ms));
+}
+
+export function stepMs(span: Range["span"]): number {
+  return span === "hour" ? hourMs : dayMs;
+}
+
+/** `2026-11-21`, in UTC. */
+export function dayText(at: Date): string {
+  return at.toISOString().slice(0, 10);
+}
+
+/** The part of an address that asks for the range again. */
+export function rangeQuery(range: Range): Record<string, string> {
+  if (range.key !== "custom") return { range: range.key };
+  return { from: dayText(range.from), to: dayText(new Date(range.to.getTime() - 1)) };
+}

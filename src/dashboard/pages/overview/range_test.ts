@@ -1,0 +1,51 @@
+import assert from "@std/assert";
+import { rangeQuery, readRange, stepsOf } from "./range.ts";
+
+const now = new Date("2026-11-21T12:34:56Z");
+
+function read(query: Record<string, string>) {
+  return readRange((name) => query[name], now);
+}
+
+function ends(query: Record<string, string>) {
+  const { key, span, from, to, before } = read(query);
+  return [key, span, ...[before, from, to].map((at) => at.toISOString().slice(0, 13))];
+}
+
+Deno.test("ranges are whole hours or days that end with the present one", () => {
+  assert.deepEqual(ends({ range: "24h" }), [
+    ...["24h", "hour", "2026-11-19T13", "2026-11-20T13", "2026-11-21T13"],
+  ]);
+  assert.deepEqual(ends({ range: "7d" }), [
+    ...["7d", "day", "2026-11-08T00", "2026-11-15T00", "2026-11-22T00"],
+  ]);
+  assert.deepEqual(ends({}), ends({ range: "30d" }));
+  assert.deepEqual(ends({ range: "nonsense" }), ends({ range: "30d" }));
+  assert.equal(stepsOf(read({ range: "90d" })).length, 90);
+});
+
+Deno.test("days of one's own are both included, by hour up to three", () => {
+  assert.deepEqual(ends({ from: "2026-11-01", to: "2026-11-03" }), [
+    ...["custom", "hour", "2026-10-29T00", "2026-11-01T00", "2026-11-04T00"],
+  ]);
+  const long = read({ from: "2026-11-01", to: "2026-11-04" });
+  assert.equal(long.span, "day");
+  assert.deepEqual(rangeQuery(long), { from: "2026-11-01", to: "2026-11-04" });
+  assert.equal(read({ from: "2026-11-20" }).to.toISOString(), "2026-11-22T00:00:00.000Z");
+});
+
+Deno.test("dates that make no range are said, and the usual one is shown", () => {
+  const wrong: Record<string, string>[] = [
+    { from: "2026-02-30", to: "2026-03-01" },
+    { from: "<script>", to: "2026-03-01" },
+    { from: "2026-11-04", to: "2026-11-01" },
+    { from: "2027-01-01", to: "2027-01-02" },
+    { from: "2020-01-01", to: "2026-01-01" },
+    { to: "2026-11-01" },
+  ];
+  for (const query of wrong) {
+    const range = read(query);
+    assert.equal(range.key, "30d", JSON.stringify(query));
+    assert.match(range.problem ?? "", /\w/, JSON.stringify(query));
+  }
+});

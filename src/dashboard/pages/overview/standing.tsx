@@ -1,0 +1,111 @@
+import type { Account } from "../../../domain/account.ts";
+import { Badge } from "../../components.tsx";
+import { count, exactMoney, money, percent } from "../../figures.ts";
+import { type CapUse, type Overview, shareUsed } from "./load.ts";
+import { Meter } from "./meter.tsx";
+
+/** What the account may still do: credit, rate, caps of keys. */
+export function Standing({ overview, account }: { overview: Overview; account: Account }) {
+  return (
+    <section class="panel standing" aria-label="Balance and limits">
+      <Balance overview={overview} />
+      <Rate account={account} tokensLeft={overview.tokensLeft} />
+      <Caps caps={overview.caps} />
+    </section>
+  );
+}
+
+function Balance({ overview: { credit, dailyNanos } }: { overview: Overview }) {
+  const { balanceNanos, reservedNanos } = credit;
+  return (
+    <div>
+      <h2>Balance</h2>
+      <p class="headline" title={exactMoney(balanceNanos)}>{money(balanceNanos)}</p>
+      <p class="muted">
+        {runway(balanceNanos, dailyNanos)}
+        {reservedNanos > 0n ? ` ${money(reservedNanos)} is set aside for calls under way.` : ""}
+      </p>
+    </div>
+  );
+}
+
+/** How long the balance lasts if charges go on as they did. */
+export function runway(balanceNanos: bigint, dailyNanos: bigint | undefined): string {
+  if (balanceNanos <= 0n) return "No credit is left: calls with the service's keys are refused.";
+  if (dailyNanos === undefined || dailyNanos <= 0n) {
+    return "Nothing was charged in the last 7 days.";
+  }
+  const days = Number(balanceNanos) / Number(dailyNanos);
+  const pace = `at ${money(dailyNanos)} a day, as in the last 7 days.`;
+  if (days < 1) return `Lasts less than a day ${pace}`;
+  if (days > 730) return `Lasts more than two years ${pace}`;
+  const whole = Math.floor(days);
+  return `Lasts about ${count(whole)} day${whole === 1 ? "" : "s"} ${pace}`;
+}
+
+function Rate({ account, tokensLeft }: { account: Account; tokensLeft: number }) {
+  const { tier, requestsPerMinute, burst } = account;
+  const used = Math.max(0, burst - tokensLeft);
+  const share = burst === 0 ? 1 : used / burst;
+  return (
+    <div>
+      <h2>
+        Rate limit <Badge tone="neutral">{tier}</Badge>
+      </h2>
+      <Meter share={share} tone={toneOf(share)} />
+      <p class="muted">
+        {`${count(Math.min(tokensLeft, burst))} of ${count(burst)} calls can be made at once; ${
+          count(requestsPerMinute)
+        } a minute come back.`}
+      </p>
+    </div>
+  );
+}
+
+const nearShare = 0.8;
+
+function Caps({ caps }: { caps: readonly CapUse[] }) {
+  const near = caps.filter((cap) => shareUsed(cap) >= nearShare);
+  const shown = caps.slice(0, Math.max(3, Math.min(near.length, 6)));
+  return (
+    <div>
+      <h2>Spend caps</h2>
+      {caps.length === 0
+        ? <p class="muted">No key has a cap. A cap stops a key that spends more than you meant.</p>
+        : (
+          <ul class="caps">
+            {shown.map((cap) => <Cap cap={cap} />)}
+          </ul>
+        )}
+      {caps.length > shown.length
+        ? <p class="muted">{`${count(caps.length - shown.length)} more are less used.`}</p>
+        : null}
+    </div>
+  );
+}
+
+function Cap({ cap }: { cap: CapUse }) {
+  const share = shareUsed(cap);
+  return (
+    <li>
+      <div class="cap-line">
+        <a href="/dashboard/keys" class="cap-name">{cap.key.name}</a>
+        {share >= 1
+          ? <Badge tone="bad">Reached</Badge>
+          : share >= nearShare
+          ? <Badge tone="warn">Near</Badge>
+          : null}
+        <span class="muted nowrap">
+          {`${money(cap.spentNanos)} of ${money(cap.capNanos)} a ${cap.period}, ${
+            percent(Number(cap.spentNanos), Number(cap.capNanos))
+          }`}
+        </span>
+      </div>
+      <Meter share={share} tone={toneOf(share)} />
+    </li>
+  );
+}
+
+function toneOf(share: number): string {
+  return share >= 1 ? "tone-bad" : share >= nearShare ? "tone-warn" : "tone-1";
+}

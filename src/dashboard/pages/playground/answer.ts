@@ -1,0 +1,66 @@
+import type { PersonEvent } from "../../../gateway/person_calls.ts";
+import { compact, count, duration, money } from "../../figures.ts";
+
+/** What a script or a page gets of an answer: words, and figures at its end. */
+export type LineEvent = Exclude<PersonEvent, { kind: "end" }> | Figures;
+
+/** What the call took, in words; `id` names its record. */
+export interface Figures {
+  kind: "end";
+  id: string | null;
+  words: string;
+}
+
+export async function* figuresOf(events: AsyncIterable<PersonEvent>): AsyncGenerator<LineEvent> {
+  for await (const event of events) {
+    if (event.kind !== "end") yield event;
+    else if (event.record) {
+      yield { kind: "end", id: event.record.transactionId, words: wordsOf(event.record) };
+    } else yield { kind: "end", id: null, words: "" };
+  }
+}
+
+type Record = NonNullable<Extract<PersonEvent, { kind: "end" }>["record"]>;
+
+function wordsOf(record: Record): string {
+  const { inputTokens, cacheReadTokens, outputTokens, reasoningTokens, costNanos } = record;
+  const part = (value: number | null, words: string) => value ? [`${count(value)} ${words}`] : [];
+  return [
+    ...(inputTokens === null ? [] : [`${count(inputTokens)} tokens in`]),
+    ...part(cacheReadTokens, "of them cached"),
+    ...(outputTokens === null ? [] : [`${count(outputTokens)} out`]),
+    ...part(reasoningTokens, "of them reasoning"),
+    costNanos === null ? "cost unknown" : money(costNanos),
+    ...(record.mode === "managed" ? [] : ["with your own vendor key"]),
+    duration(record.latencyMs),
+    ...(record.timeToFirstTokenMs === null
+      ? []
+      : [`first words after ${duration(record.timeToFirstTokenMs)}`]),
+    ...speedOf(record),
+    ...(record.translationLoss.length === 0
+      ? []
+      : [`not sent: ${record.translationLoss.join(", ")}`]),
+  ].join(" · ");
+}
+
+function speedOf({ outputTokens, latencyMs, timeToFirstTokenMs }: Record): string[] {
+  const ms = latencyMs - (timeToFirstTokenMs ?? 0);
+  if (!outputTokens || outputTokens < 10 || ms < 100) return [];
+  return [`${compact(Math.round(outputTokens / ms * 1000))} tokens a second`];
+}
+
+/** One JSON value a line; who stops reading stops the answer. */
+export function eventLines(events: AsyncIterable<LineEvent>): ReadableStream<Uint8Array> {
+  const encoder = new TextEncoder();
+  const reader = events[Symbol.asyncIterator]();
+  return new ReadableStream({
+    async pull(controller) {
+      const { done, value } = await reader.next();
+      if (done) controller.close();
+      else controller.enqueue(encoder.encode(`${JSON.stringify(value)}\n`));
+    },
+    async cancel() {
+      await reader.return?.();
+    },
+  });
+}

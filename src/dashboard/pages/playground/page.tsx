@@ -1,0 +1,124 @@
+import type { Hono } from "hono";
+import type { Account } from "../../../domain/account.ts";
+import type { PersonCalls, PersonRequest } from "../../../gateway/person_calls.ts";
+import { action, type Desk, type Page, page, type Visit } from "../../bind.tsx";
+import { eventLines, figuresOf, type LineEvent } from "./answer.ts";
+import { codeOf } from "./code.ts";
+import { hasNoPrompt, maxTextLength, readTalk, type Talk } from "./talk.ts";
+import { PlaygroundBody, type Shown } from "./view.tsx";
+
+/** What the playground works on. */
+export interface PlaygroundParts extends PersonCalls {
+  /** Models that the account can call at a known price, by vendor. */
+  models: (accountId: number) => Promise<ModelGroup[]>;
+}
+
+export interface ModelGroup {
+  /** Label and aliases of the vendor. */
+  title: string;
+  /** Ids as in the unified list. */
+  models: string[];
+}
+
+const address = "/dashboard/playground";
+/** A long conversation in the form's encoding. */
+const maxFormBytes = 16 * maxTextLength;
+
+/** A conversation with a model, as a call of the account. */
+export function playgroundRoutes(app: Hono, desk: Desk): void {
+  app.get(
+    address,
+    page(desk, "member", async (visit) => await playground(desk, visit, { talk: empty(visit) })),
+  );
+  app.post(
+    address,
+    action(desk, "member", async (form, visit) => {
+      const talk = readTalk(form);
+      if (isWrong(talk)) return { ...await playground(desk, visit, { talk }), status: 400 };
+      return await playground(desk, visit, await wholeAnswer(desk, visit, talk));
+    }, maxFormBytes),
+  );
+  app.post(
+    `${address}/stream`,
+    action(desk, "member", (form, visit) => {
+      const talk = readTalk(form);
+      const events = isWrong(talk) ? refused(talk) : answered(desk, visit, talk);
+      return new Response(eventLines(events), {
+        headers: { "content-type": "application/x-ndjson", "x-accel-buffering": "no" },
+      });
+    }, maxFormBytes),
+  );
+  app.post(
+    `${address}/code`,
+    action(desk, "member", async (form, visit) => {
+      const talk = readTalk(form);
+      const code = codeOf(desk.baseUrl, desk.playground.bodyOf(lastCall(talk.request)));
+      const prompt = form.text("prompt");
+      return await playground(desk, visit, { talk: unsaid(talk, prompt), prompt, code });
+    }, maxFormBytes),
+  );
+}
+
+async function playground(desk: Desk, visit: Visit, shown: Shown): Promise<Page> {
+  const groups = await desk.playground.models(visit.session.account.id);
+  const example = desk.exampleModel();
+  return {
+    title: "Playground",
+    section: "playground",
+    lead: "Calls from here are charged, limited and recorded as those of your applications are.",
+    scripts: ["playground.js"],
+    body: <PlaygroundBody groups={groups} example={example} shown={shown} csrf={visit.csrf} />,
+  };
+}
+
+function empty(visit: Visit): Talk {
+  const model = visit.query("model") ?? "";
+  return { request: { model, system: "", turns: [] }, temperature: "", maxTokens: "", wrong: {} };
+}
+
+function isWrong(talk: Talk): boolean {
+  if (hasNoPrompt(talk)) talk.wrong.prompt ??= "Write a message.";
+  return Object.keys(talk.wrong).length > 0;
+}
+
+/** The call that the last answer came from, or the next one would come from. */
+function lastCall(request: PersonRequest): PersonRequest {
+  const last = request.turns.findLastIndex(({ role }) => role === "user");
+  return last === -1 ? request : { ...request, turns: request.turns.slice(0, last + 1) };
+}
+
+/** The conversation without what is still being written. */
+function unsaid(talk: Talk, prompt: string): Talk {
+  if (prompt === "") return talk;
+  return { ...talk, request: { ...talk.request, turns: talk.request.turns.slice(0, -1) } };
+}
+
+function answered(desk: Desk, visit: Visit, { request }: Talk): AsyncIterable<LineEvent> {
+  const { account, person } = visit.session;
+  return figuresOf(desk.playground.send({
+    ...{ account: account satisfies Account, personId: person.id, request },
+    signal: visit.signal,
+  }));
+}
+
+async function* refused(talk: Talk): AsyncGenerator<LineEvent> {
+  for (const message of Object.values(talk.wrong)) yield { kind: "error", message };
+}
+
+async function wholeAnswer(desk: Desk, visit: Visit, talk: Talk): Promise<Shown> {
+  let [text, reasoning] = ["", ""];
+  const shown: Shown = { talk };
+  for await (const event of answered(desk, visit, talk)) {
+    if (event.kind === "text") text += event.text;
+    if (event.kind === "reasoning") reasoning += event.text;
+    if (event.kind === "error") shown.problem = event.message;
+    if (event.kind === "end") shown.figures = event;
+  }
+  if (text === "" && shown.problem !== undefined) {
+    // The message can be sent again.
+    const prompt = talk.request.turns.at(-1)?.text ?? "";
+    return { ...shown, talk: unsaid(talk, prompt), prompt };
+  }
+  const turns = [...talk.request.turns, { role: "assistant" as const, text }];
+  return { ...shown, talk: { ...talk, request: { ...talk.request, turns } }, reasoning };
+}

@@ -1,0 +1,79 @@
+import { type Effort, efforts, type PersonRequest } from "../../../gateway/person_calls.ts";
+import type { Form } from "../../form.ts";
+
+/** A conversation as the form holds it, for the form to be shown again. */
+export interface Talk {
+  request: PersonRequest;
+  /** The numbers as they were typed. */
+  temperature: string;
+  maxTokens: string;
+  /** What is wrong, by field. */
+  wrong: Partial<Record<TalkField, string>>;
+}
+
+export type TalkField = "model" | "prompt" | "temperature" | "token_limit" | "effort" | "turns";
+
+/** Characters of one text, and texts of one conversation. */
+export const maxTextLength = 200_000;
+const maxTurns = 200;
+
+/** Reads the form: earlier turns as `role` and `content`, the next one as `prompt`. */
+export function readTalk(form: Form): Talk {
+  const wrong: Talk["wrong"] = {};
+  const { role = [], content = [] } = form.values();
+  const turns = role.map((one, at) => ({
+    role: one === "assistant" ? "assistant" as const : "user" as const,
+    text: content[at] ?? "",
+  }));
+  if (role.length !== content.length || turns.length > maxTurns) {
+    wrong.turns = `A conversation takes at most ${maxTurns} messages. Start over.`;
+  }
+  const prompt = form.text("prompt");
+  const texts = [form.text("system"), prompt, ...content];
+  if (texts.some((text) => text.length > maxTextLength)) {
+    wrong.prompt = `A message takes at most ${maxTextLength} characters.`;
+  }
+  const model = form.text("model");
+  if (model === "") wrong.model = "Pick a model.";
+  const temperature = form.text("temperature");
+  const maxTokens = form.text("token_limit");
+  const request: PersonRequest = {
+    model,
+    system: form.text("system"),
+    turns: prompt === "" ? turns : [...turns, { role: "user", text: prompt }],
+    temperature: numberOf(temperature, "temperature", wrong),
+    maxOutputTokens: numberOf(maxTokens, "token_limit", wrong),
+    effort: effortOf(form.text("effort"), wrong),
+  };
+  return { request, temperature, maxTokens, wrong };
+}
+
+/** What there is to be said is missing. */
+export function hasNoPrompt({ request: { turns } }: Talk): boolean {
+  return turns.at(-1)?.role !== "user";
+}
+
+const limits = {
+  temperature: { pattern: /^\d(\.\d{1,3})?$/, max: 2, says: "A number from 0 to 2, such as 0.7." },
+  token_limit: { pattern: /^[1-9]\d{0,6}$/, max: 9_999_999, says: "A whole number of tokens." },
+} as const;
+
+function numberOf(
+  text: string,
+  field: keyof typeof limits,
+  wrong: Talk["wrong"],
+): number | undefined {
+  if (text === "") return undefined;
+  const { pattern, max, says } = limits[field];
+  const value = Number(text);
+  if (pattern.test(text) && value <= max) return value;
+  wrong[field] = says;
+  return undefined;
+}
+
+function effortOf(text: string, wrong: Talk["wrong"]): Effort | undefined {
+  if (text === "") return undefined;
+  const effort = efforts.find((one) => one === text);
+  if (!effort) wrong.effort = `One of ${efforts.join(", ")}.`;
+  return effort;
+}

@@ -1,0 +1,201 @@
+import { efforts } from "../../../gateway/person_calls.ts";
+import { describedBy, Empty, Field, PostForm, Snippet } from "../../components.tsx";
+import { Said } from "../../said.tsx";
+import type { Figures } from "./answer.ts";
+import type { ModelGroup } from "./page.tsx";
+import { maxTextLength, type Talk } from "./talk.ts";
+
+/** What a page of the playground shows. */
+export interface Shown {
+  talk: Talk;
+  /** A message that is not said yet. */
+  prompt?: string;
+  /** Of the last answer. */
+  reasoning?: string;
+  figures?: Figures;
+  problem?: string;
+  code?: readonly { title: string; text: string }[];
+}
+
+interface ViewProps {
+  groups: readonly ModelGroup[];
+  /** The model that is chosen at first. */
+  example: string | undefined;
+  shown: Shown;
+  csrf: string;
+}
+
+export function PlaygroundBody(props: ViewProps) {
+  const { groups, shown, csrf } = props;
+  if (groups.length === 0) return <NoModels />;
+  return (
+    <>
+      <PostForm action="/dashboard/playground" csrf={csrf} class="playground">
+        <Conversation shown={shown} />
+        <Settings {...props} />
+      </PostForm>
+      <section id="code" class="stack code-panel" aria-label="Code">
+        {shown.code?.map(({ title, text }) => <Snippet title={title} text={text} />)}
+      </section>
+      <template id="turn">
+        <Turn role="assistant" text="" />
+      </template>
+    </>
+  );
+}
+
+function NoModels() {
+  return (
+    <Empty title="No model can be called yet">
+      <p>
+        Calls need a vendor's API key: the service's own, which its operator sets, or one of yours.
+      </p>
+      <p>
+        <a class="button button-primary" href="/dashboard/settings/vendor-keys">Vendor API keys</a>
+      </p>
+    </Empty>
+  );
+}
+
+function Conversation({ shown }: { shown: Shown }) {
+  const { talk: { request: { turns }, wrong }, prompt, problem, figures, reasoning } = shown;
+  const last = turns.length - 1;
+  return (
+    <div class="conversation">
+      <div class="turns" id="turns">
+        {turns.map(({ role, text }, at) => (
+          <Turn
+            role={role}
+            text={text}
+            reasoning={at === last ? reasoning : undefined}
+            figures={at === last && problem === undefined ? figures : undefined}
+          />
+        ))}
+        {turns.length > 0 ? null : (
+          <p class="muted turns-empty" id="no-turns">
+            Pick a model, write a message, and the answer appears here.
+          </p>
+        )}
+      </div>
+      <p class="notice notice-failed" id="problem" role="alert" hidden={problem === undefined}>
+        {problem ?? ""}
+      </p>
+      <div class="composer">
+        <label for="prompt" class="visually-hidden">Message</label>
+        <textarea
+          id="prompt"
+          name="prompt"
+          rows={3}
+          maxlength={maxTextLength}
+          placeholder="Write a message"
+          {...describedBy("prompt", { hint: true, error: wrong.prompt !== undefined })}
+        >
+          {prompt ?? ""}
+        </textarea>
+        {wrong.prompt === undefined ? null : <p class="error" id="prompt-error">{wrong.prompt}</p>}
+        {wrong.turns === undefined ? null : <p class="error">{wrong.turns}</p>}
+        <div class="buttons">
+          <button type="submit" class="button button-primary" id="send">Send</button>
+          <button type="button" class="button" id="stop" hidden>Stop</button>
+          <a class="button" href="/dashboard/playground">Start over</a>
+          <span class="hint" id="prompt-hint">Ctrl + Enter sends</span>
+        </div>
+      </div>
+    </div>
+  );
+}
+
+function Turn(
+  { role, text, reasoning, figures }: {
+    role: "user" | "assistant";
+    text: string;
+    reasoning?: string | undefined;
+    figures?: Figures | undefined;
+  },
+) {
+  return (
+    <article class={`turn turn-${role}`}>
+      <h2>{role === "user" ? "You" : "Model"}</h2>
+      <details class="reasoning" hidden={!reasoning}>
+        <summary>Reasoning</summary>
+        <div class="said-text muted">{reasoning ?? ""}</div>
+      </details>
+      <div class="said">
+        <Said text={text} />
+      </div>
+      <p class="muted took">
+        {figures === undefined ? null : <Took figures={figures} />}
+      </p>
+      <input type="hidden" name="role" value={role} />
+      <input type="hidden" name="content" value={text} />
+    </article>
+  );
+}
+
+function Took({ figures: { id, words } }: { figures: Figures }) {
+  return (
+    <>
+      {words} {id === null ? null : <a href={`/dashboard/interactions/${id}`}>Interaction</a>}
+    </>
+  );
+}
+
+function Settings({ groups, example, shown: { talk } }: ViewProps) {
+  const { request, temperature, maxTokens, wrong } = talk;
+  const all = groups.flatMap(({ models }) => models);
+  const chosen = all.includes(request.model)
+    ? request.model
+    : all.find((one) => one === example) ?? all[0];
+  return (
+    <div class="panel settings">
+      <Field id="model" label="Model" error={wrong.model}>
+        <select id="model" name="model">
+          {groups.map(({ title, models }) => (
+            <optgroup label={title}>
+              {models.map((one) => <option value={one} selected={one === chosen}>{one}</option>)}
+            </optgroup>
+          ))}
+        </select>
+      </Field>
+      <Field id="system" label="System prompt">
+        <textarea id="system" name="system" rows={5} maxlength={maxTextLength}>
+          {request.system}
+        </textarea>
+      </Field>
+      <div class="columns">
+        <Field id="temperature" label="Temperature" error={wrong.temperature}>
+          <input
+            id="temperature"
+            name="temperature"
+            type="text"
+            inputmode="decimal"
+            placeholder="default"
+            value={temperature}
+            {...describedBy("temperature", { error: wrong.temperature !== undefined })}
+          />
+        </Field>
+        <Field id="token_limit" label="Token limit" error={wrong.token_limit}>
+          <input
+            id="token_limit"
+            name="token_limit"
+            type="text"
+            inputmode="numeric"
+            placeholder="default"
+            value={maxTokens}
+            {...describedBy("token_limit", { error: wrong.token_limit !== undefined })}
+          />
+        </Field>
+      </div>
+      <Field id="effort" label="Reasoning effort" error={wrong.effort}>
+        <select id="effort" name="effort">
+          <option value="">The model's default</option>
+          {efforts.map((one) => <option value={one} selected={one === request.effort}>{one}
+          </option>)}
+        </select>
+      </Field>
+      <button type="submit" class="button" id="show-code" formaction="/dashboard/playground/code">
+        Show code
+      </button>
+    </div>
+  );
+}

@@ -1,0 +1,94 @@
+/** The overview of a busy account in a real browser. */
+import assert from "@std/assert";
+import { startBusyService } from "../support/busy_service.ts";
+import { desktop, openChromium, openPage, phone } from "./chromium.ts";
+import { looksFine } from "./world.ts";
+
+Deno.test("the overview is fine in light and dark, on desks and phones, opened and closed", async () => {
+  await using world = await start();
+  for (const scheme of ["light", "dark"] as const) {
+    for (const viewport of [desktop, phone]) {
+      const { page, complaints, context } = await world.open({ scheme, viewport });
+      for (const query of ["", "?range=24h&by=app", "?range=90d&by=key", "?from=x"]) {
+        await page.goto(`${world.baseUrl}/dashboard/overview${query}`);
+        await looksFine(page, `${query} ${scheme}`);
+      }
+      for (const summary of await page.locator("main details > summary").all()) {
+        await summary.click();
+        // The one of the range covers others.
+        if (await summary.evaluate((one) => one.classList.contains("button"))) {
+          await looksFine(page, `range ${scheme}`);
+          await summary.click();
+        }
+      }
+      await looksFine(page, `opened ${scheme}`);
+      assert.deepEqual(complaints, []);
+      await context.close();
+    }
+  }
+});
+
+Deno.test("a chart's figures show under the pointer, and lead to the calls behind them", async () => {
+  await using world = await start();
+  const { page, complaints } = await world.open({});
+  await page.goto(`${world.baseUrl}/dashboard/overview?range=7d`);
+  const chart = page.locator("figure:has(#requests-t)");
+  const { width } = (await chart.locator(".plot svg").boundingBox())!;
+  await chart.locator(".plot svg").hover({ position: { x: width * 5.5 / 7, y: 40 } });
+  const said = await chart.locator(".tooltip").innerText();
+  const [day, ...figures] = await chart.locator("tbody tr").nth(5).locator("td").allTextContents();
+  for (const one of [day!.trim(), ...figures]) {
+    assert.ok(said.includes(one.trim()), `${one}: ${said}`);
+  }
+  await page.mouse.move(0, 0);
+  assert.equal(await chart.locator(".tooltip").isVisible(), false);
+  await chart.locator(".plot svg").click({ position: { x: width * 5.5 / 7, y: 40 } });
+  await page.waitForURL("**/dashboard/interactions?from=*");
+  assert.deepEqual(complaints.filter((one) => !/status of 404/.test(one)), []);
+});
+
+Deno.test("without script the overview says the same, by keyboard", async () => {
+  await using world = await start();
+  const { context } = await world.open({});
+  const plain = await world.browser.newContext({ javaScriptEnabled: false });
+  await plain.addCookies(await context.cookies());
+  const page = await plain.newPage();
+  await page.goto(`${world.baseUrl}/dashboard/overview`);
+  const total = await page.locator("figure:has(#requests-t) .headline").innerText();
+  await page.locator("figure:has(#requests-t) summary").focus();
+  await page.keyboard.press("Enter");
+  const rows = await page.locator("figure:has(#requests-t) tbody tr").all();
+  assert.equal(rows.length, 30);
+  let sum = 0;
+  for (const row of rows) {
+    const cells = await row.locator("td.number").allTextContents();
+    sum += cells.reduce((all, cell) => all + Number(cell.replaceAll(",", "")), 0);
+  }
+  assert.equal(sum.toLocaleString("en-US"), total);
+  await page.locator(".own-range summary").focus();
+  await page.keyboard.press("Enter");
+  await page.fill("#from", "2026-01-01");
+  await page.fill("#to", "2026-01-02");
+  await page.keyboard.press("Enter");
+  await page.waitForURL("**/dashboard/overview?from=2026-01-01&to=2026-01-02&by=model");
+  assert.ok(await page.isVisible("text=No calls on these days"));
+});
+
+async function start() {
+  const service = await startBusyService(40);
+  const browser = await openChromium();
+  const first = await openPage(browser, { origin: service.baseUrl });
+  await first.page.goto(service.claimLink);
+  await first.page.click("text=Sign in and claim");
+  await first.page.waitForURL("**/dashboard/overview");
+  return {
+    ...service,
+    browser,
+    open: (options: Parameters<typeof openPage>[1]) =>
+      openPage(browser, { ...options, cookies: first.context, origin: service.baseUrl }),
+    async [Symbol.asyncDispose]() {
+      await browser.close();
+      await service.stop();
+    },
+  };
+}

@@ -1,0 +1,97 @@
+/** The playground in a real browser. */
+import assert from "@std/assert";
+import { startIdentityProvider } from "../../demo/simulator/identity_provider.ts";
+import { startSimulatedService } from "../support/service.ts";
+import { desktop, openChromium, openPage, phone } from "./chromium.ts";
+import { looksFine } from "./world.ts";
+
+Deno.test("an answer streams into the page, can be stopped, and leads to its record", async () => {
+  await using world = await start();
+  const { page, complaints } = await world.open({});
+  await page.goto(`${world.baseUrl}/dashboard/playground`);
+  await page.fill("#system", "Be brief.");
+  await page.fill("#prompt", "[long:40] [drip:100] <b>bold</b>");
+  await page.keyboard.press("Control+Enter");
+  await page.waitForSelector(".turn-assistant .said-text");
+  assert.equal(await page.isDisabled("#send"), true);
+  assert.match(await page.innerText(".turn-user .said"), /<b>bold<\/b>/);
+  await page.click("#stop");
+  await page.waitForSelector("text=Stopped.");
+  assert.equal(await page.isEnabled("#send"), true);
+  await world.until(async () => (await world.rows({ app: "playground" })).length === 1);
+  const [stopped] = await world.rows({ app: "playground" });
+  assert.equal(stopped!.status, "cancelled");
+
+  await page.fill("#prompt", "[say:And once more.]");
+  await page.click("#send");
+  await page.waitForSelector(".turn-assistant:last-child .took:has-text('tokens in')");
+  assert.match(await page.innerText(".turn-assistant:last-child .said"), /And once more\./);
+  const href = await page.getAttribute(".turn-assistant:last-child .took a", "href");
+  const row = await world.row(href!.split("/").at(-1)!);
+  const { messages } = row.request as { messages: unknown[] };
+  assert.equal(messages.length, 4, "system, question, what was said of the answer, question");
+
+  await page.fill("#prompt", "[error:400]");
+  await page.click("#send");
+  await page.waitForSelector("#problem:not([hidden])");
+  assert.equal(await page.inputValue("#prompt"), "[error:400]", "it can be sent again");
+  assert.equal(await page.locator(".turn").count(), 4);
+  await page.click("#show-code");
+  await page.waitForSelector("#code .snippet");
+  assert.match(await page.innerText("#code"), /client\.chat\.completions\.create/);
+  assert.ok(await page.isVisible("#code button[data-copy]"));
+  assert.deepEqual(complaints, []);
+});
+
+Deno.test("the playground is fine in light and dark, on desks and phones", async () => {
+  await using world = await start();
+  for (const scheme of ["light", "dark"] as const) {
+    for (const viewport of [desktop, phone]) {
+      const { page, complaints, context } = await world.open({ scheme, viewport });
+      await page.goto(`${world.baseUrl}/dashboard/playground`);
+      await looksFine(page, `empty ${scheme}`);
+      await page.fill("#prompt", "Some code:\n```js\nconst a = 1;\n```\nThank you");
+      await page.click("#send");
+      await page.waitForSelector(".took:has-text('tokens in')");
+      await page.click("#show-code");
+      await page.waitForSelector("#code .snippet");
+      await looksFine(page, `answered ${scheme}`);
+      await page.fill("#prompt", "[error:400]");
+      await page.click("#send");
+      await page.waitForSelector("#problem:not([hidden])");
+      await looksFine(page, `failed ${scheme}`);
+      assert.deepEqual(complaints, []);
+      await context.close();
+    }
+  }
+});
+
+async function start() {
+  const provider = startIdentityProvider();
+  const service = await startSimulatedService({
+    OAUTH_ISSUER: provider.issuer,
+    OAUTH_CLIENT_ID: provider.clientId,
+    OAUTH_CLIENT_SECRET: provider.clientSecret,
+  });
+  const claimLink = /http\S+\/dashboard\/claim\S+/.exec(service.greeting.join("\n"))?.[0] ?? "";
+  const browser = await openChromium();
+  const first = await openPage(browser, { origin: service.baseUrl });
+  await first.page.goto(claimLink);
+  await first.page.click("text=Sign in and claim");
+  await first.page.waitForURL("**/dashboard/overview");
+  return {
+    ...service,
+    open: (options: Parameters<typeof openPage>[1]) =>
+      openPage(browser, { ...options, cookies: first.context, origin: service.baseUrl }),
+    async until(isSo: () => Promise<boolean>) {
+      for (let tries = 0; tries < 100 && !await isSo(); tries++) {
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      await browser.close();
+      await service.stop();
+      await provider.close();
+    },
+  };
+}

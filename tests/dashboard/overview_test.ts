@@ -1,0 +1,106 @@
+/** The overview's figures, from the call to the page. */
+import assert from "@std/assert";
+import { startSimulators } from "../../demo/simulators.ts";
+import { nanosToUsd, parseUsd } from "../../src/base/money.ts";
+import { shared, simulatedEnvironment } from "../support/service.ts";
+import { startDashboard } from "./world.ts";
+
+const world = shared(async () => {
+  const simulators = await startSimulators();
+  const dashboard = await startDashboard({ env: simulatedEnvironment(simulators) });
+  const stop = async () => {
+    await dashboard.stop();
+    await simulators.close();
+  };
+  return { ...dashboard, stop };
+});
+const page = "/dashboard/overview";
+
+async function call(text: string, model = "vendor-b/gpt-4.1", key = world().key): Promise<number> {
+  const answer = await world().post("/chat/v1/chat/completions", {
+    model,
+    messages: [{ role: "user", content: text }],
+  }, { authorization: `Bearer ${key}` });
+  await answer.body?.cancel();
+  return answer.status;
+}
+
+Deno.test("people begin at the overview, which says the next step while there are no calls", async () => {
+  const owner = await world().owner();
+  assert.equal((await owner.get("/dashboard")).location, page);
+  const { status, text } = await owner.get(page);
+  assert.equal(status, 200);
+  assert.match(text, /No calls in this time/);
+  assert.match(text, /\$10\.00/);
+  assert.match(text, /aria-current="page"[^>]*>(<svg.*?<\/svg>)?Overview/);
+});
+
+Deno.test("a call that was answered is on the next page, at the cost that its record says", async () => {
+  const owner = await world().owner();
+  assert.equal(await call("/// APP shop\nHello"), 200);
+  assert.equal(await call("/// APP shop\nHello again"), 200);
+  assert.equal(await call("Hello", "vendor-c/claude-haiku-4-5"), 200);
+  const rows = await world().rows();
+  const spent = rows.reduce((sum, row) => sum + parseUsd(String(row.cost_usd), 9), 0n);
+  assert.ok(rows.length === 3 && spent > 0n);
+  for (const range of ["24h", "7d", "30d", "90d"]) {
+    const { text } = await owner.get(`${page}?range=${range}`);
+    assert.match(text, /<span class="muted">Requests<\/span><span class="headline">3</, range);
+    assert.ok(text.includes(`title="${nanosToUsd(spent)} USD"`), range);
+    assert.match(text, /vendor-c\/claude-haiku-4-5/);
+  }
+  const byApp = (await owner.get(`${page}?by=app`)).text;
+  assert.match(byApp, /href="\/dashboard\/interactions\?[^"]*app=shop"[^>]*>shop</);
+  assert.match(byApp, /Without an app/);
+  const byKey = (await owner.get(`${page}?by=key`)).text;
+  assert.match(byKey, /href="\/dashboard\/interactions\?[^"]*key=[^"]+"/);
+  const balance = 10_000_000_000n - spent;
+  assert.ok((await owner.get(page)).text.includes(`title="${nanosToUsd(balance)} USD"`));
+  assert.match((await owner.get(page)).text, /Lasts (about|more)/);
+});
+
+Deno.test("names out of prompts are text", async () => {
+  const owner = await world().owner();
+  const hostile = `<script>alert(1)</script>"><img src=x onerror=alert(1)>`;
+  assert.equal(await call(`/// APP ${hostile}\nHello`), 200);
+  const { text } = await owner.get(`${page}?by=app`);
+  assert.ok(!text.includes("<script>alert") && !text.includes("<img"));
+  assert.ok(text.includes("&lt;script&gt;alert(1)&lt;/script&gt;"));
+});
+
+Deno.test("a wrong range is said in words and shows the usual one", async () => {
+  const owner = await world().owner();
+  const queries = ["from=2026-02-31&to=2026-03-01", "from=%00&to=%22%3E%3Cscript%3E", "to=x"];
+  for (const query of queries) {
+    const { status, text } = await owner.get(`${page}?${query}`);
+    assert.equal(status, 200, query);
+    assert.match(text, /role="alert">[^<]*dates/, query);
+    assert.ok(!text.includes("><script>"), query);
+  }
+  const odd = await owner.get(`${page}?range=__proto__&by=constructor`);
+  assert.equal(odd.status, 200);
+});
+
+Deno.test("another account's calls, keys and balance are in no figure", async () => {
+  const owner = await world().owner();
+  await world().admin("account", "create", "--name", "theirs");
+  await world().admin("credits", "grant", "--usd", "77", "--account", "theirs");
+  const theirs = await world().createKey("--account", "theirs", "--cap-day-usd", "5");
+  const before = (await owner.get(page)).text;
+  assert.equal(await call("/// APP theirs alone\nHello", "vendor-b/gpt-4.1", theirs.key), 200);
+  for (const by of ["model", "key", "app"]) {
+    const { text } = await owner.get(`${page}?by=${by}`);
+    assert.ok(!text.includes("theirs alone") && !text.includes(theirs.id), by);
+  }
+  const figures = (text: string) =>
+    [...text.matchAll(/class="headline"[^>]*>([^<]+)</g)].map(([, one]) => one);
+  assert.deepEqual(figures((await owner.get(page)).text), figures(before));
+});
+
+Deno.test("a key's cap is shown with what is spent of it", async () => {
+  const owner = await world().owner();
+  const made = await world().createKey("--cap-day-usd", "0.0001");
+  for (let n = 0; n < 3; n++) await call("Hello", "vendor-b/gpt-4.1", made.key);
+  const { text } = await owner.get(page);
+  assert.match(text, /of \$0\.00010 a day/);
+});

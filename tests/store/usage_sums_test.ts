@@ -1,0 +1,285 @@
+/** The overview's sums are at every moment those of the rows, whatever happens to these. */
+import assert from "@std/assert";
+import type { Interaction } from "../../src/domain/interaction.ts";
+import { errorsOf, type UsageQuery } from "../../src/domain/usage_sums.ts";
+import type { Database } from "../../src/store/database.ts";
+import { giveBackCharge } from "../../src/store/give_back.ts";
+import { createInteractions } from "../../src/store/interactions.ts";
+import { createLedger } from "../../src/store/ledger.ts";
+import { migrate } from "../../src/store/migrate.ts";
+import { createRecords } from "../../src/store/records.ts";
+import { createRepricing } from "../../src/store/repricing.ts";
+import { createRetention } from "../../src/store/retention.ts";
+import { createUsageSums } from "../../src/store/usage_sums.ts";
+import { eachDatabase, productMigrations } from "../support/databases.ts";
+import { Random } from "../support/random.ts";
+import { asked, erase, request, storeOf } from "./erasing.ts";
+import { interaction, newAccount } from "./samples.ts";
+
+const now = new Date("2026-11-21T11:59:59.999Z");
+const hour = 3_600_000;
+const ever = { from: new Date("2026-01-01T00:00:00Z"), to: new Date("2027-01-01T00:00:00Z") };
+
+function everything(accountId: number, span: UsageQuery["span"] = "day"): UsageQuery {
+  return { accountId, span, ...ever };
+}
+
+/** A call as any may be. */
+function anyCall(random: Random, accountId: number, id: string): Interaction {
+  const costNanos = random.chance(10) ? null : BigInt(random.below(1_000_000_000));
+  const managed = random.chance(70);
+  const tokens = () => random.chance(20) ? null : random.below(5000);
+  return interaction(accountId, id, {
+    createdAt: new Date(now.getTime() - random.below(60 * 24) * hour - random.below(hour)),
+    userId: `user ${random.below(10)}`,
+    apiKeyId: `key ${random.below(3)}`,
+    app: random.pick([null, "shop", "desk", `app ${random.below(20)}`]),
+    vendor: random.pick(["vendor-a", "vendor-b"]),
+    model: random.pick(["gpt-x", "some/model", "m".repeat(300)]),
+    mode: managed ? "managed" : "stored_key",
+    status: random.pick([
+      "completed",
+      "completed",
+      "failed",
+      "truncated",
+      "cancelled",
+      "interrupted",
+    ]),
+    billingBasis: random.pick(["reported", "estimated", "none"]),
+    inputTokens: tokens(),
+    cacheReadTokens: tokens(),
+    cacheWriteTokens: tokens(),
+    outputTokens: tokens(),
+    reasoningTokens: tokens(),
+    costNanos,
+    chargedNanos: managed ? costNanos ?? 0n : 0n,
+    latencyMs: random.below(random.pick([10, 1000, 3_000_000])),
+  });
+}
+
+/** What the rows say, counted anew. */
+const fromRows = `select account_id, span, part, date_trunc(span, created_at, 'UTC') as at,
+    value, count(*)::numeric as calls,
+    count(*) filter (where status = 'failed')::numeric as failed,
+    count(*) filter (where status = 'truncated')::numeric as truncated,
+    count(*) filter (where status = 'cancelled')::numeric as cancelled,
+    count(*) filter (where status = 'interrupted')::numeric as interrupted,
+    coalesce(sum(input_tokens), 0) as input_tokens,
+    coalesce(sum(cache_read_tokens), 0) as cache_read_tokens,
+    coalesce(sum(cache_write_tokens), 0) as cache_write_tokens,
+    coalesce(sum(output_tokens), 0) as output_tokens,
+    coalesce(sum(reasoning_tokens), 0) as reasoning_tokens,
+    coalesce(sum(cost_nanos), 0) as cost_nanos, coalesce(sum(charged_nanos), 0) as charged_nanos,
+    coalesce(sum(cost_nanos) filter (where mode <> 'managed'), 0) as own_key_nanos,
+    count(*) filter (where cost_nanos is null and billing_basis <> 'none')::numeric as unpriced,
+    coalesce(sum(10::numeric ^ (10 * latency_interval(latency_ms))) filter (where status = 'completed'), 0)::numeric(700, 0)
+      as latencies
+  from interactions cross join (values ('hour'), ('day')) as spans (span)
+    cross join lateral (values ('all', ''), ('vendor', vendor),
+      ('model', left(vendor || '/' || model, 256)), ('api_key', api_key_id),
+      ('app', coalesce(app, ''))) as parts (part, value)
+  group by 1, 2, 3, 4, 5`;
+
+const columns =
+  `account_id, span, part, at, value, calls, failed, truncated, cancelled, interrupted,
+  input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens, cost_nanos,
+  charged_nanos, own_key_nanos, unpriced, latencies`;
+
+/** Rows of sums that the calls don't say, and the other way round. */
+async function gaps(database: Database): Promise<unknown[]> {
+  const kept = `select ${columns} from usage_sums where not erased`;
+  const counted = `select ${columns} from (${fromRows}) as counted`;
+  return await database.query(
+    `(${kept} except all ${counted}) union all (${counted} except all ${kept})`,
+  );
+}
+
+eachDatabase(
+  "after random writes, repeats, corrections and deletions sums are those of the rows",
+  async (database) => {
+    const random = new Random(20261121);
+    const accounts = [await newAccount(database), await newAccount(database, "theirs")];
+    const records = createRecords(database);
+    const written: Interaction[] = [];
+    const everWritten = new Set<string>();
+    for (let step = 0; step < 60; step++) {
+      const accountId = random.pick(accounts);
+      const act = random.weighted(
+        [[6, "write"], [2, "repeat"], [2, "reprice"], [1, "give back"], [
+          2,
+          "erase",
+        ]] as const,
+      );
+      if (act === "write" || written.length === 0) {
+        const rows = Array.from(
+          { length: 1 + random.below(30) },
+          (_, n) => anyCall(random, random.pick(accounts), `call ${step}-${n}`),
+        );
+        await records.insert(rows);
+        for (const row of rows) {
+          everWritten.add(row.transactionId);
+        }
+        written.push(...rows);
+      } else if (act === "repeat") {
+        await records.insert([random.pick(written), random.pick(written), random.pick(written)]);
+      } else if (act === "reprice") {
+        const store = createRepricing(database);
+        for await (const calls of store.read({ accountId })) {
+          await store.correct(
+            accountId,
+            calls.filter(() => random.chance(30)).map((call) => {
+              const costNanos = BigInt(random.below(2_000_000_000));
+              const chargedNanos = call.mode === "managed" ? costNanos : 0n;
+              return { call, costNanos, chargedNanos, priceVersion: `version ${step}` };
+            }),
+          );
+        }
+      } else if (act === "give back") {
+        const { accountId, transactionId } = random.pick(written);
+        await giveBackCharge(database, { accountId, transactionId, note: "twice" });
+      } else {
+        const selectors = random.chance(50)
+          ? { userIds: [`user ${random.below(10)}`] }
+          : { transactionIds: [random.pick(written).transactionId] };
+        await erase(database, request(accountId, selectors, { requestedAt: new Date(asked) }));
+      }
+      if (step % 10 === 9) assert.deepEqual(await gaps(database), [], `after step ${step}`);
+    }
+    assert.deepEqual(await gaps(database), []);
+
+    // No call was counted twice or lost on its way from the one to the other.
+    const store = createUsageSums(database);
+    const counted = await Promise.all(accounts.map(async (accountId) => {
+      const steps = await store.steps(everything(accountId));
+      const hours = await store.steps(everything(accountId, "hour"));
+      const sum = (of: typeof steps) => of.reduce((all, one) => all + one.calls, 0);
+      assert.equal(sum(hours), sum(steps));
+      return sum(steps);
+    }));
+    assert.equal(counted[0]! + counted[1]!, everWritten.size);
+    // The ledger says the same of what was charged, but for charges given back after the erasure.
+    const [rows] = await database.query("select count(*) as count from interactions");
+    assert.ok(Number(rows!.count) > 50 && Number(rows!.count) < everWritten.size);
+  },
+);
+
+eachDatabase(
+  "spend stays when calls are erased; the names of their apps don't",
+  async (database) => {
+    const accountId = await newAccount(database);
+    await createLedger(database).grant(accountId, 1_000_000_000n, {});
+    const records = createRecords(database);
+    const call = (id: string, more: Partial<Interaction>) =>
+      interaction(accountId, id, {
+        ...{ status: "completed", billingBasis: "reported", costNanos: 1000n, chargedNanos: 1000n },
+        ...more,
+      });
+    await records.insert([
+      call("a", { userId: "ada", app: "diary of ada" }),
+      call("b", { userId: "eve", app: "shop" }),
+    ]);
+    await erase(database, request(accountId, { userIds: ["ada"] }));
+    const store = createUsageSums(database);
+    const query = everything(accountId);
+    const [day] = await store.steps(query);
+    assert.deepEqual([day!.calls, day!.costNanos, day!.latency.calls], [2, 2000n, 2]);
+    assert.deepEqual(await store.erased(query), {
+      calls: 1,
+      costNanos: 1000n,
+      chargedNanos: 1000n,
+    });
+    const { values: app } = await store.values(query, "app", 10);
+    const { values: keys } = await store.values(query, "api_key", 10);
+    assert.deepEqual(app.map(({ value, calls }) => [value, calls]), [["", 1], ["shop", 1]]);
+    assert.deepEqual(keys.map(({ value, calls }) => [value, calls]), [["key_1", 2]]);
+    const named = await database.query("select 1 from usage_sums where value like '%ada%'");
+    assert.deepEqual(named, []);
+  },
+);
+
+eachDatabase(
+  "a call that was erased while under way counts once, as its charge does",
+  async (database) => {
+    const accountId = await newAccount(database);
+    await createLedger(database).grant(accountId, 1_000_000_000n, {});
+    const records = createRecords(database);
+    const deletions = storeOf(database);
+    const late = interaction(accountId, "late", {
+      ...{ userId: "ada", app: "diary of ada", status: "completed", billingBasis: "reported" },
+      ...{ costNanos: 700n, chargedNanos: 700n },
+    });
+    const stored = { ...late, transactionId: "stored" };
+    await records.insert([stored]);
+    const wanted = request(accountId, { userIds: ["ada"] });
+    const tombstone = await deletions.add(wanted, "a");
+    // The journal is written twice, one row of it before the erasure came to it.
+    await records.insert([late, stored]);
+    await records.insert([late, stored]);
+    while (!(await deletions.eraseBatch({ tombstone, selectors: wanted.selectors }, "a")).isLast);
+    await records.insert([late, stored]);
+    const store = createUsageSums(database);
+    assert.deepEqual(await store.erased(everything(accountId)), {
+      calls: 2,
+      costNanos: 1400n,
+      chargedNanos: 1400n,
+    });
+    const { balanceNanos } = await createLedger(database).show(accountId);
+    assert.equal(balanceNanos, 1_000_000_000n - 1400n);
+    assert.deepEqual(await database.query("select 1 from usage_sums where value like '%ada%'"), []);
+  },
+);
+
+eachDatabase(
+  "what is too old leaves its sums, whether its partition goes or some rows",
+  async (database) => {
+    const accountId = await newAccount(database);
+    const limit = new Date("2026-10-15T12:30:00.000Z");
+    const ages = ["2026-08-03T01:00:00Z", "2026-09-30T23:59:59Z", "2026-10-15T12:10:00Z"];
+    const young = ["2026-10-15T12:40:00Z", "2026-11-20T00:00:00Z"];
+    await createInteractions(database).insert(
+      [...ages, ...young].map((at, n) =>
+        interaction(accountId, `call ${n}`, {
+          ...{ createdAt: new Date(at), app: `app ${n}`, costNanos: 10n, chargedNanos: 10n },
+          ...{ status: "completed", billingBasis: "reported" },
+        })
+      ),
+    );
+    const gone = await createRetention(database).eraseUsage(limit);
+    assert.deepEqual([gone!.partitions, gone!.interactions], [2, 1]);
+    const store = createUsageSums(database);
+    const query = everything(accountId);
+    assert.deepEqual(
+      (await store.steps(query)).map(({ calls }) => calls),
+      [1, 1, 2, 1],
+    );
+    assert.equal((await store.erased(query)).calls, 3);
+    const { values: app } = await store.values(query, "app", 10);
+    assert.deepEqual(app.map(({ value, calls }) => [value, calls]), [["", 3], ["app 3", 1], [
+      "app 4",
+      1,
+    ]]);
+    assert.deepEqual(await gaps(database), []);
+  },
+);
+
+eachDatabase(
+  "calls that were there before the sums are counted by the migration",
+  async (database) => {
+    await database.query("drop schema public cascade; create schema public");
+    const all = await productMigrations();
+    await migrate(database, all.filter(({ version }) => version < 16));
+    const random = new Random(7);
+    const accountId = await newAccount(database);
+    await createInteractions(database).insert(
+      Array.from({ length: 300 }, (_, n) => anyCall(random, accountId, `call ${n}`)),
+    );
+    await migrate(database, all);
+    assert.deepEqual(await gaps(database), []);
+    await createInteractions(database).insert([anyCall(random, accountId, "one more")]);
+    await database.query("delete from interactions_2026_11 where transaction_id < 'call 2'");
+    assert.deepEqual(await gaps(database), []);
+    const steps = await createUsageSums(database).steps(everything(accountId));
+    assert.equal(steps.reduce((sum, one) => sum + one.calls, 0), 301);
+    assert.ok(steps.some((one) => errorsOf(one) > 0));
+  },
+);
