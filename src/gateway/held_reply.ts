@@ -16,10 +16,9 @@ export function heldReply(
   let at = 0;
   const stream = new ReadableStream<Uint8Array>({
     pull(controller) {
-      if (at < bytes.length) {
-        controller.enqueue(bytes.subarray(at, at += pieceBytes));
-        return;
-      }
+      controller.enqueue(bytes.subarray(at, at += pieceBytes));
+      if (at < bytes.length) return;
+      // With all announced bytes out nobody asks for the end any more.
       controller.close();
       release();
     },

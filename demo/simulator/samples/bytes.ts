@@ -5,7 +5,11 @@ export type Bytes = Uint8Array<ArrayBuffer>;
 /** All parts in a row; numbers are single bytes, strings ASCII. */
 export function joined(...parts: (Uint8Array | readonly number[] | string)[]): Bytes {
   const pieces = parts.map((part) =>
-    typeof part === "string" ? new TextEncoder().encode(part) : Uint8Array.from(part)
+    typeof part === "string"
+      ? new TextEncoder().encode(part)
+      : part instanceof Uint8Array
+      ? part
+      : Uint8Array.from(part)
   );
   const whole = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0));
   let at = 0;
