@@ -45,7 +45,10 @@ const server = createServer((request, response) => {
     let left = 200;
     // A chunk a turn of the loop, so that they leave as single packets, as a model's words do.
     const next = () => {
-      if (left-- === 0) return response.end(ending);
+      if (left-- === 0) {
+        response.end(ending);
+        return;
+      }
       response.write(words);
       setImmediate(next);
     };

@@ -23,17 +23,17 @@ Deno.test("a size becomes the ratio within two percent and the nearest resolutio
 Deno.test("what has no ratio within two percent is refused with the list", () => {
   assert.throws(
     () => asRatio({ ...nothing, size: { width: 1536, height: 1024 } }, model),
-    (fault) =>
+    (fault: unknown) =>
       fault instanceof Fault && fault.code === "invalid_value" && fault.param === "size" &&
       model.ratios.every((one) => fault.message.includes(one)),
   );
   assert.throws(
     () => asRatio({ ...nothing, ratio: "21:9" }, model),
-    (fault) => fault instanceof Fault && fault.param === "aspect_ratio",
+    (fault: unknown) => fault instanceof Fault && fault.param === "aspect_ratio",
   );
   assert.throws(
     () => asRatio({ ...nothing, resolution: "4K" }, model),
-    (fault) =>
+    (fault: unknown) =>
       fault instanceof Fault && fault.param === "resolution" && /1K, 2K/.test(fault.message),
   );
 });

@@ -37,6 +37,7 @@ function setUp(steps: (() => Promise<ErasedBatch>)[], waiting = 0) {
     erasedSpan: () => note("span", span),
     finish: () => note("finish", undefined),
     find: () => Promise.resolve({ deletionId: "d1" } as Deletion),
+    list: () => Promise.reject(new Error("unused")),
     waiting: () => Promise.resolve({ count: waiting, oldest: waiting > 0 ? new Date(0) : null }),
     newsReader: () => assert.fail("unused"),
     sweep: () => Promise.resolve(),

@@ -11,9 +11,9 @@ function memoryJobs(said: string[]) {
   const now = () => Promise.resolve(job && { ...job });
   const jobs: Partial<ExportJobStore> = {
     takeOver: () => Promise.resolve(),
-    create: ({ requestId, accountId, place, order: { format } }) => {
+    create: ({ requestId, accountId, place, order: { format, tables } }) => {
       const [createdAt, expiresAt] = [new Date(), new Date()];
-      const known = { requestId, accountId, place, format, createdAt, expiresAt };
+      const known = { requestId, accountId, place, format, tables, createdAt, expiresAt };
       job = { ...known, state: "queued", claim: 0, bytesSize: 0 };
       return Promise.resolve({ ...job });
     },

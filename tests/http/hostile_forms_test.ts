@@ -1,6 +1,6 @@
 /** Requests of the operations beside the chat dialects that no honest client sends. */
 import assert from "@std/assert";
-import { makePng } from "../../demo/simulator/png.ts";
+import { picture } from "../../demo/simulator/samples/mod.ts";
 import { shared, startSimulatedService } from "../support/service.ts";
 import { postRaw } from "../support/service_raw.ts";
 
@@ -11,7 +11,7 @@ const edits = "/vendor-b/v1/images/edits";
 const transcriptions = "/vendor-b/v1/audio/transcriptions";
 const multipart = "multipart/form-data; boundary=b";
 
-const png = makePng({ width: 8, height: 8, seed: "hostile" });
+const png = picture({ format: "png", width: 8, height: 8, subject: "hostile" });
 
 /** A part with its headers as they are given. */
 function part(head: string, content: string | Uint8Array = "1"): Uint8Array {

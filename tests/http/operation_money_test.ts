@@ -2,8 +2,7 @@
 import assert from "@std/assert";
 import { Buffer } from "node:buffer";
 import type { Simulators } from "../../demo/simulators.ts";
-import { makePng } from "../../demo/simulator/png.ts";
-import { makeSound } from "../../demo/simulator/sound.ts";
+import { picture, sound } from "../../demo/simulator/samples/mod.ts";
 import { eachService } from "../support/each_service.ts";
 import { type Row, shared, startSimulatedService, type TestService } from "../support/service.ts";
 
@@ -26,8 +25,8 @@ function form(fields: Record<string, string | File>): FormData {
   return made;
 }
 
-const png = makePng({ width: 16, height: 16, seed: "given" });
-const sound = makeSound("wav", 2);
+const png = picture({ format: "png", width: 16, height: 16, subject: "given" });
+const spoken = sound("wav", 2, "given");
 
 const calls: readonly Call[] = [
   {
@@ -69,7 +68,7 @@ const calls: readonly Call[] = [
       form({
         model: "gpt-4o-transcribe",
         prompt,
-        file: new File([Uint8Array.from(sound)], "a.wav", { type: "audio/wav" }),
+        file: new File([Uint8Array.from(spoken)], "a.wav", { type: "audio/wav" }),
       }),
   },
   {
