@@ -6,7 +6,7 @@ import { type RowName, rowsNamed } from "./rows_named.ts";
 import type { SqlValue } from "./database.ts";
 
 /** Rows that are sorted at once; where more match, a walk in the order of time meets them soon. */
-const maxSorted = 4000;
+const maxSorted = 3000;
 
 /**
  * One page of a list that limits of cost or time narrow to few rows: found by these, then sorted.
