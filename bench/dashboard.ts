@@ -60,7 +60,7 @@ async function measure(kind: string, env: Record<string, string>): Promise<void>
       const began = performance.now();
       const { status, text } = await browser.get(path);
       times.push(performance.now() - began);
-      if (status !== 200) throw new Error(`${name}: ${status}`);
+      if (status !== 200) throw new Error(`${name}: ${status} ${service.log.at(-2)}`);
       shown = text.match(/data-id=/g)?.length ?? 0;
     }
     // The first ones read the disk.

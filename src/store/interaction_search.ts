@@ -14,8 +14,9 @@ const maxFound = 1000;
 /** Of a page: what it looks at before it ends, to go on when it is asked to. */
 const maxLooked = 4000;
 const maxSteps = 12;
-/** Spans that are looked through at once. */
-const maxSpans = 200;
+/** Spans that are looked through at once: half a day at first, a hundred days at most. */
+const firstSpans = 3;
+const maxSpans = 600;
 
 /**
  * One page of the rows that say some words, newest first. Common words are met among the newest
@@ -46,13 +47,24 @@ class Searcher {
   }
 
   async page(): Promise<DeskPage> {
-    const place = await this.#newest();
-    if (place === undefined || this.#isFull) return this.#whole();
-    return await this.#further(place);
+    const [place, bottom] = await Promise.all([this.#newest(), this.#bottom()]);
+    if (place === undefined || bottom === undefined || this.#isFull) return this.#whole();
+    return await (this.#hasFilters ? this.#amongFiltered(place, bottom) : this.#all(place, bottom));
   }
 
   get #isFull(): boolean {
-    return this.#rows.length > this.#query.limit;
+    return this.#missing <= 0;
+  }
+
+  /** How many rows the page still takes, with the one that tells that there are more. */
+  get #missing(): number {
+    return this.#query.limit + 1 - this.#rows.length;
+  }
+
+  get #hasFilters(): boolean {
+    const { filters, costNanos, latencyMs } = this.#query;
+    return Object.keys(filters ?? {}).length > 0 || costNanos !== undefined ||
+      latencyMs !== undefined;
   }
 
   #whole(): DeskPage {
@@ -82,37 +94,77 @@ class Searcher {
       rows.map(({ transactionId }) => transactionId),
       rows.map(({ createdAt }) => createdAt.toISOString()),
     ];
+    const bind = (value: SqlValue) => `$${values.push(value)}`;
+    const said = this.#terms.words.map((word) =>
+      `p.words && ${bind(termKeys(this.#query.accountId, spans, word))}::bigint[]`
+    );
+    // As a value of each row, not as a join, which may read all payloads for it; and by the row's
+    // id: `is true` keeps the index of words out of it.
     const found = await this.#database.query(
       `select named.transaction_id from unnest($1::text[], $2::timestamptz[])
          as named(transaction_id, created_at)
-       cross join lateral (
-         select from interaction_payloads p where p.transaction_id = named.transaction_id
-           and p.created_at = named.created_at and (${this.#saidIn(spans, values)}) is true
-       ) as p`,
+       where (
+         select (${[...said, ...this.#phrases(bind)].join(" and ")}) is true
+         from interaction_payloads p
+         where p.transaction_id = named.transaction_id and p.created_at = named.created_at
+       )`,
       values,
       { planAnew: true },
     );
     return new Set(found.map((row) => String(row.transaction_id)));
   }
 
-  async #further(from: RowName): Promise<DeskPage> {
-    const bottom = await this.#bottom();
-    let place = from;
-    let spans = 1;
+  /** The words alone narrow the list: what says them is what is shown. */
+  async #all(from: RowName, bottom: Date): Promise<DeskPage> {
+    const names: RowName[] = [];
+    const end = await this.#walk(from, bottom, (found) => {
+      names.push(...found);
+      return Promise.resolve(names.length >= this.#missing);
+    });
+    const shown = names.slice(0, this.#missing);
+    this.#rows.push(...await rowsNamed(this.#database, this.#query.accountId, shown));
+    return this.#ended(end);
+  }
+
+  /** Of the rows that say the words some meet the other filters. */
+  async #amongFiltered(from: RowName, bottom: Date): Promise<DeskPage> {
     let looked = 0;
-    for (let step = 0; step < maxSteps && looked < maxLooked; step++) {
-      if (bottom === undefined || isBelow(place, bottom)) return this.#whole();
+    const end = await this.#walk(from, bottom, async (found) => {
+      this.#rows.push(...await this.#meeting(found));
+      looked += found.length;
+      return this.#isFull || looked >= maxLooked;
+    });
+    return this.#ended(end);
+  }
+
+  #ended(end: RowName | undefined): DeskPage {
+    if (end === undefined || this.#isFull) return this.#whole();
+    return { rows: this.#rows, next: end, lookedTo: end.createdAt };
+  }
+
+  /**
+   * Gives the rows that say the words, newest first, until `take` says that it is enough. Undefined
+   * when there are no more, else where it ended.
+   */
+  async #walk(
+    from: RowName,
+    bottom: Date,
+    take: (found: readonly RowName[]) => Promise<boolean>,
+  ): Promise<RowName | undefined> {
+    let place = from;
+    let spans = firstSpans;
+    for (let step = 0; step < maxSteps; step++) {
+      if (isBelow(place, bottom)) return undefined;
       const lowest = new Date((spanBeyond(place) - spans + 1) * spanMs);
       const found = await this.#found(place, lowest);
-      this.#rows.push(...await this.#meeting(found));
-      if (this.#isFull) return this.#whole();
-      looked += found.length;
+      const isEnough = await take(found);
       place = found.length < maxFound
         ? { createdAt: lowest, transactionId: beforeAll }
         : found.at(-1)!;
-      spans = Math.min(maxSpans, found.length === 0 ? spans * 8 : spans * growth(found.length));
+      if (isEnough) return place;
+      spans = Math.min(maxSpans, spans * growth(found.length));
     }
-    return { rows: this.#rows, next: place, lookedTo: place.createdAt };
+    return place;
   }
 
   /** When the oldest row that can be meant was made. */
@@ -128,15 +180,34 @@ class Searcher {
     return oldest && start && start > oldest ? start : oldest;
   }
 
-  /** Rows with the words between two times, newest first. */
+  /**
+   * Rows with the words between two times, newest first. Span by span: for the keys of many spans
+   * at once a planner would rather read the whole table.
+   */
   async #found(place: RowName, lowest: Date): Promise<RowName[]> {
+    const { accountId } = this.#query;
     const spans: number[] = [];
     for (let span = spanOf(lowest); span <= spanBeyond(place); span++) spans.push(span);
-    const values: SqlValue[] = [lowest, place.createdAt, place.transactionId];
+    const values: SqlValue[] = [place.createdAt, place.transactionId];
+    const bind = (value: SqlValue) => `$${values.push(value)}`;
+    const starts = `${
+      bind(spans.map((span) => new Date(span * spanMs).toISOString()))
+    }::timestamptz[]`;
+    const keys = this.#terms.words.map((word) =>
+      `${bind(termKeys(accountId, spans, word))}::bigint[]`
+    );
+    const names = keys.map((_, at) => `key${at}`);
     const found = await this.#database.query(
-      `select p.transaction_id, p.created_at from interaction_payloads p
-       where ${this.#saidIn(spans, values)} and p.created_at >= $1 and p.created_at <= $2
-         and (p.created_at, p.transaction_id) < ($2, $3)
+      `select p.transaction_id, p.created_at
+       from unnest(${[starts, ...keys].join(", ")}) as span(start, ${names.join(", ")})
+       cross join lateral (
+         select p.transaction_id, p.created_at from interaction_payloads p
+         where p.words @> array[${names.map((name) => `span.${name}`).join(", ")}]
+           and p.created_at >= span.start and p.created_at < span.start + interval '${spanMs} ms'
+           ${this.#phrases(bind).map((one) => `and ${one}`).join(" ")}
+       ) as p
+       where p.created_at <= $1 and (p.created_at, p.transaction_id) < ($1, $2)
+         ${this.#query.start ? `and p.created_at >= ${bind(this.#query.start)}` : ""}
        order by p.created_at desc, p.transaction_id desc limit ${maxFound}`,
       values,
       { planAnew: true },
@@ -152,9 +223,8 @@ class Searcher {
     const { after: _, ...query } = this.#query;
     const { conditions, values } = where(query);
     narrow(query, conditions, (value) => `$${values.push(value)}`);
-    const missing = this.#query.limit + 1 - this.#rows.length;
+    const missing = this.#missing;
     const rows: InteractionSummary[] = [];
-    // Without other filters the first portion is enough.
     for (let at = 0, size = missing; at < found.length && rows.length < missing; size *= 2) {
       const portion = found.slice(at, at + size);
       rows.push(
@@ -165,19 +235,13 @@ class Searcher {
     return rows.slice(0, missing);
   }
 
-  /** Condition on `p` that it says all words, in one of these spans, and every phrase. */
-  #saidIn(spans: readonly number[], values: SqlValue[]): string {
-    const { accountId } = this.#query;
-    const bind = (value: SqlValue) => `$${values.push(value)}`;
-    const said = this.#terms.words.map((word) =>
-      `p.words && ${bind(termKeys(accountId, spans, word))}::bigint[]`
-    );
-    const runs = this.#terms.phrases.map((phrase) => {
+  /** Conditions on `p` that it says what was searched for in quotes. */
+  #phrases(bind: (value: SqlValue) => string): string[] {
+    return this.#terms.phrases.map((phrase) => {
       const written = [...new Set([escaped(phrase), asciiOf(escaped(phrase))])];
       const among = bind(written.map((one) => `%${one.replace(/[\\%_]/g, "\\$&")}%`));
       return `(p.request ilike any(${among}::text[]) or p.response ilike any(${among}::text[]))`;
     });
-    return [...said, ...runs].join(" and ");
   }
 }
 
@@ -205,7 +269,7 @@ function isWithin(row: InteractionSummary, { costNanos, latencyMs }: DeskQuery):
 
 /** The more was found, the smaller the next step. */
 function growth(found: number): number {
-  return found < 10 ? 6 : found < 50 ? 3 : 1;
+  return found === 0 ? 8 : found < 10 ? 6 : found < 50 ? 3 : 1;
 }
 
 /** As JSON has it inside a string. */

@@ -20,11 +20,11 @@ async function ids(
   let after: ListPosition | undefined;
   for (let pages = 0; pages < 200; pages++) {
     const page = await createInteractionDesk(database).page({
-      ...{ accountId, order: "newest", limit: 7 },
+      ...{ accountId, order: "newest", limit: 40 },
       ...query,
       ...(after ? { after } : {}),
     });
-    assert.ok(page.rows.length <= (query.limit ?? 7));
+    assert.ok(page.rows.length <= (query.limit ?? 40));
     found.push(...page.rows.map(({ transactionId }) => transactionId));
     if (!page.next) return found;
     after = page.next;
