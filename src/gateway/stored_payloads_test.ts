@@ -46,7 +46,7 @@ Deno.test("a batch goes in one piece, and large payloads a portion at a time", a
   }, rules);
   await store.insert(Array.from({ length: 500 }, (_, n) => interactionRow(`t${n}`)));
   assert.deepEqual(pieces.splice(0).map(({ length }) => length), [500]);
-  const large = "x".repeat(12 * 1024 * 1024);
+  const large = "x".repeat(3 * 1024 * 1024);
   await store.insert(
     Array.from({ length: 5 }, (_, n) => interactionRow(`t${n}`, { requestText: large })),
   );

@@ -36,7 +36,7 @@ const paths: [string, ErrorDialect][] = [
   ["/api/v1/status", "service"],
   ["/api/v1/exports", "service"],
   ["/api/v1/messages", "service"],
-  ["/imagen/v1/generate", "service"],
+  ["/imagen/v1/generate", "chat"],
   ["/chatty/v1/messages", "service"],
   ["/vendor-z/v1/chat/completions", "service"],
   ["/constructor/v1/messages", "service"],
