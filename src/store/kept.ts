@@ -9,7 +9,7 @@ export function createKept(database: Queryable): KeptStore {
     async findResponse(accountId, responseId) {
       const [row] = await database.query(
         `select ${responseColumns} from kept_responses where account_id = $1 and response_id = $2`,
-        [accountId, responseId],
+        [accountId, storable(responseId)],
       );
       return row && readResponse(row);
     },
@@ -17,14 +17,14 @@ export function createKept(database: Queryable): KeptStore {
       const rows = await database.query(
         `select ${responseColumns} from kept_responses
          where account_id = $1 and item_ids && $2::text[]`,
-        [accountId, itemIds],
+        [accountId, itemIds.map((id) => storable(id))],
       );
       return rows.map(readResponse);
     },
     async removeResponse(accountId, responseId) {
       const rows = await database.query(
         "delete from kept_responses where account_id = $1 and response_id = $2 returning response_id",
-        [accountId, responseId],
+        [accountId, storable(responseId)],
       );
       return rows.length > 0;
     },
@@ -32,7 +32,7 @@ export function createKept(database: Queryable): KeptStore {
       const rows = await database.query(
         `select call_id, reasoning from kept_reasoning
          where account_id = $1 and call_id = any($2::text[])`,
-        [accountId, callIds],
+        [accountId, callIds.map((id) => storable(id))],
       );
       return rows.map((row) => ({
         callId: String(row.call_id),

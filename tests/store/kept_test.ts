@@ -41,3 +41,16 @@ eachDatabase(
     assert.equal(await kept.findResponse(own.id, "resp_1"), undefined);
   },
 );
+
+eachDatabase(
+  "ids that no row can hold are not found, wherever callers put them",
+  async (database) => {
+    const kept = createKept(database);
+    for (const id of ["\u0000", "resp_\u0000", "\ud800", "a".repeat(100_000)]) {
+      assert.equal(await kept.findResponse(1, id), undefined);
+      assert.equal(await kept.removeResponse(1, id), false);
+      assert.deepEqual(await kept.findByItems(1, [id, "x"]), []);
+      assert.deepEqual(await kept.findReasoning(1, [id, "x"]), []);
+    }
+  },
+);
