@@ -3,13 +3,13 @@ import type { OperationExamples } from "./example.ts";
 /** Models that the examples name, by family: the unified one wants the provider in front. */
 const models: Readonly<Record<string, string>> = {
   "chat": "vendor-b/gpt-5-mini",
-  "vendor-a": "openai/gpt-oss-120b",
+  "vendor-a": "deepseek-ai/DeepSeek-V4-Flash",
   "vendor-b": "gpt-5-mini",
   "vendor-c": "claude-haiku-4-5",
   "vendor-d": "gemini-2.5-flash",
   "vendor-e": "gemini-2.5-flash",
   "vendor-f": "openai/gpt-5-mini",
-  "vendor-g": "grok-4",
+  "vendor-g": "grok-4.3",
 };
 
 /** Examples of calls to models under one prefix, by the name of the operation without its family. */
