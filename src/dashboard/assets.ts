@@ -11,6 +11,7 @@ export interface Assets {
 
 export type AssetName =
   | "style.css"
+  | SheetName
   | "dashboard.js"
   | "interactions.js"
   | "refresh.js"
@@ -18,8 +19,17 @@ export type AssetName =
   | "playground.js"
   | "favicon.svg";
 
+/** Sheets of single families of pages, beside the common one: their class names are their own. */
+export type SheetName = "interactions.css" | "overview.css" | "playground.css" | "records.css";
+
+const css = "text/css; charset=utf-8";
+
 const types: Readonly<Record<AssetName, string>> = {
-  "style.css": "text/css; charset=utf-8",
+  "style.css": css,
+  "interactions.css": css,
+  "overview.css": css,
+  "playground.css": css,
+  "records.css": css,
   "dashboard.js": "text/javascript; charset=utf-8",
   "refresh.js": "text/javascript; charset=utf-8",
   "interactions.js": "text/javascript; charset=utf-8",
@@ -28,21 +38,11 @@ const types: Readonly<Record<AssetName, string>> = {
   "favicon.svg": "image/svg+xml",
 };
 
-/** The common sheet, then those of single families of pages; browsers get one `style.css`. */
-const sheets = [
-  "style.css",
-  "interactions.css",
-  "records.css",
-  "overview.css",
-  "playground.css",
-];
-
 /** Reads the files once. */
 export function readAssets(): Assets {
   const files = new Map(
     Object.entries(types).map(([name, type]) => {
-      const sources = name === "style.css" ? sheets : [name];
-      const body = sources.map(readText).join("\n");
+      const body = Deno.readTextFileSync(programFile(`src/dashboard/assets/${name}`));
       return [name, { body, type, version: sha256Hex(body).slice(0, 12) }];
     }),
   );
@@ -50,8 +50,4 @@ export function readAssets(): Assets {
     address: (name) => `/dashboard/assets/${name}?v=${files.get(name)!.version}`,
     find: (name) => files.get(name),
   };
-}
-
-function readText(name: string): string {
-  return Deno.readTextFileSync(programFile(`src/dashboard/assets/${name}`));
 }

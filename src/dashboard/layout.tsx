@@ -1,16 +1,17 @@
 import type { Child } from "hono/jsx";
-import type { AssetName, Assets } from "./assets.ts";
+import type { AssetName, Assets, SheetName } from "./assets.ts";
 import { PostForm } from "./components.tsx";
-import { entries, Icon, type Section } from "./navigation.tsx";
+import { entries, Icon, type Section, sheetOf } from "./navigation.tsx";
 import type { Notice } from "./notice.ts";
 import type { Session } from "../domain/session.ts";
 
 /** A page of its own: head, stylesheet, script. */
 export function Document(
-  { title, assets, class: className, scripts, children }: {
+  { title, assets, class: className, sheet, scripts, children }: {
     title: string;
     assets: Assets;
     class: string;
+    sheet?: SheetName | undefined;
     scripts?: readonly AssetName[] | undefined;
     children?: Child;
   },
@@ -23,6 +24,7 @@ export function Document(
         <meta name="color-scheme" content="light dark" />
         <title>{`${title} · LLM gateway`}</title>
         <link rel="stylesheet" href={assets.address("style.css")} />
+        {sheet === undefined ? null : <link rel="stylesheet" href={assets.address(sheet)} />}
         <link rel="icon" type="image/svg+xml" href={assets.address("favicon.svg")} />
         {["dashboard.js" as const, ...scripts ?? []].map((name) => (
           <script defer src={assets.address(name)}></script>
@@ -59,7 +61,13 @@ export function SignedIn(
 ) {
   const navigation = <Navigation section={frame.section} session={session} csrf={csrf} />;
   return (
-    <Document title={frame.title} assets={assets} class="app" scripts={frame.scripts}>
+    <Document
+      title={frame.title}
+      assets={assets}
+      class="app"
+      sheet={sheetOf(frame.section)}
+      scripts={frame.scripts}
+    >
       <a class="skip" href="#content">Skip to content</a>
       <header class="topbar">
         <Brand />

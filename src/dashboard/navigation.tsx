@@ -1,3 +1,5 @@
+import type { SheetName } from "./assets.ts";
+
 /** Entries of the sidebar, in its order; one appears with its pages. */
 export const entries = [
   { section: "overview", title: "Overview", href: "/dashboard/overview", icon: "chart" },
@@ -17,6 +19,14 @@ export const entries = [
 ] as const;
 
 export type Section = (typeof entries)[number]["section"];
+
+/** The sheet of a section's pages. */
+export function sheetOf(section: Section): SheetName {
+  if (section === "interactions" || section === "overview" || section === "playground") {
+    return `${section}.css`;
+  }
+  return "records.css";
+}
 
 /** Outlines of the icons on a field of 16 by 16. */
 const icons = {

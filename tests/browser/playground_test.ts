@@ -12,7 +12,7 @@ Deno.test("an answer streams into the page, can be stopped, and leads to its rec
   await page.fill("#system", "Be brief.");
   await page.fill("#prompt", "[long:40] [drip:100] <b>bold</b>");
   await page.keyboard.press("Control+Enter");
-  await page.waitForSelector(".turn-assistant .said-text");
+  await page.waitForSelector(".turn-assistant .said-text >> visible=true");
   assert.equal(await page.isDisabled("#send"), true);
   assert.match(await page.innerText(".turn-user .said"), /<b>bold<\/b>/);
   await page.click("#stop");

@@ -62,7 +62,7 @@ function Conversation({ shown }: { shown: Shown }) {
   const last = turns.length - 1;
   return (
     <div class="conversation">
-      <div class="turns" id="turns">
+      <div class="talk-turns" id="turns">
         {turns.map(({ role, text }, at) => (
           <Turn
             role={role}
@@ -72,7 +72,7 @@ function Conversation({ shown }: { shown: Shown }) {
           />
         ))}
         {turns.length > 0 ? null : (
-          <p class="muted turns-empty" id="no-turns">
+          <p class="muted talk-empty" id="no-turns">
             Pick a model, write a message, and the answer appears here.
           </p>
         )}
