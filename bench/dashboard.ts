@@ -1,75 +1,25 @@
 import { createHash } from "node:crypto";
-import { startIdentityProvider } from "../demo/simulator/identity_provider.ts";
 import { searchKeys } from "../src/domain/search_words.ts";
 import type { Database } from "../src/store/database.ts";
-import { openEmbedded } from "../src/store/embedded.ts";
-import { migrate } from "../src/store/migrate.ts";
-import { openPostgres } from "../src/store/postgres.ts";
-import { BrowserClient } from "../tests/support/browser_client.ts";
-import { productMigrations } from "../tests/support/databases.ts";
-import { postgresAvailability, startPostgres } from "../tests/support/postgres.ts";
-import { startTestService } from "../tests/support/service.ts";
 import { end, fill, span, step, total } from "./list.ts";
-import { p95, printTable } from "./table.ts";
+import { benchPagesOf, timePage } from "./pages_bench.ts";
+import { printTable } from "./table.ts";
 
 const runs = 40;
 const list = "/dashboard/interactions";
 
 /**
- * The pages on interactions with a million rows that say something, on both databases: times of
- * whole requests on loopback, of client and server in one process. The promise is 50 ms (issue 7).
+ * The pages on interactions with a million rows that say something. The promise is 50 ms (issue 7).
  */
 export async function benchDashboard(): Promise<void> {
-  const { available, reason } = postgresAvailability();
-  if (available) {
-    const created = await (await startPostgres()).createDatabase();
-    const database = await openPostgres(created.url);
-    await fillAll(database);
-    await database.close();
-    await measure("PostgreSQL", { DATABASE_URL: created.url });
-    await created.drop();
-  } else {
-    console.log(`PostgreSQL skipped: ${reason}`);
-  }
-  const directory = await Deno.makeTempDir({ prefix: "bench-" });
-  const database = await openEmbedded(`${directory}/database`);
-  await fillAll(database);
-  await database.close();
-  await measure("embedded", { DATA_DIR: directory });
-  await Deno.remove(directory, { recursive: true });
-}
-
-async function measure(kind: string, env: Record<string, string>): Promise<void> {
-  const provider = startIdentityProvider();
-  await using service = await startTestService({
-    env: {
-      ...env,
-      OAUTH_ISSUER: provider.issuer,
-      OAUTH_CLIENT_ID: provider.clientId,
-      OAUTH_CLIENT_SECRET: provider.clientSecret,
-    },
-  });
-  const browser = new BrowserClient(service.baseUrl);
-  const claim = /claim\?token=(\S+)/.exec(service.greeting.join("\n"))?.[1];
-  await browser.follow(`/dashboard/sign-in/start?claim=${claim}`);
-  const rows = [[`a page of ${total} interactions`, "p95", "median", "rows"]];
-  for (const [name, path] of Object.entries(pages())) {
-    const times: number[] = [];
-    let shown = 0;
-    for (let run = 0; run < runs + 3; run++) {
-      const began = performance.now();
-      const { status, text } = await browser.get(path);
-      times.push(performance.now() - began);
-      if (status !== 200) throw new Error(`${name}: ${status} ${service.log.at(-2)}`);
-      shown = text.match(/data-id=/g)?.length ?? 0;
+  await benchPagesOf(fillAll, async (kind, browser) => {
+    const rows = [[`a page of ${total} interactions`, "p95", "median", "rows"]];
+    for (const [name, path] of Object.entries(pages())) {
+      const { p95, median, text } = await timePage(browser, path, runs);
+      rows.push([name, p95, median, String(text.match(/data-id=/g)?.length ?? 0)]);
     }
-    // The first ones read the disk.
-    const counted = times.slice(3).sort((a, b) => a - b);
-    const median = counted[Math.floor(counted.length / 2)]!;
-    rows.push([name, `${p95(counted).toFixed(1)} ms`, `${median.toFixed(1)} ms`, String(shown)]);
-  }
-  printTable(`${kind}: ${runs} runs`, rows);
-  await provider.close();
+    printTable(`${kind}: ${runs} runs`, rows);
+  });
 }
 
 /** What people may ask for; the values are those that `fill` and `fillPayloads` write. */
@@ -139,7 +89,6 @@ function idOf(n: number): string {
 }
 
 async function fillAll(database: Database): Promise<void> {
-  await migrate(database, await productMigrations());
   await fill(database);
   await fillPayloads(database);
 }

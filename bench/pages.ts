@@ -1,42 +1,25 @@
-import { startIdentityProvider } from "../demo/simulator/identity_provider.ts";
 import { createAccounts } from "../src/store/accounts.ts";
 import type { Database } from "../src/store/database.ts";
-import { openEmbedded } from "../src/store/embedded.ts";
-import { migrate } from "../src/store/migrate.ts";
-import { openPostgres } from "../src/store/postgres.ts";
-import { BrowserClient } from "../tests/support/browser_client.ts";
-import { productMigrations } from "../tests/support/databases.ts";
-import { postgresAvailability, startPostgres } from "../tests/support/postgres.ts";
-import { type Environment, startTestService } from "../tests/support/service.ts";
 import { fill } from "./list.ts";
-import { p95, printTable } from "./table.ts";
+import { benchPagesOf, timePage } from "./pages_bench.ts";
+import { printTable } from "./table.ts";
 
 const runs = 40;
 
-/** Pages of the dashboard over a million calls, on both databases; the promise is 50 ms (issue 7). */
+/** The other pages of the dashboard over a million calls; the promise is 50 ms (issue 7). */
 export async function benchPages(): Promise<void> {
-  const { available, reason } = postgresAvailability();
-  if (available) {
-    const created = await (await startPostgres()).createDatabase();
-    const database = await openPostgres(created.url);
-    await prepare(database);
-    await database.close();
-    await measure("PostgreSQL", { DATABASE_URL: created.url });
-    await created.drop();
-  } else {
-    console.log(`PostgreSQL skipped: ${reason}`);
-  }
-  const dataDir = await Deno.makeTempDir({ prefix: "bench-" });
-  const database = await openEmbedded(`${dataDir}/database`);
-  await prepare(database);
-  await database.close();
-  await measure("embedded", { DATA_DIR: dataDir });
-  await Deno.remove(dataDir, { recursive: true });
+  await benchPagesOf(prepare, async (kind, browser) => {
+    const rows = [["page, 1,000,000 calls", "p95", "median"]];
+    for (const [name, path] of Object.entries(pages)) {
+      const { p95, median } = await timePage(browser, path, runs);
+      rows.push([name, p95, median]);
+    }
+    printTable(`${kind}: ${runs} requests of each page over HTTP`, rows);
+  });
 }
 
 /** Calls, outcomes, charges and deletions of the first account. */
 async function prepare(database: Database): Promise<void> {
-  await migrate(database, await productMigrations());
   const limits = { requestsPerMinute: 1000, burst: 1000 };
   await createAccounts(database).create({ name: "default", tier: "enterprise", ...limits });
   await fill(database);
@@ -78,39 +61,3 @@ const pages: Readonly<Record<string, string>> = {
   "retention": "/dashboard/settings/retention",
   "audit log": "/dashboard/settings/audit",
 };
-
-async function measure(kind: string, env: Environment): Promise<void> {
-  const provider = startIdentityProvider();
-  const service = await startTestService({
-    env: {
-      OAUTH_ISSUER: provider.issuer,
-      OAUTH_CLIENT_ID: provider.clientId,
-      OAUTH_CLIENT_SECRET: provider.clientSecret,
-      ...env,
-    },
-  });
-  const browser = new BrowserClient(service.baseUrl);
-  const token = /claim\?token=(\S+)/.exec(service.greeting.join("\n"))?.[1];
-  await browser.follow(`/dashboard/sign-in/start?claim=${token}`);
-  const rows = [["page, 1,000,000 calls", "p95", "median"]];
-  for (const [name, path] of Object.entries(pages)) {
-    const times = await timesOf(browser, path);
-    const median = times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)]!;
-    rows.push([name, `${p95(times).toFixed(1)} ms`, `${median.toFixed(1)} ms`]);
-  }
-  printTable(`${kind}: ${runs} requests of each page over HTTP`, rows);
-  await service.stop();
-  await provider.close();
-}
-
-async function timesOf(browser: BrowserClient, path: string): Promise<number[]> {
-  const times: number[] = [];
-  for (let run = 0; run < runs + 3; run++) {
-    const began = performance.now();
-    const { status } = await browser.get(path);
-    if (status !== 200) throw new Error(`${path} answered ${status}`);
-    // The first ones read the disk.
-    if (run >= 3) times.push(performance.now() - began);
-  }
-  return times;
-}

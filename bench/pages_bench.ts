@@ -1,0 +1,70 @@
+import type { Database } from "../src/store/database.ts";
+import { openEmbedded } from "../src/store/embedded.ts";
+import { migrate } from "../src/store/migrate.ts";
+import { openPostgres } from "../src/store/postgres.ts";
+import { startDashboard } from "../tests/dashboard/world.ts";
+import type { BrowserClient } from "../tests/support/browser_client.ts";
+import { productMigrations } from "../tests/support/databases.ts";
+import { postgresAvailability, startPostgres } from "../tests/support/postgres.ts";
+import type { Environment } from "../tests/support/service.ts";
+import { p95 } from "./table.ts";
+
+/** The first requests of a page read the disk, and are not counted. */
+const coldRuns = 3;
+
+/**
+ * Fills a database of each kind, and lets `measure` ask pages of a service on it, as its owner, over
+ * HTTP on loopback: whole requests, of client and server in one process.
+ */
+export async function benchPagesOf(
+  fill: (database: Database) => Promise<void>,
+  measure: (kind: string, browser: BrowserClient) => Promise<void>,
+): Promise<void> {
+  const { available, reason } = postgresAvailability();
+  if (available) {
+    const created = await (await startPostgres()).createDatabase();
+    await prepare(await openPostgres(created.url), fill);
+    await serve("PostgreSQL", { DATABASE_URL: created.url }, measure);
+    await created.drop();
+  } else {
+    console.log(`PostgreSQL skipped: ${reason}`);
+  }
+  const directory = await Deno.makeTempDir({ prefix: "bench-" });
+  await prepare(await openEmbedded(`${directory}/database`), fill);
+  await serve("embedded", { DATA_DIR: directory }, measure);
+  await Deno.remove(directory, { recursive: true });
+}
+
+async function prepare(
+  database: Database,
+  fill: (database: Database) => Promise<void>,
+): Promise<void> {
+  await migrate(database, await productMigrations());
+  await fill(database);
+  await database.close();
+}
+
+async function serve(
+  kind: string,
+  env: Environment,
+  measure: (kind: string, browser: BrowserClient) => Promise<void>,
+): Promise<void> {
+  await using world = await startDashboard({ env });
+  await measure(kind, await world.owner());
+}
+
+/** Milliseconds that a page takes, as texts for a table, and the page itself. */
+export async function timePage(browser: BrowserClient, path: string, runs: number) {
+  const times: number[] = [];
+  let text = "";
+  for (let run = 0; run < runs + coldRuns; run++) {
+    const began = performance.now();
+    const answer = await browser.get(path);
+    times.push(performance.now() - began);
+    if (answer.status !== 200) throw new Error(`${path} answered ${answer.status}`);
+    text = answer.text;
+  }
+  const warm = times.slice(coldRuns).sort((a, b) => a - b);
+  const shown = (ms: number) => `${ms.toFixed(1)} ms`;
+  return { p95: shown(p95(warm)), median: shown(warm[Math.floor(warm.length / 2)]!), text };
+}
