@@ -127,3 +127,13 @@ export function describedBy(id: string, has: { hint?: boolean; error?: boolean }
     ...(has.error ? { "aria-invalid": "true" as const } : {}),
   };
 }
+
+/** The way to the next page of a list; undefined: there is none. */
+export function Older({ href }: { href: string | undefined }) {
+  if (href === undefined) return null;
+  return (
+    <p>
+      <a class="button" href={href}>Older</a>
+    </p>
+  );
+}

@@ -1,7 +1,7 @@
 import type { Hono } from "hono";
 import type { AuditRow } from "../../domain/audit.ts";
 import { type Desk, page, type Visit } from "../bind.tsx";
-import { Empty, Table, Time } from "../components.tsx";
+import { Empty, Older, Table, Time } from "../components.tsx";
 import { settingsTabs } from "./settings_tabs.tsx";
 
 const pageRows = 50;
@@ -59,15 +59,11 @@ function AuditTable({ rows, visit }: { rows: readonly AuditRow[]; visit: Visit }
           </tr>
         ))}
       </Table>
-      {rows.length > pageRows
-        ? (
-          <p>
-            <a class="button" href={`/dashboard/settings/audit?before=${shown.at(-1)!.id}`}>
-              Older
-            </a>
-          </p>
-        )
-        : null}
+      <Older
+        href={rows.length > pageRows
+          ? `/dashboard/settings/audit?before=${shown.at(-1)!.id}`
+          : undefined}
+      />
     </>
   );
 }

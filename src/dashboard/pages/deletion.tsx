@@ -4,7 +4,7 @@ import { type Deletion, type DeletionState, totalOf } from "../../domain/deletio
 import { deletionBody } from "../../domain/deletion_body.ts";
 import { count } from "../amounts.ts";
 import { type Desk, NotFound, page, type Visit } from "../bind.tsx";
-import { Badge, CopyButton, Empty, Table, Time, type Tone } from "../components.tsx";
+import { Badge, CopyButton, Empty, Older, Table, Time, type Tone } from "../components.tsx";
 import { exactTime } from "../format.ts";
 import { Live, Progress } from "../live.tsx";
 import { newDeletionRoutes } from "./new_deletion.tsx";
@@ -72,18 +72,7 @@ async function listPage(desk: Desk, visit: Visit) {
             {shown.map((deletion) => deletionLine(deletion, visit))}
           </Table>
         </Live>
-        {last
-          ? (
-            <p>
-              <a
-                class="button"
-                href={`${address}?after=${timePlace(last.requestedAt, last.deletionId)}`}
-              >
-                Older
-              </a>
-            </p>
-          )
-          : null}
+        <Older href={last && `${address}?after=${timePlace(last.requestedAt, last.deletionId)}`} />
       </>
     ),
   };

@@ -2,7 +2,7 @@ import type { Hono } from "hono";
 import type { EvalCounts, EvalRun, EvalState } from "../../domain/eval.ts";
 import { count, percent, usd } from "../amounts.ts";
 import { type Desk, type Page, page, type Visit } from "../bind.tsx";
-import { Badge, Empty, Table, Time, type Tone } from "../components.tsx";
+import { Badge, Empty, Older, Table, Time, type Tone } from "../components.tsx";
 import { Live, Progress } from "../live.tsx";
 import { readTimePlace, timePlace } from "../places.ts";
 import { evalRoutes as oneEvalRoutes } from "./eval.tsx";
@@ -50,18 +50,7 @@ async function listPage(desk: Desk, visit: Visit): Promise<Page> {
               {shown.map((run) => <RunLine run={run} now={visit.now} />)}
             </Table>
           </Live>
-          {last
-            ? (
-              <p>
-                <a
-                  class="button"
-                  href={`${address}?after=${timePlace(last.createdAt, last.evalRunId)}`}
-                >
-                  Older
-                </a>
-              </p>
-            )
-            : null}
+          <Older href={last && `${address}?after=${timePlace(last.createdAt, last.evalRunId)}`} />
         </>
       ),
   };
