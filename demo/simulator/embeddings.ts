@@ -1,6 +1,7 @@
 /** `POST /embeddings`: unit vectors that depend on the text, as numbers or base64. */
 import type { EmbeddingCreateParams } from "openai/resources/embeddings";
-import { bodyOf, type Exchange } from "./exchange.ts";
+import { readBehaviours } from "./behaviours.ts";
+import { admit, bodyOf, type Exchange } from "./exchange.ts";
 import { type ChatVendor } from "./chat_vendor.ts";
 import { asNumber, type JsonObject } from "./json.ts";
 import { type ChatModel } from "./openai_models.ts";
@@ -19,7 +20,7 @@ const FIELDS = {
 
 const DIMENSIONS = 1536;
 
-export function embeddings(exchange: Exchange, vendor: ChatVendor): Response {
+export async function embeddings(exchange: Exchange, vendor: ChatVendor): Promise<Response> {
   const body = require(bodyOf(exchange), FIELDS, "", vendor.isStrict);
   const model = vendor.otherModels.find(({ id }) => id === body.model);
   if (!model) {
@@ -29,6 +30,8 @@ export function embeddings(exchange: Exchange, vendor: ChatVendor): Response {
     });
   }
   const inputs = inputsOf(body.input);
+  const said = inputs.filter((input) => typeof input === "string").join(" ");
+  await admit(exchange, readBehaviours(said), said);
   const dimensions = asNumber(body.dimensions) ?? DIMENSIONS;
   const tokens = countPromptTokens(body.input);
   return Response.json({

@@ -306,6 +306,10 @@ const stands: Partial<Record<Dimension, Dimension>> = {
 function rateOf(rates: Rates, dimension: Dimension): bigint {
   const rate = rates[dimension];
   if (rate !== undefined) return rate;
+  // Where nothing cached has a price of its own, audio stays audio.
+  if (dimension === "cachedAudioInput" && rates.cacheRead === undefined) {
+    return rateOf(rates, "audioInput");
+  }
   const other = stands[dimension];
   return other === undefined ? 0n : rateOf(rates, other);
 }

@@ -132,6 +132,12 @@ const vectors: [string, BillableUsage, PriceRow, string][] = [
     "0.000193000",
   ],
   [
+    "cached audio costs what audio does where nothing cached has a price",
+    { input: 1000, cacheRead: 400, audioInput: 400, cachedAudioInput: 400, output: 0 },
+    row(rates(2.5, 10, { audioInput: 6 })),
+    "0.003900000",
+  ],
+  [
     "a missing cached price is the input price",
     { input: 1000, cacheRead: 800, cacheWrite: 100, cacheWriteLong: 50, output: 0 },
     row(rates(3, 15)),

@@ -1,4 +1,3 @@
-import { errorBody } from "../../contracts/error_bodies.ts";
 import { type SseEvent, SseSplitter } from "../base/sse.ts";
 import { writeImageAnswer } from "../dialects/images/write_answer.ts";
 import type { DrawnImage, ImageStreamReader } from "../dialects/image_wire.ts";
@@ -15,6 +14,7 @@ import { costOfCall } from "./media_cost.ts";
 import type { OperationDesk } from "./operations.ts";
 import type { StreamAnswer, StreamListener } from "./operation_stream.ts";
 import { vendorFault } from "./vendor_fault.ts";
+import { errorEvent } from "./error_event.ts";
 
 /** An event larger than this ends the stream. */
 const maxEventBytes = 32 * 1024 * 1024;
@@ -66,10 +66,8 @@ class ImageListener implements StreamListener {
     return bytes;
   }
 
-  fail({ code, message, param }: Fault): Uint8Array {
-    const { requestId } = this.#drawing.request.caller;
-    const body = JSON.stringify(errorBody({ code, message, param, requestId }, "chat"));
-    return new TextEncoder().encode(`event: error\ndata: ${body}\n\n`);
+  fail(fault: Fault): Uint8Array {
+    return errorEvent(fault, this.#drawing.request.caller.requestId);
   }
 
   settle(): { recordText?: string } {

@@ -1,5 +1,3 @@
-import type { ErrorFacts } from "../../contracts/error_bodies.ts";
-import { errorBody } from "../../contracts/error_bodies.ts";
 import { type SseEvent, SseSplitter } from "../base/sse.ts";
 import { embeddingLosses, textInputs } from "../dialects/operations/embeddings.ts";
 import type { AnswerReader, Operation } from "../dialects/operations/operation.ts";
@@ -23,6 +21,7 @@ import type { StreamListener } from "./operation_stream.ts";
 import type { Reply } from "./reply.ts";
 import { judge } from "./translation.ts";
 import { vendorFault } from "./vendor_fault.ts";
+import { errorEvent } from "./error_event.ts";
 
 /** A request on a chat-style vendor's own path, which has passed its contract. */
 export interface PassedRequest {
@@ -172,15 +171,9 @@ function eventListener(desk: OperationDesk, caller: Caller, reader: AnswerReader
       if (!isEnded) throw new Fault("upstream_stream_truncated");
       return bytes;
     },
-    fail: (fault) => errorEvent({ ...fault, message: fault.message, requestId: caller.requestId }),
+    fail: (fault) => errorEvent(fault, caller.requestId),
     settle: (isComplete) => tell(desk, reader, isComplete),
   };
-}
-
-/** As chat streams end with an error, which the same client libraries read. */
-function errorEvent({ code, message, param, requestId }: ErrorFacts): Uint8Array {
-  const body = JSON.stringify(errorBody({ code, message, param, requestId }, "chat"));
-  return new TextEncoder().encode(`data: ${body}\n\n`);
 }
 
 function joined(events: readonly SseEvent[]): Uint8Array | undefined {

@@ -22,7 +22,7 @@ async function callableModels(services: Services, accountId: number): Promise<Mo
       const stored = await services.storedKeys.find(accountId, vendor.label);
       if (!vendor.apiKey && !stored) return { title, models: [] };
       const names = new Set(await listed(services, vendor));
-      const models = [...names].filter((name) => isPriced(services, vendor, name)).sort();
+      const models = [...names].filter((name) => isForWords(services, vendor, name)).sort();
       return { title, models: models.map((name) => `${vendor.label}/${name}`) };
     }),
   );
@@ -37,8 +37,12 @@ async function listed(services: Services, vendor: Vendor): Promise<string[]> {
   return models?.map(({ id }) => id) ?? inTable();
 }
 
-/** A model that answers in words has a price for them; pictures and embeddings have others. */
-function isPriced({ prices, clock }: Services, { label }: Vendor, model: string): boolean {
+/** Vendors list them among the others, some with prices like those of models that answer in words. */
+const otherModels = /embed|rerank|tts|transcribe|whisper/i;
+
+/** A model that answers in words has a price for them; pictures have others. */
+function isForWords({ prices, clock }: Services, { label }: Vendor, model: string): boolean {
+  if (otherModels.test(model)) return false;
   const row = prices.find(label, model, clock.now());
   return row?.rates.input !== undefined && row.rates.output !== undefined;
 }
