@@ -1,0 +1,8 @@
+import { errorBody } from "../../contracts/error_bodies.ts";
+import type { Fault } from "../domain/fault.ts";
+
+/** How a stream of named events, of pictures or sound, tells that no more comes. */
+export function errorEvent({ code, message, param }: Fault, requestId: string): Uint8Array {
+  const body = JSON.stringify(errorBody({ code, message, param, requestId }, "chat"));
+  return new TextEncoder().encode(`event: error\ndata: ${body}\n\n`);
+}
