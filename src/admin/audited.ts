@@ -11,8 +11,9 @@ export function auditEntry(name: string, json: unknown): AuditEntry | undefined 
   const text = (field: string | undefined) => field === undefined ? "" : String(result[field]);
   const accountId = Number(result[act.account ?? "account_id"]);
   if (!Number.isSafeInteger(accountId)) return undefined;
-  const { action, subject, detail } = act;
-  return { accountId, actor: commandLine, action, subject: text(subject), detail: text(detail) };
+  const { action, subject, unit = "", detail } = act;
+  const what = text(subject) + unit;
+  return { accountId, actor: commandLine, action, subject: what, detail: text(detail) };
 }
 
 /** Which fields of a result tell what was done; never one that holds a secret. */
@@ -20,6 +21,7 @@ interface Act {
   action: string;
   account?: string;
   subject: string;
+  unit?: string;
   detail?: string;
 }
 
@@ -27,7 +29,7 @@ const acts: Readonly<Record<string, Act>> = {
   "key create": { action: "api_key.created", subject: "name", detail: "prefix" },
   "vendor-key set": { action: "vendor_key.set", subject: "vendor", detail: "last_four" },
   "vendor-key remove": { action: "vendor_key.removed", subject: "vendor" },
-  "credits grant": { action: "credit.granted", subject: "granted_usd" },
+  "credits grant": { action: "credit.granted", subject: "granted_usd", unit: " USD" },
   "account create": { action: "account.created", account: "id", subject: "name", detail: "tier" },
   "account tier": { action: "account.tier_changed", account: "id", subject: "tier" },
 };

@@ -136,6 +136,9 @@ for (const scheme of ["light", "dark"] as const) {
     for (const path of [list, `${list}/${calls.picture}`]) {
       await phone.page.goto(service.baseUrl + path);
       await looksFine(phone.page, `${path} on a phone`);
+      await phone.page.waitForFunction(
+        "[...document.images].every((one) => one.complete && one.naturalWidth > 100)",
+      );
       const width = await phone.page.evaluate("document.documentElement.scrollWidth");
       assert.equal(width, 390, `${path} is wider than a phone`);
     }

@@ -53,6 +53,7 @@ for (const [size, viewport] of Object.entries({ desktop, phone })) {
     const shown = await openPage(browser, { viewport, scheme, cookies: context });
     for (const [name, path] of Object.entries(pages)) {
       await shown.page.goto(service.baseUrl + path);
+      await shown.page.waitForFunction("[...document.images].every((one) => one.complete)");
       await shown.page.screenshot({ path: `${folder}/${name}-${size}-${scheme}.png` });
     }
     await playground(shown.page);
