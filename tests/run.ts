@@ -6,6 +6,7 @@
 import { readArguments } from "./run/arguments.ts";
 import { debianMachine, ensurePackages, neededPackages } from "./run/debian.ts";
 import { isCi, testEnvironment } from "./run/environment.ts";
+import { startDatabaseServer } from "./run/database_server.ts";
 import { testFiles, testGroups } from "./run/files.ts";
 import { dependencies, type Gate, staticChecks, tests } from "./run/gate.ts";
 import { type Outcome, outcomeLine, total, totalsLine } from "./run/outcome.ts";
@@ -59,11 +60,20 @@ async function run(
   if (packages !== null) record(packages);
   console.log("Fetching the npm dependencies that deno.lock names");
   record(await dependencies(gate));
-  if (whole) { for (const check of staticChecks(gate)) record(await check); }
-  for (const group of testGroups(selection.files)) {
-    // The whole run has looked at all types already.
-    record(await tests(gate, group, { check: !whole, filter: selection.filter }));
+  // What takes one core goes on beside the groups that measure nothing.
+  const checks = whole ? staticChecks(gate) : [];
+  const server = whole ? await startDatabaseServer(gate.root) : undefined;
+  try {
+    for (const group of testGroups(selection.files)) {
+      if (group.isTimed) { for (const check of checks.splice(0)) record(await check); }
+      // The whole run looks at all types in one step.
+      const options = { check: !whole, filter: selection.filter, env: server?.env ?? {} };
+      record(await tests(gate, group, options));
+    }
+  } finally {
+    await server?.stop();
   }
+  for (const check of checks) record(await check);
 }
 
 function print(outcome: Outcome): void {

@@ -42,6 +42,8 @@ export interface TestGroup {
   readonly files: readonly string[];
   /** Groups that break or time things run one file at a time. */
   readonly parallel: boolean;
+  /** Whether it wants the machine for itself: its tests wait, or break things in the middle. */
+  readonly isTimed: boolean;
   /** Whether a timer, socket, file or worker that a test leaves open fails it. */
   readonly sanitize: boolean;
 }
@@ -55,6 +57,7 @@ export function testGroups(files: readonly string[]): TestGroup[] {
   const groups = kinds.map((kind) => ({
     name: kind.name,
     parallel: kind.parallel,
+    isTimed: kind.isTimed,
     sanitize: kind.sanitize,
     files: files.filter((file) => kindOf(file) === kind),
   }));
@@ -69,27 +72,31 @@ const kinds: readonly Kind[] = [
   {
     name: "architecture",
     parallel: true,
+    isTimed: false,
     sanitize: true,
     takes: (file) => /^tests\/(architecture|run)(_test\.ts$|\/)/.test(file),
   },
   {
     name: "unit",
     parallel: true,
+    isTimed: false,
     sanitize: true,
     takes: (file) => !file.startsWith("tests/"),
   },
   {
     name: "faults",
     parallel: false,
+    isTimed: true,
     sanitize: false,
     takes: (file) => file.startsWith("tests/faults/"),
   },
   {
     name: "browser",
     parallel: false,
+    isTimed: true,
     sanitize: false,
     takes: (file) => file.startsWith("tests/browser/"),
   },
   // Servers and databases that several tests share outlive the test that opened them.
-  { name: "integration", parallel: true, sanitize: false, takes: () => true },
+  { name: "integration", parallel: true, isTimed: true, sanitize: false, takes: () => true },
 ];

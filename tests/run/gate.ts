@@ -43,7 +43,11 @@ export function staticChecks(gate: Gate): Promise<Outcome>[] {
 export async function tests(
   gate: Gate,
   group: TestGroup,
-  options: { readonly check: boolean; readonly filter: string | null },
+  options: {
+    readonly check: boolean;
+    readonly filter: string | null;
+    readonly env?: Readonly<Record<string, string>>;
+  },
 ): Promise<Outcome> {
   const report = `${gate.tempDir}/${group.name}.xml`;
   const args = ["test", "-A", "--frozen", `--junit-path=${report}`];
@@ -51,7 +55,8 @@ export async function tests(
   if (group.parallel) args.push("--parallel");
   if (group.sanitize) args.push("--sanitize-ops", "--sanitize-resources");
   if (options.filter !== null) args.push(`--filter=${options.filter}`);
-  const ended = await deno(gate, [...args, ...group.files], 5 * minute);
+  const env = { ...gate.env, ...options.env };
+  const ended = await deno({ ...gate, env }, [...args, ...group.files], 5 * minute);
   const junit = fileExists(report) ? await Deno.readTextFile(report) : "";
   return judgeTests(group.name, group.files, ended, junit);
 }

@@ -1,4 +1,5 @@
-import { postgresAvailability, startPostgres } from "./postgres.ts";
+import { createMigrated } from "./databases.ts";
+import { postgresAvailability } from "./postgres.ts";
 import { type Environment, startSimulatedService, type TestService } from "./service.ts";
 
 /** Registers a test with a service in front of simulated vendors, once for each kind of database. */
@@ -17,7 +18,7 @@ export function eachService(
     name: available ? `${name} (postgres)` : `${name} (postgres; skipped: ${reason})`,
     ignore: !available,
     async fn() {
-      const created = await (await startPostgres()).createDatabase();
+      const created = await createMigrated();
       try {
         await using service = await startSimulatedService({
           ...await given(),

@@ -6,6 +6,8 @@ export interface TestPostgres {
   url(database: string): string;
   /** An empty database, or a copy of `template`, which nobody may be connected to. */
   createDatabase(options?: { readonly template?: string }): Promise<TestDatabase>;
+  /** The name of the template that `build` fills at its address, unless another has already. */
+  template(name: string, build: (url: string) => Promise<void>): Promise<string>;
   /** `fast` ends sessions politely, `immediate` as a crash does. Resolves when it is down. */
   stop(mode?: "fast" | "immediate"): Promise<void>;
   /** Starts it again on the same port. */
@@ -63,7 +65,7 @@ const settings = {
   shared_buffers: "32MB",
   wal_level: "minimal",
   max_wal_senders: "0",
-  max_connections: "60",
+  max_connections: "200",
   listen_addresses: "127.0.0.1",
   timezone: "Asia/Kathmandu",
   log_min_messages: "warning",
@@ -126,6 +128,10 @@ class PrivateServer implements TestPostgres {
 
   createDatabase(options?: { readonly template?: string }): Promise<TestDatabase> {
     return createDatabase((name) => this.url(name), "postgres", options?.template);
+  }
+
+  template(name: string, build: (url: string) => Promise<void>): Promise<string> {
+    return template((database) => this.url(database), "postgres", name, build);
   }
 
   async start(): Promise<void> {
@@ -255,11 +261,33 @@ function externalServer(address: string): TestPostgres {
   return {
     url,
     createDatabase: (options) => createDatabase(url, home, options?.template),
+    template: (name, build) => template(url, home, name, build),
     stop: never,
     start: never,
     freeze: never,
     thaw: never,
   };
+}
+
+/** Whoever comes while another builds it waits. Half-built ones have other names. */
+async function template(
+  url: (database: string) => string,
+  home: string,
+  name: string,
+  build: (url: string) => Promise<void>,
+): Promise<string> {
+  const sql = postgres(url(home), { max: 1, onnotice: () => {} });
+  try {
+    await sql`select pg_advisory_lock(hashtext(${name}))`;
+    const there = await sql`select from pg_database where datname = ${name}`;
+    if (there.length > 0) return name;
+    const built = await createDatabase(url, home);
+    await build(built.url);
+    await sql.unsafe(`alter database ${built.name} rename to ${name}`);
+    return name;
+  } finally {
+    await sql.end({ timeout: 1 });
+  }
 }
 
 async function createDatabase(
