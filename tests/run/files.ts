@@ -92,7 +92,7 @@ const kinds: readonly Kind[] = [
   },
   {
     name: "browser",
-    parallel: false,
+    parallel: true,
     isTimed: true,
     sanitize: false,
     takes: (file) => file.startsWith("tests/browser/"),
