@@ -1,6 +1,7 @@
 import type { Interaction } from "../../src/domain/interaction.ts";
 import { createAccounts } from "../../src/store/accounts.ts";
 import type { Database, Queryable, SqlRow, SqlValue } from "../../src/store/database.ts";
+import { interactionRow } from "../support/interaction_row.ts";
 
 /** A row with as little as a row may have. */
 export function interaction(
@@ -8,47 +9,16 @@ export function interaction(
   transactionId: string,
   more: Partial<Interaction> = {},
 ): Interaction {
-  return {
-    transactionId,
+  return interactionRow(transactionId, {
     createdAt: new Date("2026-11-21T10:00:00.000Z"),
     requestId: `request of ${transactionId}`,
-    sessionId: null,
-    userId: null,
     accountId,
     apiKeyId: "key_1",
-    app: null,
-    flow: null,
-    cohortId: null,
-    endpoint: "/chat/v1/chat/completions",
-    dialect: "chat",
-    vendor: "vendor-b",
     model: "gpt-4.1",
     requestedModel: "vendor-b/gpt-4.1",
-    mode: "managed",
-    stream: false,
-    status: "failed",
-    httpStatus: null,
-    errorCode: null,
-    finishReason: null,
-    inputTokens: null,
-    cacheReadTokens: null,
-    cacheWriteTokens: null,
-    outputTokens: null,
-    reasoningTokens: null,
-    totalTokens: null,
-    costNanos: null,
-    chargedNanos: 0n,
-    billingBasis: "none",
-    priceVersion: null,
-    usageRawText: null,
-    translationLoss: [],
     latencyMs: 0,
-    timeToFirstTokenMs: null,
-    requestText: null,
-    responseText: null,
-    payloadTruncated: false,
     ...more,
-  };
+  });
 }
 
 export async function newAccount(database: Database, name = "ours"): Promise<number> {
