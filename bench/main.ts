@@ -1,8 +1,6 @@
 import { benchDashboard } from "./dashboard.ts";
 import { benchList } from "./list.ts";
-import { benchPages } from "./pages.ts";
 import { benchRelay } from "./relay.ts";
-import { benchOverview } from "./overview.ts";
 
 /**
  * `deno task bench [name]…`: figures of this machine, ratios first, since only they carry over to
@@ -10,10 +8,8 @@ import { benchOverview } from "./overview.ts";
  */
 const benches: Readonly<Record<string, () => Promise<void>>> = {
   list: benchList,
-  pages: benchPages,
   dashboard: benchDashboard,
   relay: benchRelay,
-  overview: benchOverview,
 };
 
 const asked = Deno.args.length > 0 ? Deno.args : Object.keys(benches);

@@ -32,10 +32,16 @@ export function createUsageSums(analytics: Queryable): UsageStore {
       };
     },
     async values(query, part, limit) {
+      // Only those that are shown are summed whole: histograms are long numbers.
       const rows = await analytics.query(
-        `select value, count(*) over () as all_values, ${summed} from usage_sums
-         where ${within} and part = $5 group by value having sum(calls) > 0
-         order by sum(cost_nanos) desc, sum(calls) desc, value limit $6`,
+        `with dearest as (
+           select value, count(*) over () as all_values, sum(cost_nanos) as cost, sum(calls) as made
+           from usage_sums where ${within} and part = $5 group by value having sum(calls) > 0
+           order by cost desc, made desc, value limit $6
+         )
+         select value, all_values, ${summed} from usage_sums join dearest using (value)
+         where ${within} and part = $5 group by value, all_values, cost, made
+         order by cost desc, made desc, value`,
         [...boundaries(query), part, limit],
       );
       return {

@@ -1,0 +1,59 @@
+import { createHash } from "node:crypto";
+import type { Database } from "../src/store/database.ts";
+
+export const total = 1_000_000;
+export const day = 24 * 60 * 60 * 1000;
+/** Calls lie in the 90 days before this. */
+export const end = Date.UTC(2026, 10, 21);
+const span = 90 * day;
+/** Milliseconds between two of them. */
+export const step = span / total;
+
+export function timeOf(n: number): number {
+  return end - span + Math.floor(n * step);
+}
+
+/** As `fill` writes it. */
+export function idOf(n: number): string {
+  const digest = createHash("md5").update(String(n)).digest("hex");
+  return `${timeOf(n).toString(16).padStart(12, "0")}-${digest}`;
+}
+
+/** A million calls of two accounts, spread over the 90 days before `end`. */
+export async function fill(database: Database): Promise<void> {
+  for (let month = 0; month < 4; month++) {
+    await database.query("select open_month($1)", [new Date(Date.UTC(2026, 7 + month, 1))]);
+  }
+  const began = performance.now();
+  const portion = 100_000;
+  for (let from = 0; from < total; from += portion) {
+    await database.query(fillSql, [from, from + portion - 1, new Date(end - span), step]);
+  }
+  // A served database does so by itself, the embedded one never does.
+  if (database.kind === "postgres") await database.query("analyze", []);
+  console.log(`${total} rows in ${((performance.now() - began) / 1000).toFixed(0)} s`);
+}
+
+const fillSql = `insert into interactions (transaction_id, created_at, request_id, session_id,
+    user_id, account_id, api_key_id, app, cohort_id, endpoint, dialect, vendor, model,
+    requested_model, mode, stream, status, http_status, finish_reason, input_tokens, output_tokens,
+    total_tokens, cost_nanos, charged_nanos, billing_basis, usage_raw, translation_loss, latency_ms,
+    payload_truncated)
+  select lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || '-' || md5(n::text), at,
+    'request ' || n, case when n % 3 = 0 then 'session ' || n / 20 end,
+    case when n % 10 = 0 then 'everybody' when n % 2 = 0 then 'user ' || h % 100000 end,
+    case when n % 20 = 19 then 2 else 1 end,
+    case when n % 100003 = 0 then 'key rare' else 'key ' || h % 8 end,
+    case when n % 100003 = 1 then 'app rare' else 'app ' || h % 12 end,
+    case when n % 5 = 0 then 'cohort ' || h % 50 end, '/chat/v1/chat/completions', 'chat',
+    case when n % 100003 = 4 then 'vendor-z' else 'vendor-' || substr('abcdefg', (1 + h % 7)::int, 1) end,
+    case when n % 100003 = 2 then 'model rare' else 'model ' || h % 20 end,
+    'model', case when n % 100003 = 5 then 'dual_key' else 'managed' end, n % 2 = 0,
+    case when n % 500 = 7 then 'failed' when n % 2000 = 3 then 'truncated'
+      when n % 2000 = 4 then 'cancelled' else 'completed' end,
+    200, 'stop', h % 5000, h % 700, h % 5700, h % 10000000, 0, 'reported',
+    '{"prompt_tokens": 100, "completion_tokens": 200, "total_tokens": 300}', '{}',
+    h % 31000, false
+  from generate_series($1::int, $2::int) as n,
+    lateral (select $3::timestamptz + floor(n * $4::float8) * interval '1 millisecond' as at,
+      abs(hashint4(n)::bigint) as h) as made`;

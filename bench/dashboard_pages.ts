@@ -1,0 +1,89 @@
+import { day, end, idOf, step } from "./calls.ts";
+
+/** Addresses by what is measured. */
+export type Pages = Readonly<Record<string, string>>;
+
+const list = "/dashboard/interactions";
+
+/** What people may ask for; the values are those that `fill` and `fillPayloads` write. */
+export function interactionPages(): Pages {
+  const deep = end - 999 * 50 * step;
+  const queries: Record<string, string> = {
+    "first page": "",
+    "page 1000": `before=${Math.floor(deep)}.8`,
+    "back from page 1000": `after=${Math.floor(deep)}.8`,
+    "status failed": "status=failed",
+    "vendor": "vendor=vendor-c",
+    "rare vendor": "vendor=vendor-z",
+    "model": "model=model+3",
+    "rare model": "model=model+rare",
+    "two models": "model=model+3&model=model+4",
+    "app": "app=app+3",
+    "rare app": "app=app+rare",
+    "key": "key=key+3",
+    "cohort": "cohort=cohort+7",
+    "frequent user": "user=everybody",
+    "rare user": "user=user+77777",
+    "unknown user": "user=nobody",
+    "session": "session=session+4242",
+    "one day a month ago": `from=${dayText(-31)}&to=${dayText(-30)}`,
+    "cost, 1 of 1000": "cost_min=0.00999",
+    "cost, 1 of 2": "cost_min=0.005",
+    "cost, none": "cost_min=5",
+    "latency, 1 of 31": "latency_min=30000",
+    "latency, none": "latency_min=900000",
+    "cost and model": "cost_min=0.00999&model=model+3",
+    "search: in 6 of 10": "q=order",
+    "search: in 1 of 20": "q=refund",
+    "search: in 1 of 200": "q=invoice",
+    "search: in 1 of 20,000": "q=zeppelin",
+    "search: one call, old": "q=number1234",
+    "search: never said": "q=nowhere",
+    "search: two words": "q=refund+invoice",
+    "search: common and rare": "q=order+number900001",
+    "search: phrase": "q=%22refund+please%22",
+    "search: page 2": `q=invoice&before=${Math.floor(end - 5 * day)}.8`,
+    "search and rare user": "q=order&user=user+77777",
+    "search and model": "q=invoice&model=model+3",
+    "search and cost": "q=refund&cost_min=0.00999",
+  };
+  return {
+    ...Object.fromEntries(
+      Object.entries(queries).map(([name, query]) => [name, query ? `${list}?${query}` : list]),
+    ),
+    "newest rows, for the script": `${list}/newest`,
+    "one call": `${list}/${idOf(950_001)}`,
+    "one call, old": `${list}/${idOf(1001)}`,
+  };
+}
+
+export function overviewPages(): Pages {
+  const pages = [1, 3, 7, 30, 90].flatMap((days) =>
+    ["model", "key"].map((by) => [
+      `overview, ${days} day${days === 1 ? "" : "s"} by ${by}`,
+      `/dashboard/overview?from=${dayText(-days)}&to=${dayText(-1)}&by=${by}`,
+    ])
+  );
+  return Object.fromEntries(pages);
+}
+
+/** Days from the end of what was written. */
+function dayText(days: number): string {
+  return new Date(end + days * day).toISOString().slice(0, "2026-11-21".length);
+}
+
+export const otherPages: Pages = {
+  "API keys": "/dashboard/keys",
+  "cohorts": "/dashboard/cohorts",
+  "cohorts, from a name": "/dashboard/cohorts?from=cohort%205",
+  "cohort, 30 days": "/dashboard/cohorts/show?id=cohort+7",
+  "cohort, all time": "/dashboard/cohorts/show?id=cohort+7&span=all",
+  "two cohorts, all time": "/dashboard/cohorts/show?id=cohort+7&with=cohort+8&span=all",
+  "evaluations": "/dashboard/evals",
+  "new evaluation": "/dashboard/evals/new",
+  "exports": "/dashboard/exports",
+  "deletions": "/dashboard/deletion",
+  "limits and credit": "/dashboard/settings/limits",
+  "retention": "/dashboard/settings/retention",
+  "audit log": "/dashboard/settings/audit",
+};
