@@ -2,7 +2,7 @@
 import assert from "@std/assert";
 import type { Browser, Page } from "playwright-core";
 import { chromiumIsThere, startChromium } from "../support/chromium.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { startSimulatedService, startTestService, type TestService } from "../support/service.ts";
 
 const ignore = !chromiumIsThere();
 
@@ -51,6 +51,38 @@ Deno.test({
     }),
 });
 
+Deno.test({
+  name: "'try it' sends the example of a POST, whole and streamed, and shows what comes back",
+  ignore,
+  fn: async () => {
+    await using service = await startSimulatedService();
+    await onPageOf(service, async (page, heard) => {
+      const path = "/chat/v1/chat/completions";
+      await page.goto(`${service.baseUrl}/reference#tag/chat/POST${path}`);
+      await page.locator("button", { hasText: `(post ${path})` }).first().click();
+      await page.getByPlaceholder("Token").last().fill(service.key);
+      const send = async () => {
+        const [answer] = await Promise.all([
+          page.waitForResponse(service.baseUrl + path),
+          page.getByRole("button", { name: /send/i }).last().click(),
+        ]);
+        return answer;
+      };
+      const whole = await send();
+      assert.equal(whole.status(), 200);
+      assert.equal(whole.request().postDataJSON().model, "vendor-b/gpt-5-mini");
+      await page.getByText("chat.completion").last().waitFor();
+      // The example that streams.
+      await page.getByRole("button", { name: /whole/i }).last().click();
+      await page.getByRole("option", { name: /streamed/i }).last().click();
+      const streamed = await send();
+      assert.match(streamed.headers()["content-type"] ?? "", /^text\/event-stream/);
+      await page.getByText("[DONE]").last().waitFor();
+      assert.deepEqual(heard, { blocked: [], foreign: [], errors: [] });
+    });
+  },
+});
+
 interface Heard {
   /** What the policy blocked. */
   readonly blocked: string[];
@@ -63,12 +95,19 @@ async function onPage(
   run: (page: Page, service: TestService, heard: Heard) => Promise<void>,
 ): Promise<void> {
   await using service = await startTestService();
+  await onPageOf(service, (page, heard) => run(page, service, heard));
+}
+
+async function onPageOf(
+  service: TestService,
+  run: (page: Page, heard: Heard) => Promise<void>,
+): Promise<void> {
   const browser = await startChromium();
   try {
     const { page, heard } = await open(browser, service.baseUrl);
     await page.goto(`${service.baseUrl}/reference`);
     await page.getByText("Verify the key").first().waitFor();
-    await run(page, service, heard);
+    await run(page, heard);
   } finally {
     await browser.close();
   }
