@@ -1,6 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { optional } from "./common.ts";
 import { defineContract } from "./contract.ts";
+import { speechEvent, transcriptEvent } from "./media_stream.ts";
 import { endUser, familyNote, formFile, operationModel, operationPath } from "./operation_paths.ts";
 import type { VendorFamily } from "./vendors.ts";
 
@@ -21,12 +22,10 @@ const speechRequest = z.looseObject({
   user: endUser,
 }).openapi("VendorSpeechRequest");
 
-const speechEvent = z.looseObject({
-  type: z.string().describe("`speech.audio.delta` or `speech.audio.done`."),
-  audio: z.string().optional().describe("A piece of the sound as base64."),
-}).openapi("SpeechEvent");
-
 const sound = z.string().openapi({ format: "binary" }).describe("The sound, as it is made.");
+
+/** What vendors call the formats; raw samples and Opus go by two names. */
+const soundTypes = ["mpeg", "ogg", "opus", "aac", "flac", "wav", "pcm", "L16"] as const;
 
 /** `POST …/audio/speech` of one vendor's family: sound as it comes. */
 export function familySpeech(family: VendorFamily) {
@@ -36,7 +35,10 @@ export function familySpeech(family: VendorFamily) {
     description:
       "As the vendor takes it; fields that are not named here go on as they are. The sound is passed on as it comes; an answer that is cut breaks the connection off.",
     body: speechRequest,
-    media: { "audio/mpeg": sound, "text/event-stream": speechEvent },
+    media: {
+      ...Object.fromEntries(soundTypes.map((type) => [`audio/${type}`, sound])),
+      "text/event-stream": speechEvent,
+    },
   });
 }
 
@@ -59,11 +61,6 @@ const transcript = z.looseObject({
     type: z.string().optional().describe("`tokens` or `duration`."),
   }).optional().describe("Tokens or seconds."),
 }).openapi("Transcript");
-
-const transcriptEvent = z.looseObject({
-  type: z.string().describe("`transcript.text.delta` or `transcript.text.done`."),
-  delta: z.string().optional().describe("What was understood next."),
-}).openapi("TranscriptEvent");
 
 /** `POST …/audio/transcriptions` of one vendor's family: a form with a file. */
 export function familyTranscriptions(family: VendorFamily) {

@@ -47,12 +47,18 @@ export const exportLink = z.strictObject({
 }).openapi("ExportLink");
 
 const rows = Object.values(exportRecords).map((record) => z.array(record));
-const exported = z.union([
-  exportJob,
-  exportLink,
+const exportFile = z.union([
   ...rows,
-  z.object(Object.fromEntries(exportTables.map((name, at) => [name, rows[at]!.optional()]))),
-]);
+  z.strictObject(
+    Object.fromEntries(
+      exportTables.map((name, at) => [
+        name,
+        rows[at]!.optional().describe(`Rows of \`${name}\`, where it was asked for.`),
+      ]),
+    ),
+  ).openapi("ExportedTables"),
+]).openapi("ExportFile");
+const exported = z.union([exportJob, exportLink, exportFile]);
 
 const idParams = z.object({ request_id: z.guid().toLowerCase().describe("Id of the export.") });
 
@@ -76,7 +82,7 @@ export const createExport = defineContract({
   otherStatuses: { 202: { "application/json": exportJob } },
 });
 
-const file = { "application/json": z.unknown(), "text/csv": z.string() };
+const part = z.string().openapi({ format: "binary" }).describe("The asked-for bytes of the file.");
 
 export const streamExport = defineContract({
   method: "get",
@@ -97,8 +103,8 @@ export const streamExport = defineContract({
       "`ETag` of an earlier answer: the part is sent only if the file is still the same, else all of it.",
     ),
   }),
-  media: file,
-  otherStatuses: { 206: file },
+  media: { "application/json": exportFile, "text/csv": z.string() },
+  otherStatuses: { 206: { "application/json": part, "text/csv": part } },
   errors: ["invalid_value", "export_not_found", "export_not_ready", "range_not_satisfiable"],
 });
 

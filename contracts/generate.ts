@@ -85,6 +85,9 @@ const query = z.looseObject({
   $alt: z.string().optional().describe("Longer name of `alt`."),
 });
 
+/** A dot alone stops at the ends of lines, which an address can hold encoded. */
+const anything = "(?:.|\\s)+";
+
 /** The native endpoints of one vendor's family. */
 export function familyGenerate(family: VendorFamily) {
   return generateContracts(family.label, family.aliases, family.label);
@@ -103,8 +106,8 @@ function generateContracts(prefix: string, aliases: readonly string[], scope: st
       `/${one}/v1beta/models/{model}:${name}`,
     ]),
     mounts: [prefix, ...aliases].flatMap((one) => [
-      `/${one}/v1/:model{.+:${name}}`,
-      `/${one}/v1beta/:model{.+:${name}}`,
+      `/${one}/v1/:model{${anything}:${name}}`,
+      `/${one}/v1beta/:model{${anything}:${name}}`,
     ]),
     operationId: operationName(name, prefix),
     tag: prefix,

@@ -1,6 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import { optional } from "./common.ts";
 import { defineContract } from "./contract.ts";
+import { imageEvent } from "./media_stream.ts";
 import { endUser, familyNote, formFile, operationModel, operationPath } from "./operation_paths.ts";
 import type { VendorFamily } from "./vendors.ts";
 
@@ -23,7 +24,15 @@ const imageRequest = z.looseObject({
   user: endUser,
 }).openapi("ImageRequest");
 
-const imageEditRequest = imageRequest.openapi("ImageEditRequest");
+const given = z.unknown().optional();
+
+const imageEditRequest = imageRequest.extend({
+  image: given.describe('The picture to start from; vendor-g takes `{type: "image_url", url}`.'),
+  images: given.describe(
+    "The pictures to start from; vendor-b takes `{image_url}`, vendor-g the same as in `image`.",
+  ),
+  mask: given.describe("Picture whose transparent places are to be drawn anew, as vendor-b's."),
+}).openapi("ImageEditRequest");
 
 /** A form's numbers are text. */
 const numeral = (least: number, most: number) =>
@@ -74,13 +83,6 @@ const imageList = z.looseObject({
   }).optional().describe("Tokens; absent where the vendor bills by picture."),
 }).openapi("ImageList");
 
-const imageEvent = z.looseObject({
-  type: z.string().describe(
-    "`image_generation.partial_image`, `image_generation.completed`, or the same of `image_edit`.",
-  ),
-  b64_json: z.string().optional().describe("The picture so far as base64."),
-}).openapi("ImageEvent");
-
 const streamed = { "text/event-stream": imageEvent };
 
 /** `POST …/images/generations` of one vendor's family. */
@@ -95,14 +97,14 @@ export function familyImages(family: VendorFamily) {
   });
 }
 
-/** `POST …/images/edits` of one vendor's family, as a form or as JSON. */
+/** `POST …/images/edits` of one vendor's family, as JSON and for most as a form. */
 export function familyImageEdits(family: VendorFamily) {
   return defineContract({
     ...operationPath(family, "images/edits", "createImageEdit"),
     summary: `Pictures out of pictures ${familyNote(family)}`,
     description: "As the vendor takes it; fields that are not named here go on as they are.",
     body: imageEditRequest,
-    form: imageEditForm,
+    ...(family.takesNoForms ? {} : { form: imageEditForm }),
     answer: imageList,
     media: streamed,
   });

@@ -2,6 +2,7 @@ import { z } from "@hono/zod-openapi";
 import { callErrors } from "./call_errors.ts";
 import { optional } from "./common.ts";
 import { defineContract } from "./contract.ts";
+import { imageEvent } from "./media_stream.ts";
 
 export const providerField = optional(z.string().min(1).max(100)).describe(
   "Vendor that makes it: a label or an alias (`vendor-b`, `openai`). Default: the provider in front of `model`, else `vendor-b`. Must not contradict the provider in front of `model`.",
@@ -119,10 +120,6 @@ export const imageAnswer = z.strictObject({
   usage: imageUsage.describe("What was used."),
   cost_usd: z.string().optional().describe("What the call costs; absent when no price is known."),
 }).openapi("ImageAnswer");
-
-const imageEvent = z.looseObject({
-  type: z.string().describe("Such as `image_generation.partial_image`, as the vendor names it."),
-}).openapi("GenerateImageEvent");
 
 export const generateImage = defineContract({
   method: "post",

@@ -22,7 +22,7 @@ export const getMedia = defineContract({
     signature: z.string().optional().describe("Of a signed address: what the service signed."),
   }),
   media: {
-    "application/octet-stream": z.string().openapi({ format: "binary" }).describe(
+    "*/*": z.string().openapi({ format: "binary" }).describe(
       "The bytes, with the type that the payload gave as `Content-Type`.",
     ),
   },

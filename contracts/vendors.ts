@@ -35,6 +35,8 @@ export interface VendorFamily {
   readonly dialects: readonly DialectName[];
   /** Operations that the family has paths for. */
   readonly operations: readonly OperationKind[];
+  /** Edits are asked for in JSON alone. */
+  readonly takesNoForms?: true;
 }
 
 /** `createMessage` as the method of one prefix: as it is for `chat`, `createMessageVendorC`, … */
@@ -92,5 +94,6 @@ export const vendorFamilies: readonly VendorFamily[] = [
     kind: "further chat-model provider",
     dialects: ["chat"],
     operations: ["imageGenerations", "imageEdits"],
+    takesNoForms: true,
   },
 ];

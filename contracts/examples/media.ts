@@ -1,4 +1,5 @@
 import type { OperationExamples } from "./example.ts";
+import { smallPicture, smallPictureUrl } from "./small_picture.ts";
 
 /** Examples of pictures and speech; files stand in them shortened. */
 export const mediaExamples: Readonly<Record<string, OperationExamples>> = {
@@ -16,7 +17,7 @@ export const mediaExamples: Readonly<Record<string, OperationExamples>> = {
         provider: "vendor-d",
         prompt: "The same by night",
         aspect_ratio: "16:9",
-        images: ["data:image/png;base64,iVBORw0KGgo="],
+        images: [smallPictureUrl],
       },
       streamed: {
         model: "vendor-b/gpt-image-2",
@@ -52,11 +53,11 @@ export const mediaExamples: Readonly<Record<string, OperationExamples>> = {
       partial: {
         type: "image_generation.partial_image",
         partial_image_index: 0,
-        b64_json: "iVBORw0KGgo=",
+        b64_json: smallPicture,
       },
       end: {
         type: "image_generation.completed",
-        b64_json: "iVBORw0KGgo=",
+        b64_json: smallPicture,
         usage: { input_tokens: 14, output_tokens: 1568, total_tokens: 1582 },
       },
     },

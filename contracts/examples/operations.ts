@@ -1,18 +1,19 @@
 import type { OperationExamples } from "./example.ts";
+import { smallPicture, smallPictureUrl } from "./small_picture.ts";
 
 /** Models that the examples name, by family and then by operation. */
 const models: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "vendor-a": {
-    image: "black-forest-labs/FLUX.2-dev",
+    image: "black-forest-labs/FLUX.1-schnell",
     embedding: "Qwen/Qwen3-Embedding-8B",
   },
   "vendor-f": {
     image: "openai/gpt-5-image",
     speech: "openai/gpt-4o-mini-tts",
-    embedding: "openai/text-embedding-3-small",
+    embedding: "qwen/qwen3-embedding-8b",
   },
   "vendor-e": { embedding: "gemini-embedding-001" },
-  "vendor-g": { image: "grok-2-image" },
+  "vendor-g": { image: "grok-imagine-image" },
   "chat": { embedding: "vendor-b/text-embedding-3-small" },
 };
 
@@ -20,8 +21,8 @@ const models: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 export function operationExamples(prefix: string): Readonly<Record<string, OperationExamples>> {
   const model = (kind: string, usual: string) => models[prefix]?.[kind] ?? usual;
   return {
-    ...imageExamples(model("image", "gpt-image-2")),
-    ...audioExamples(model("speech", "gpt-4o-mini-tts")),
+    ...imageExamples(prefix, model("image", "gpt-image-2")),
+    ...audioExamples(prefix, model("speech", "gpt-4o-mini-tts")),
     createEmbedding: embeddingExamples(model("embedding", "text-embedding-3-small")),
   };
 }
@@ -33,42 +34,62 @@ const usage = {
   total_tokens: 1068,
 };
 
-function imageExamples(model: string): Readonly<Record<string, OperationExamples>> {
-  const picture = "iVBORw0KGgo=";
+function imageExamples(prefix: string, model: string): Readonly<Record<string, OperationExamples>> {
+  const { drawn, changed } = pictureRequests[prefix] ?? pictureRequests["vendor-b"]!;
   const answers = {
-    whole: { created: 1795251600, data: [{ b64_json: picture }], usage },
+    whole: { created: 1795251600, data: [{ b64_json: smallPicture }], usage },
   };
   const events = (kind: string) => ({
-    partial: { type: `${kind}.partial_image`, partial_image_index: 0, b64_json: picture },
-    end: { type: `${kind}.completed`, b64_json: picture, usage },
+    partial: { type: `${kind}.partial_image`, partial_image_index: 0, b64_json: smallPicture },
+    end: { type: `${kind}.completed`, b64_json: smallPicture, usage },
   });
-  const edit = { model, prompt: "Paint the door green.", size: "1024x1024" };
+  const prompt = "Paint the door green.";
   return {
     createImage: {
-      requests: {
-        whole: { model, prompt: "A red door.", size: "1024x1024", quality: "medium" },
-        streamed: { model, prompt: "A red door.", stream: true, partial_images: 2, user: "u-42" },
-      },
+      requests: Object.fromEntries(
+        Object.entries(drawn).map(([name, fields]) => [
+          name,
+          { model, prompt: "A red door.", ...fields },
+        ]),
+      ),
       answers,
       events: events("image_generation"),
     },
     createImageEdit: {
-      requests: {
-        whole: { ...edit, image: { type: "image_url", url: "https://example.com/door.png" } },
-      },
-      forms: { whole: { ...edit, image: "door.png" } },
+      requests: { whole: { model, prompt, ...changed } },
+      forms: { whole: { model, prompt, size: "1024x1024", image: "door.png" } },
       answers,
       events: events("image_edit"),
     },
   };
 }
 
-function audioExamples(model: string): Readonly<Record<string, OperationExamples>> {
+/** What each vendor takes beside model and prompt: in what words sizes and pictures are given. */
+const pictureRequests: Readonly<
+  Record<string, { drawn: Readonly<Record<string, object>>; changed?: object }>
+> = {
+  "vendor-a": { drawn: { whole: { width: 1024, height: 768, seed: 7 } } },
+  "vendor-b": {
+    drawn: {
+      whole: { size: "1024x1024", quality: "medium" },
+      streamed: { stream: true, partial_images: 2, user: "u-42" },
+    },
+    changed: { images: [{ image_url: smallPictureUrl }], size: "1024x1024" },
+  },
+  "vendor-f": { drawn: { whole: { aspect_ratio: "16:9", resolution: "1K" } } },
+  "vendor-g": {
+    drawn: { whole: { aspect_ratio: "16:9", resolution: "1k", user: "u-42" } },
+    changed: { image: { type: "image_url", url: smallPictureUrl } },
+  },
+};
+
+function audioExamples(prefix: string, model: string): Readonly<Record<string, OperationExamples>> {
+  const speech = { model, input: "Good morning.", voice: "coral" };
   return {
     createSpeech: {
       requests: {
-        whole: { model, input: "Good morning.", voice: "coral", response_format: "mp3" },
-        events: { model, input: "Good morning.", voice: "coral", stream_format: "sse" },
+        whole: { ...speech, response_format: "mp3" },
+        ...(prefix === "vendor-b" ? { events: { ...speech, stream_format: "sse" } } : {}),
       },
       events: {
         delta: { type: "speech.audio.delta", audio: "//uQxAAA" },

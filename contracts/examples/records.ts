@@ -92,6 +92,7 @@ export const recordExamples: Readonly<Record<string, OperationExamples>> = {
   streamExport: {
     params: { request_id: request },
     answers: { rows: [interaction] },
+    others: { 206: { part: '[{"transaction_id":"0197e0c2' } },
     texts: {
       "text/csv": `transaction_id,created_at,request_id\r\n${transaction},${at},order-1042\r\n`,
     },

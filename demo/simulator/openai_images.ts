@@ -1,11 +1,11 @@
 /** `POST /images/generations` and `/images/edits`, as vendor-b and those who follow it have them. */
 import { readBehaviours } from "./behaviours.ts";
 import { admit, bodyOf, type Exchange, formOf } from "./exchange.ts";
-import { asNumber, asText, compact, type JsonObject } from "./json.ts";
+import { asNumber, asText, compact, type JsonObject, objectsIn } from "./json.ts";
 import { invalid, require } from "./openai_problems.ts";
 import { Problem } from "./problem.ts";
 import { type Rule } from "./rules.ts";
-import { toBase64 } from "./media.ts";
+import { mediumFromUrl, toBase64 } from "./media.ts";
 import { picture, type PictureFormat } from "./samples/mod.ts";
 import { eventStream } from "./event_stream.ts";
 import { unixSeconds } from "./timing.ts";
@@ -47,6 +47,9 @@ export async function imageGenerations(exchange: Exchange): Promise<Response> {
 }
 
 export async function imageEdits(exchange: Exchange): Promise<Response> {
+  if (/\bjson\b/.test(exchange.headers.get("content-type") ?? "")) {
+    return await editsOfJson(exchange);
+  }
   const form = await formOf(exchange);
   const numbers = ["n", "output_compression", "partial_images"];
   const body: JsonObject = {};
@@ -66,6 +69,32 @@ export async function imageEdits(exchange: Exchange): Promise<Response> {
   }
   require(body, FIELDS, "", true);
   return await draw(exchange, { body, kind: "image_edit", given });
+}
+
+/** The other form of an edit: pictures as addresses, data URLs or names of files. */
+async function editsOfJson(exchange: Exchange): Promise<Response> {
+  const { images, mask, input_fidelity: _, ...body } = bodyOf(exchange);
+  const given = objectsIn(images);
+  if (given.length === 0) {
+    throw invalid("images", "missing_required_parameter", "Missing required parameter: 'images'.");
+  }
+  for (const picture of [...given, ...objectsIn([mask])]) {
+    const url = asText(picture.image_url);
+    if (url !== "") readPicture(url);
+    else if (asText(picture.file_id) === "") {
+      throw invalid("images", "invalid_value", "Expected one of image_url and file_id.");
+    }
+  }
+  require(body, FIELDS, "", true);
+  return await draw(exchange, { body, kind: "image_edit", given: given.length });
+}
+
+function readPicture(url: string): void {
+  try {
+    mediumFromUrl(url);
+  } catch {
+    throw invalid("images", "invalid_image_file", "Invalid image file or mode for image 1.");
+  }
 }
 
 async function requirePicture(name: string, file: File): Promise<void> {

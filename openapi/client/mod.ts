@@ -17,6 +17,7 @@ export {
   streamChatCompletion,
   streamContent,
   streamEvents,
+  streamImage,
   streamMessage,
   type StreamOperation,
   streamResponse,

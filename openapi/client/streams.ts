@@ -4,6 +4,7 @@ import {
   createChatCompletion,
   createMessage,
   createResponse,
+  generateImage,
   type Options,
   streamGenerateContent,
 } from "./generated/sdk.gen.ts";
@@ -14,13 +15,21 @@ import type {
   CreateMessageData,
   CreateResponseData,
   GenerateAnswer,
+  GenerateImageData,
+  ImageAnswer,
+  ImageList,
+  ImageStreamEvent,
+  MediaErrorEvent,
   Message,
   MessageErrorEvent,
   MessageStreamEvent,
   ResponseErrorEvent,
   ResponseObject,
   ResponseStreamEvent,
+  SpeechStreamEvent,
   StreamGenerateContentData,
+  Transcript,
+  TranscriptStreamEvent,
 } from "./generated/types.gen.ts";
 import { readEvents } from "./sse.ts";
 
@@ -39,6 +48,10 @@ type EventBeside<Answer> = Answer extends ChatCompletion ? ChatCompletionChunk
   : Answer extends ResponseObject ? Exclude<Named<ResponseStreamEvent>, ResponseErrorEvent>
   : Answer extends Message ? Exclude<Named<MessageStreamEvent>, MessageErrorEvent>
   : Answer extends readonly GenerateAnswer[] ? GenerateAnswer
+  : Answer extends ImageAnswer | ImageList ? Exclude<Named<ImageStreamEvent>, MediaErrorEvent>
+  // A file, which only speech is that comes in events too.
+  : Answer extends Blob ? Exclude<Named<SpeechStreamEvent>, MediaErrorEvent>
+  : Answer extends Transcript ? Exclude<Named<TranscriptStreamEvent>, MediaErrorEvent>
   : never;
 
 /** Without the event that stands for all others: with it no name would tell what an event holds. */
@@ -76,7 +89,10 @@ export class EventStream<Event> implements AsyncIterable<Event> {
   }
 }
 
-/** Streams any operation that can, such as `createChatCompletionVendorB`. */
+/**
+ * Streams any operation that can, such as `createChatCompletionVendorB` or `createImageVendorB`.
+ * Speech of a vendor's family comes in events where its body says `stream_format: "sse"`.
+ */
 export async function streamEvents<Operation extends StreamOperation>(
   operation: Operation,
   options: Parameters<Operation>[0],
@@ -92,12 +108,16 @@ interface StreamAsk {
   query?: unknown;
 }
 
-/** A generate request says in its address that it streams, the others in their body. */
+/**
+ * A generate request says in its address that it streams, speech in a field of its own, the others
+ * in `stream`, which is a word in a form.
+ */
 function asking({ body, query }: StreamAsk): object {
-  const generate = typeof body === "object" && body !== null && "contents" in body;
-  return generate
-    ? { query: { ...query as object, alt: "sse" } }
-    : { body: { ...body as object, stream: true } };
+  const fields = { ...body as Readonly<Record<string, unknown>> };
+  if ("contents" in fields) return { query: { ...query as object, alt: "sse" } };
+  if ("stream_format" in fields) return {};
+  const isForm = Object.values(fields).some((value) => value instanceof Blob);
+  return { body: { ...fields, stream: isForm ? "true" : true } };
 }
 
 /** Chat completion of any vendor, chunk by chunk. */
@@ -126,6 +146,13 @@ export function streamContent(
   options: Options<StreamGenerateContentData, true>,
 ): Promise<EventStream<GenerateAnswer>> {
   return streamEvents(streamGenerateContent, options);
+}
+
+/** Pictures of a vendor that shows them on the way, event by event. */
+export function streamImage(
+  options: Options<GenerateImageData, true>,
+): Promise<EventStream<EventOf<typeof generateImage>>> {
+  return streamEvents(generateImage, options);
 }
 
 async function* eventsOf(response: Response): AsyncGenerator<unknown, void> {
@@ -174,4 +201,8 @@ const endings: ReadonlySet<unknown> = new Set([
   "response.completed",
   "response.incomplete",
   "response.failed",
+  "image_generation.completed",
+  "image_edit.completed",
+  "speech.audio.done",
+  "transcript.text.done",
 ]);

@@ -1,11 +1,17 @@
 import assert from "@std/assert";
 import { isGatewayError } from "./errors.ts";
 import { createGateway } from "./gateway.ts";
-import { createChatCompletionVendorB } from "./generated/sdk.gen.ts";
+import {
+  createChatCompletionVendorB,
+  createImageVendorB,
+  createSpeechVendorB,
+  createTranscriptionVendorB,
+} from "./generated/sdk.gen.ts";
 import {
   streamChatCompletion,
   streamContent,
   streamEvents,
+  streamImage,
   streamMessage,
   streamResponse,
 } from "./streams.ts";
@@ -147,4 +153,83 @@ Deno.test("a vendor's own family streams too, and says in its address that it do
   });
   assert.match(generate.asked[0]!.url, /:streamGenerateContent\?alt=sse$/);
   assert.deepEqual(generate.asked[0]!.body, { contents: [] });
+});
+
+Deno.test("pictures, sound and transcripts stream as events of their own types", async () => {
+  const event = (fields: object) => `data: ${JSON.stringify(fields)}\n\n`;
+  const partial = {
+    type: "image_generation.partial_image",
+    b64_json: "AA",
+    partial_image_index: 0,
+  };
+  const done = { type: "image_generation.completed", b64_json: "AB", usage: { output_tokens: 9 } };
+  const images = [
+    ["http://service/imagen/v1/generate", streamImage],
+    [
+      "http://service/vendor-b/v1/images/generations",
+      (options: Parameters<typeof streamImage>[0]) =>
+        streamEvents(createImageVendorB, { ...options, body: { ...options.body, model: "m" } }),
+    ],
+  ] as const;
+  for (const [url, open] of images) {
+    const { client, asked } = streaming(event(partial) + event(done));
+    const seen: (string | number | null | undefined)[] = [];
+    for await (const one of await open({ client, body: { model: "m", prompt: "A door." } })) {
+      // The type tells the fields.
+      if (one.type === "image_generation.partial_image") seen.push(one.partial_image_index);
+      if (one.type === "image_generation.completed") seen.push(one.usage?.output_tokens);
+    }
+    assert.deepEqual(seen, [0, 9]);
+    assert.deepEqual(asked[0], { url, body: { model: "m", prompt: "A door.", stream: true } });
+    const cut = await failure(
+      open({ client: streaming(event(partial)).client, body: { model: "m", prompt: "A door." } }),
+    );
+    assert.ok(isGatewayError(cut, "stream_cut"), String(cut));
+  }
+
+  const sound = streaming(
+    event({ type: "speech.audio.delta", audio: "//uQ" }) + event({ type: "speech.audio.done" }),
+  );
+  const said = { model: "m", input: "Hi.", stream_format: "sse" as const };
+  let audio = "";
+  for await (
+    const one of await streamEvents(createSpeechVendorB, { client: sound.client, body: said })
+  ) {
+    if (one.type === "speech.audio.delta") audio += one.audio;
+  }
+  assert.equal(audio, "//uQ");
+  assert.deepEqual(sound.asked[0]!.body, said);
+});
+
+Deno.test("a form says that it streams in a word", async () => {
+  let form = new FormData();
+  const client = createGateway({
+    baseUrl: "http://service",
+    apiKey: "dmt_x",
+    fetch: async (request) => {
+      form = await request.formData();
+      const events = [
+        { type: "transcript.text.delta", delta: "Hi." },
+        { type: "transcript.text.done", text: "Hi." },
+      ];
+      return new Response(events.map((one) => `data: ${JSON.stringify(one)}\n\n`).join(""));
+    },
+  });
+  const body = { model: "m", file: new File(["RIFF"], "words.wav") };
+  const heard: unknown[] = [];
+  for await (const one of await streamEvents(createTranscriptionVendorB, { client, body })) {
+    heard.push(one.type === "transcript.text.delta" ? one.delta : one.text);
+  }
+  assert.deepEqual(heard, ["Hi.", "Hi."]);
+  assert.equal(form.get("stream"), "true");
+  assert.ok(form.get("file") instanceof File);
+});
+
+Deno.test("a stream of pictures that fails throws the service's error", async () => {
+  const error = { message: "m", type: "upstream_error", code: "upstream_stream_truncated" };
+  const { client } = streaming(
+    `event: error\ndata: ${JSON.stringify({ type: "error", error })}\n\n`,
+  );
+  const thrown = await failure(streamImage({ client, body: { model: "m", prompt: "A door." } }));
+  assert.ok(isGatewayError(thrown, "upstream_stream_truncated"), String(thrown));
 });

@@ -156,11 +156,13 @@ const maxEventBytes = 32 * 1024 * 1024;
 function eventListener(desk: OperationDesk, caller: Caller, reader: AnswerReader): StreamListener {
   const splitter = new SseSplitter({ maxEventBytes });
   let isEnded = false;
+  let isEnough = false;
   const hear = (events: readonly SseEvent[]) => {
     for (const event of events) {
-      const { error, isLast = false } = reader.event(event);
+      const { error, ...news } = reader.event(event);
       if (error) throw vendorFault(error, desk.vendorWords);
-      isEnded ||= isLast;
+      isEnded ||= news.isLast === true;
+      isEnough ||= news.isEnough === true;
     }
     return joined(events);
   };
@@ -168,7 +170,7 @@ function eventListener(desk: OperationDesk, caller: Caller, reader: AnswerReader
     take: (piece) => ({ bytes: hear(splitter.push(piece)), isLast: isEnded }),
     end() {
       const bytes = hear(splitter.end());
-      if (!isEnded) throw new Fault("upstream_stream_truncated");
+      if (!isEnded && !isEnough) throw new Fault("upstream_stream_truncated");
       return bytes;
     },
     fail: (fault) => errorEvent(fault, caller.requestId),

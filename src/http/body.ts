@@ -51,10 +51,14 @@ async function readAtMost(
   if (!body) return new Uint8Array();
   const chunks: Uint8Array[] = [];
   let length = 0;
-  for await (const chunk of body) {
-    length += chunk.length;
-    if (length > maxBytes) throw tooLarge();
-    chunks.push(chunk);
+  const reader = body.getReader();
+  for (let read = await reader.read(); !read.done; read = await reader.read()) {
+    length += read.value.length;
+    if (length > maxBytes) {
+      void discard(reader);
+      throw tooLarge();
+    }
+    chunks.push(read.value);
   }
   const whole = new Uint8Array(length);
   let at = 0;
@@ -63,6 +67,18 @@ async function readAtMost(
     at += chunk.length;
   }
   return whole;
+}
+
+/**
+ * Reads on what nobody wants, so that the connection stays good for the caller's next request. The
+ * listener ends it where this goes on for long after the answer.
+ */
+async function discard(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
+  try {
+    while (!(await reader.read()).done);
+  } catch {
+    // The caller left.
+  }
 }
 
 /** Parses JSON; malformed text is the caller's mistake, and the position is worth knowing. */

@@ -1,6 +1,7 @@
 import assert from "@std/assert";
 import { Buffer } from "node:buffer";
 import OpenAI, { toFile } from "openai";
+import { smallPictureUrl } from "../../contracts/examples/small_picture.ts";
 import { sha256Hex } from "../../src/base/hash.ts";
 import { picture, sound } from "../../demo/simulator/samples/mod.ts";
 import { shared, startSimulatedService } from "../support/service.ts";
@@ -107,6 +108,27 @@ Deno.test("images.generate: partial pictures are streamed; the record has the la
     kept.data[0]!.b64_json.sha256,
     sha256Hex(Buffer.from(last.b64_json, "base64")),
   );
+});
+
+Deno.test("images.generate: a stream that ends with fewer pictures than asked for is whole", async () => {
+  // The simulated vendor streams one, whatever `n` is.
+  const { data: stream, response } = await client().images.generate({
+    model: "gpt-image-2",
+    prompt: "Four doors.",
+    stream: true,
+    n: 4,
+  }).withResponse();
+  const types = [];
+  for await (const event of stream) types.push(event.type);
+  assert.deepEqual(types, ["image_generation.completed"]);
+  assert.equal((await rowOf(response)).status, "completed");
+});
+
+Deno.test("images.edit: pictures within JSON reach the vendor too", async () => {
+  const body = { model: "gpt-image-2", prompt: "A green door.", images: [{ image_url: smallPictureUrl }] };
+  const edited = await client().post("/images/edits", { body }) as OpenAI.ImagesResponse;
+  assert.equal(edited.data?.length, 1);
+  assert.equal(edited.usage?.input_tokens_details?.image_tokens, 323);
 });
 
 Deno.test("images.edit: the form's files reach the vendor byte for byte and are stored", async () => {

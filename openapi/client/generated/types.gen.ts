@@ -1441,9 +1441,127 @@ export type ImageUsage = {
     };
 };
 
-export type GenerateImageEvent = {
+export type ImageStreamEvent = ImagePartialEvent | ImageCompletedEvent | MediaErrorEvent | MediaOtherEvent;
+
+export type ImagePartialEvent = {
     /**
-     * Such as `image_generation.partial_image`, as the vendor names it.
+     * An unfinished picture.
+     */
+    type: 'image_generation.partial_image' | 'image_edit.partial_image';
+    /**
+     * The picture as base64.
+     */
+    b64_json: string;
+    /**
+     * Unix time in seconds.
+     */
+    created_at?: number | null;
+    /**
+     * `WIDTHxHEIGHT` in pixels.
+     */
+    size?: string | null;
+    /**
+     * As it was drawn.
+     */
+    quality?: string | null;
+    /**
+     * `transparent` or `opaque`.
+     */
+    background?: string | null;
+    /**
+     * `png`, `jpeg` or `webp`.
+     */
+    output_format?: string | null;
+    /**
+     * Which of the unfinished ones, from 0.
+     */
+    partial_image_index: number;
+    [key: string]: unknown;
+};
+
+export type ImageCompletedEvent = {
+    /**
+     * A finished picture.
+     */
+    type: 'image_generation.completed' | 'image_edit.completed';
+    /**
+     * The picture as base64.
+     */
+    b64_json: string;
+    /**
+     * Unix time in seconds.
+     */
+    created_at?: number | null;
+    /**
+     * `WIDTHxHEIGHT` in pixels.
+     */
+    size?: string | null;
+    /**
+     * As it was drawn.
+     */
+    quality?: string | null;
+    /**
+     * `transparent` or `opaque`.
+     */
+    background?: string | null;
+    /**
+     * `png`, `jpeg` or `webp`.
+     */
+    output_format?: string | null;
+    usage?: MediaUsage;
+    [key: string]: unknown;
+};
+
+/**
+ * Tokens of the call so far.
+ */
+export type MediaUsage = {
+    /**
+     * Tokens of what was given.
+     */
+    input_tokens?: number | null;
+    /**
+     * Tokens of what was made.
+     */
+    output_tokens?: number | null;
+    /**
+     * Sum of both.
+     */
+    total_tokens?: number | null;
+    [key: string]: unknown;
+};
+
+export type MediaErrorEvent = {
+    /**
+     * The stream failed, and ends here.
+     */
+    type: 'error';
+    error: MediaErrorBody;
+    [key: string]: unknown;
+};
+
+/**
+ * The error.
+ */
+export type MediaErrorBody = {
+    /**
+     * Class of the error.
+     */
+    type: string;
+    /**
+     * What went wrong, for people.
+     */
+    message: string;
+    /**
+     * What went wrong, for programs.
+     */
+    code?: string | null;
+    [key: string]: unknown;
+};
+
+export type MediaOtherEvent = {
+    /**
+     * Name of an event that a vendor has added since: skip it.
      */
     type: string;
     [key: string]: unknown;
@@ -2006,6 +2124,21 @@ export type ExportedEvalResult = {
     detail: string | null;
 };
 
+export type ExportedTables = {
+    /**
+     * Rows of `interactions`, where it was asked for.
+     */
+    interactions?: Array<Interaction>;
+    /**
+     * Rows of `eval_runs`, where it was asked for.
+     */
+    eval_runs?: Array<ExportedEvalRun>;
+    /**
+     * Rows of `eval_results`, where it was asked for.
+     */
+    eval_results?: Array<ExportedEvalResult>;
+};
+
 export type ExportRequest = {
     /**
      * `json`: one array, or an object of arrays where several tables are named. `csv`: RFC 4180 with a header line, one table. Default `json`.
@@ -2216,6 +2349,8 @@ export type ExportFilters = {
      */
     detail?: string | Array<string>;
 };
+
+export type ExportFile = Array<Interaction> | Array<ExportedEvalRun> | Array<ExportedEvalResult> | ExportedTables;
 
 export type ExportList = {
     /**
@@ -3111,18 +3246,6 @@ export type ImageList = {
     [key: string]: unknown;
 };
 
-export type ImageEvent = {
-    /**
-     * `image_generation.partial_image`, `image_generation.completed`, or the same of `image_edit`.
-     */
-    type: string;
-    /**
-     * The picture so far as base64.
-     */
-    b64_json?: string;
-    [key: string]: unknown;
-};
-
 export type ImageRequest = {
     /**
      * The vendor's own name, with or without the provider in front.
@@ -3159,39 +3282,19 @@ export type ImageRequest = {
     [key: string]: unknown;
 };
 
-export type ImageEditRequest = {
+export type ImageEditRequest = ImageRequest & {
     /**
-     * The vendor's own name, with or without the provider in front.
+     * The picture to start from; vendor-g takes `{type: "image_url", url}`.
      */
-    model: string;
+    image?: unknown;
     /**
-     * What is to be seen. Tag lines at its start are recorded and cut.
+     * The pictures to start from; vendor-b takes `{image_url}`, vendor-g the same as in `image`.
      */
-    prompt: string;
+    images?: unknown;
     /**
-     * How many pictures. Default 1.
+     * Picture whose transparent places are to be drawn anew, as vendor-b's.
      */
-    n?: number | null;
-    /**
-     * `auto` or `WIDTHxHEIGHT` in pixels. Default `auto`.
-     */
-    size?: string | null;
-    /**
-     * `auto`, `low`, `medium`, `high`; older models `standard`, `hd`. Default the vendor's.
-     */
-    quality?: string | null;
-    /**
-     * Answer as server-sent events. Default false.
-     */
-    stream?: boolean | null;
-    /**
-     * Unfinished pictures that a stream shows on the way. Default 0.
-     */
-    partial_images?: number | null;
-    /**
-     * The end user, recorded as `user_id`.
-     */
-    user?: string | null;
+    mask?: unknown;
     [key: string]: unknown;
 };
 
@@ -3243,15 +3346,26 @@ export type ImageEditForm = {
     [key: string]: unknown;
 };
 
-export type SpeechEvent = {
+export type SpeechStreamEvent = SpeechDeltaEvent | SpeechDoneEvent | MediaErrorEvent | MediaOtherEvent;
+
+export type SpeechDeltaEvent = {
     /**
-     * `speech.audio.delta` or `speech.audio.done`.
+     * The sound goes on.
      */
-    type: string;
+    type: 'speech.audio.delta';
     /**
-     * A piece of the sound as base64.
+     * The next piece of the file, as base64.
      */
-    audio?: string;
+    audio: string;
+    [key: string]: unknown;
+};
+
+export type SpeechDoneEvent = {
+    /**
+     * The last event.
+     */
+    type: 'speech.audio.done';
+    usage?: MediaUsage & unknown;
     [key: string]: unknown;
 };
 
@@ -3309,15 +3423,30 @@ export type Transcript = {
     [key: string]: unknown;
 };
 
-export type TranscriptEvent = {
+export type TranscriptStreamEvent = TranscriptDeltaEvent | TranscriptDoneEvent | MediaErrorEvent | MediaOtherEvent;
+
+export type TranscriptDeltaEvent = {
     /**
-     * `transcript.text.delta` or `transcript.text.done`.
+     * More was understood.
      */
-    type: string;
+    type: 'transcript.text.delta';
     /**
-     * What was understood next.
+     * The next piece of the text.
      */
-    delta?: string;
+    delta: string;
+    [key: string]: unknown;
+};
+
+export type TranscriptDoneEvent = {
+    /**
+     * The last event.
+     */
+    type: 'transcript.text.done';
+    /**
+     * All that was said.
+     */
+    text: string;
+    usage?: MediaUsage & unknown;
     [key: string]: unknown;
 };
 
@@ -5123,11 +5252,7 @@ export type CreateExportResponses = {
     /**
      * Export interactions and evaluations
      */
-    200: ExportJob | ExportLink | Array<Interaction> | Array<ExportedEvalRun> | Array<ExportedEvalResult> | {
-        interactions?: Array<Interaction>;
-        eval_runs?: Array<ExportedEvalRun>;
-        eval_results?: Array<ExportedEvalResult>;
-    };
+    200: ExportJob | ExportLink | Array<Interaction> | Array<ExportedEvalRun> | Array<ExportedEvalResult> | ExportedTables;
     /**
      * Export interactions and evaluations
      */
@@ -5215,12 +5340,14 @@ export type StreamExportResponses = {
     /**
      * Download the file of an export
      */
-    200: unknown;
+    200: ExportFile;
     /**
-     * Download the file of an export
+     * The asked-for bytes of the file.
      */
-    206: unknown;
+    206: Blob | File;
 };
+
+export type StreamExportResponse = StreamExportResponses[keyof StreamExportResponses];
 
 export type DeleteExportData = {
     body?: never;

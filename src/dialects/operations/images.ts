@@ -130,7 +130,9 @@ class ImageReader implements AnswerReader {
     if (type.endsWith(".partial_image")) this.#partials++;
     if (!type.endsWith(".completed")) return {};
     this.#completed.push(event);
-    return { isLast: this.#completed.length >= (numberOf(this.#request.fields.n) ?? 1) };
+    // Of several pictures vendors may withhold some.
+    const isLast = this.#completed.length >= (numberOf(this.#request.fields.n) ?? 1);
+    return { isLast, isEnough: true };
   }
 
   bytes(): void {

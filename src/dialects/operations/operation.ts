@@ -41,6 +41,8 @@ export interface AnswerReader {
 export interface EventNews {
   /** Nothing that matters comes after it. */
   readonly isLast?: boolean;
+  /** More may come, but the answer is whole if the vendor ends it here. */
+  readonly isEnough?: boolean;
   readonly error?: VendorError;
 }
 

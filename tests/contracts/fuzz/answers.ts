@@ -1,6 +1,7 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { securityHeaders } from "../../support/scenarios.ts";
 import { at, escaped, type FuzzedDocument, type FuzzedOperation } from "./operations.ts";
+import type { FuzzedRequest } from "./requests.ts";
 
 export interface FuzzedReply {
   readonly status: number;
@@ -8,44 +9,82 @@ export interface FuzzedReply {
   readonly text: string;
 }
 
-/** Failures that lie with a vendor, or its connection, and are documented as such. */
-const vendorFailure = /^upstream_/;
-
 /** What is wrong with an answer, held against what the document says of its operation. */
 export type CheckAnswer = (
   operation: FuzzedOperation,
+  request: Pick<FuzzedRequest, "headers" | "body" | "wrongMethod">,
   reply: FuzzedReply,
-  wrongMethod: boolean,
 ) => string | undefined;
 
 export function answerCheck(document: FuzzedDocument): CheckAnswer {
   const fits = schemaCheck(document);
-  return (operation, { status, headers, text }, wrongMethod) => {
-    for (const [name, value] of Object.entries(securityHeaders)) {
-      if (headers.get(name) !== value) return `header ${name} is ${headers.get(name)}`;
+  return (operation, request, reply) => {
+    try {
+      return headProblem(reply) ??
+        (request.wrongMethod ? wrongMethodProblem(reply) : answerProblem(operation, reply, fits) ??
+          takenProblem(operation, request, reply, fits));
+    } catch (thrown) {
+      return `an answer that can't be read: ${thrown}`;
     }
-    if (!headers.has("x-request-id")) return "no X-Request-ID";
-    if (wrongMethod) return wrongMethodProblem(status, text);
-    const answer = operation.answers[status];
-    if (answer === undefined) return "an undocumented status";
-    const type = (headers.get("content-type") ?? "").split(";")[0]!.trim();
-    if (!answer.media.includes(type)) return `an undocumented content type ${type}`;
-    const schema = `${answer.pointer}/${escaped(type)}/schema`;
-    if (status >= 400) {
-      const code = JSON.parse(text).error?.code;
-      if (!answer.codes.includes(code)) return `an undocumented code ${code}`;
-      if (status >= 500 && !vendorFailure.test(code)) return `a failure of our own: ${code}`;
-    }
-    if (type === "application/json") return fits(schema, JSON.parse(text));
-    if (type === "text/event-stream") {
-      return eventsIn(text).map((e) => fits(schema, e)).find(Boolean);
-    }
-    return undefined;
   };
 }
 
+type Fits = (pointer: string, value: unknown) => string | undefined;
+
+/** What every answer has. */
+function headProblem({ status, headers }: FuzzedReply): string | undefined {
+  for (const [name, value] of Object.entries(securityHeaders)) {
+    if (headers.get(name) !== value) return `header ${name} is ${headers.get(name)}`;
+  }
+  if (!headers.has("x-request-id")) return "no X-Request-ID";
+  // The simulated vendors are well, so that no failure is theirs either.
+  return status >= 500 ? "a failure" : undefined;
+}
+
+function answerProblem(
+  operation: FuzzedOperation,
+  { status, headers, text }: FuzzedReply,
+  fits: Fits,
+): string | undefined {
+  const answer = operation.answers[status];
+  if (answer === undefined) return "an undocumented status";
+  const type = (headers.get("content-type") ?? "").split(";")[0]!.trim();
+  const media = [type, "*/*"].find((one) => answer.media.includes(one));
+  if (media === undefined) return `an undocumented content type ${type}`;
+  // Bytes of any kind, or some of a file's.
+  if (media === "*/*" || status === 206) return undefined;
+  const schema = `${answer.pointer}/${escaped(type)}/schema`;
+  if (status >= 400) {
+    const code = JSON.parse(text).error?.code;
+    if (!answer.codes.includes(code)) return `an undocumented code ${code}`;
+  }
+  if (type === "application/json") return fits(schema, JSON.parse(text));
+  if (type === "text/event-stream") {
+    return eventsIn(text).map((event) => fits(schema, event)).find(Boolean);
+  }
+  return undefined;
+}
+
+/** What the document calls wrong is not to be taken. */
+function takenProblem(
+  { path, method, bodies }: FuzzedOperation,
+  { headers, body }: Pick<FuzzedRequest, "headers" | "body">,
+  { status }: FuzzedReply,
+  fits: Fits,
+): string | undefined {
+  const type = headers["content-type"] ?? "";
+  if (status >= 400 || body === undefined || bodies[type] === undefined) return undefined;
+  if (type !== "application/json") return undefined;
+  const place = `#/paths/${escaped(path)}/${method.toLowerCase()}/requestBody/content`;
+  const problem = fits(
+    `${place}/${escaped(type)}/schema`,
+    JSON.parse(new TextDecoder().decode(body)),
+  );
+  return problem === undefined ? undefined : `taken, although the document says: ${problem}`;
+}
+
 /** No operation has it, so it is answered as an address that isn't there. */
-function wrongMethodProblem(status: number, text: string): string | undefined {
+function wrongMethodProblem({ status, text }: FuzzedReply): string | undefined {
   if (status === 401) return undefined;
   const code = JSON.parse(text).error?.code;
   return status === 404 && code === "endpoint_not_found" ? undefined : `${status} ${code}`;
@@ -58,11 +97,11 @@ function eventsIn(text: string): unknown[] {
 }
 
 /** Ajv's strict mode takes no keywords that it doesn't know, so each schema stands alone. */
-function schemaCheck(document: FuzzedDocument) {
+function schemaCheck(document: FuzzedDocument): Fits {
   const ajv = new Ajv2020({ strict: true, allowUnionTypes: true, strictRequired: false, formats });
   ajv.addVocabulary(["example", "discriminator"]);
   ajv.addSchema({ $id: "document", $defs: alone(document.components.schemas) });
-  return (pointer: string, value: unknown): string | undefined => {
+  return (pointer, value) => {
     const id = pointer.replace(/\W/g, "-");
     const schema = () => ajv.compile({ $id: id, ...alone(at<object>(document, pointer)) });
     const validate = ajv.getSchema(id) ?? schema();

@@ -1,7 +1,8 @@
+import { smallPicture } from "../../../contracts/examples/small_picture.ts";
 import type { Random } from "../../support/random.ts";
+import type { KnownIds } from "./known_ids.ts";
 import type { FuzzedOperation } from "./operations.ts";
 import { type Schema, valueOf } from "./schema_values.ts";
-import { mutated, oddText, randomString } from "./values.ts";
 
 /** A request as it leaves: everything that is odd about it stands in it. */
 export interface FuzzedRequest {
@@ -14,159 +15,164 @@ export interface FuzzedRequest {
   readonly wrongMethod: boolean;
 }
 
-/** Ids that earlier answers named, so that some requests meet what is there. */
-export type KnownIds = readonly string[];
+/** What requests are made from. */
+export interface Sources {
+  readonly operation: FuzzedOperation;
+  resolve(reference: string): Schema;
+  readonly ids: KnownIds;
+  /** The caller's API key. */
+  readonly key: string;
+  readonly random: Random;
+}
 
-export function requestFor(
-  operation: FuzzedOperation,
-  resolve: (reference: string) => Schema,
-  ids: KnownIds,
-  key: string,
-  random: Random,
-): FuzzedRequest {
-  const wrongMethod = random.chance(2);
-  const method = wrongMethod ? random.pick(["PUT", "PATCH", "QUERY"]) : operation.method;
-  const [type, body] = method === "GET"
-    ? [undefined, undefined]
-    : bodyOf(operation, resolve, random);
+/**
+ * A request that nothing is wrong with, as far as the document tells: its examples, each in its
+ * turn, then what is made from them.
+ */
+export function rightRequest(sources: Sources, turn: number): FuzzedRequest {
+  const { operation, key, random } = sources;
+  const { type, value } = examplesOf(operation)[turn] ?? rightBody(sources);
+  const form = type?.startsWith("multipart/") ? formOf(Object.entries(value as object)) : undefined;
   return {
-    method,
-    target: pathOf(operation, ids, random) + queryOf(operation, random),
+    method: operation.method,
+    target: rightPath(sources) + rightQuery(sources),
     headers: {
-      ...(type === undefined ? {} : { "content-type": type }),
-      ...keyHeaders(key, random),
-      ...otherHeaders(operation, random),
+      ...(operation.keyed ? { authorization: `Bearer ${key}` } : {}),
+      ...(type === undefined ? {} : { "content-type": form?.type ?? type }),
+      ...rightHeaders(operation, random),
     },
-    body,
-    wrongMethod,
+    body: type === undefined ? undefined : form?.body ?? bytes(JSON.stringify(value)),
+    wrongMethod: false,
   };
 }
 
-function pathOf(operation: FuzzedOperation, ids: KnownIds, random: Random): string {
-  return operation.path.replace(/\{(\w+)\}/g, (_, name: string) => {
-    const parameter = operation.parameters.find((one) => one.in === "path" && one.name === name);
-    const value = random.weighted<() => string>([
-      [4, () => name === "model" ? modelOf(operation.tag) : String(parameter?.example ?? "x")],
-      [4, () => ids.length === 0 ? "x" : random.pick(ids)],
-      [1, () => wellFormed(randomString(random)) || "x"],
-      [
-        1,
-        () => random.pick(["..", ".", "%", "a/b", "\0", "x".repeat(3000), "ü", " ", "a:b", "-1"]),
-      ],
-    ])();
-    return encodeURIComponent(value);
+function rightPath({ operation, ids, random }: Sources): string {
+  const { method, path, parameters, tag } = operation;
+  return path.replace(/\{(\w+)\}/g, (_, name: string) => {
+    if (name === "model") return encodeURIComponent(modelOf(tag));
+    const id = method === "DELETE" ? ids.take(path) : ids.pick(path, random);
+    const parameter = parameters.find((one) => one.in === "path" && one.name === name);
+    return encodeURIComponent(id ?? String(parameter?.example));
   });
 }
 
-function queryOf(operation: FuzzedOperation, random: Random): string {
-  const pairs: string[] = [];
-  for (const parameter of operation.parameters) {
-    if (parameter.in !== "query" || random.chance(50)) continue;
-    const value = random.chance(50) ? String(parameter.example ?? "sse") : randomString(random);
-    pairs.push(`${parameter.name}=${encodeURIComponent(wellFormed(value))}`);
+function rightQuery({ operation, resolve, random }: Sources): string {
+  const query = new URLSearchParams();
+  for (const { name, in: place, schema } of operation.parameters) {
+    // What only the service can have made is not made up.
+    if (place !== "query" || /^(expires|signature|after)$/.test(name) || random.chance(70)) {
+      continue;
+    }
+    query.set(name, String(schema ? valueOf(schema, resolve, random) : "").toWellFormed());
   }
-  if (random.chance(5)) {
-    pairs.push(random.pick(["api_key=x", "=", "a", "%", "%zz=%ff", "alt=sse", "&&"]));
-  }
-  return pairs.length === 0 ? "" : `?${pairs.join("&")}`;
+  return query.size === 0 ? "" : `?${query}`;
 }
 
-function bodyOf(
-  operation: FuzzedOperation,
-  resolve: (reference: string) => Schema,
-  random: Random,
-): [type: string | undefined, body: Uint8Array<ArrayBuffer> | undefined] {
+function examplesOf({ bodies }: FuzzedOperation): { type: string; value: unknown }[] {
+  return Object.entries(bodies).flatMap(([type, { examples }]) =>
+    examples.map((value) => ({ type, value: withoutStrangers(structuredClone(value)) }))
+  );
+}
+
+/** A body that fits its schema: an example, or what is made up of the schema; and its type. */
+export function rightBody(
+  { operation, resolve, random }: Sources,
+): { type: string | undefined; value: unknown } {
   const types = Object.keys(operation.bodies);
-  if (types.length === 0) return random.chance(80) ? [undefined, undefined] : rubbish(random);
+  if (types.length === 0) return { type: undefined, value: undefined };
   const type = random.pick(types);
   const { schema, examples } = operation.bodies[type]!;
-  const base = examples.length > 0 && random.chance(70)
+  const value = random.chance(50)
     ? structuredClone(random.pick(examples))
-    : valueOf(schema, resolve, random);
-  withModel(base, operation.tag);
-  if (type.startsWith("multipart/")) return formOf(base, random);
-  const text = random.chance(35) ? JSON.stringify(base) : mutated(base, random);
-  return random.weighted<() => [string | undefined, Uint8Array<ArrayBuffer>]>([
-    [20, () => ["application/json", bytes(text)]],
-    [1, () => ["application/json", bytes(text.slice(0, random.below(text.length + 1)))]],
-    [1, () => ["application/json", bytes(`\ufeff${text}`)]],
-    [1, () => ["application/json", bytes(`${text}${text}`)]],
-    [1, () => ["application/json", new Uint8Array([...bytes(text.slice(0, -1)), 0xff, 0xfe])]],
-    [1, () => ["application/json; charset=utf-16", bytes(text)]],
-    [1, () => [random.pick(["text/plain", "application/xml", "*/*", "x"]), bytes(text)]],
-    [1, () => ["multipart/form-data; boundary=x", bytes(text)]],
-    [1, () => ["application/json", bytes(oddText(random))]],
-    [1, () => ["application/json", bytes(JSON.stringify({ a: "x".repeat(400_000) }))]],
-    [1, () => [undefined, bytes(text)]],
-  ])();
+    : withFields(structuredClone(random.pick(examples)), schema, { resolve, random });
+  return { type, value: withoutStrangers(value) };
 }
 
-function rubbish(random: Random): [string, Uint8Array<ArrayBuffer>] {
-  return [random.pick(["application/json", "text/plain"]), bytes(oddText(random))];
-}
-
-/** A form of the value's members; files as they are. */
-function formOf(value: unknown, random: Random): [string, Uint8Array<ArrayBuffer>] {
-  const boundary = "fuzz";
-  const parts = Object.entries(value as Record<string, unknown>).map(([name, inner]) => {
-    const text = random.chance(20) ? JSON.parse(`[${safeOdd(random)}]`)[0] : inner;
-    const file = /file|image|mask/.test(name)
-      ? '; filename="a.png"\r\nContent-Type: image/png'
-      : "";
-    return `--${boundary}\r\nContent-Disposition: form-data; name="${name}"${file}\r\n\r\n${
-      typeof text === "string" ? wellFormed(text) : JSON.stringify(text)
-    }\r\n`;
-  });
-  const end = random.chance(90) ? `--${boundary}--\r\n` : "";
-  return [`multipart/form-data; boundary=${boundary}`, bytes(parts.join("") + end)];
-}
-
-function safeOdd(random: Random): string {
-  const text = oddText(random);
-  return text.length > 2000 ? '""' : text;
-}
-
-function keyHeaders(key: string, random: Random): Record<string, string> {
-  return random.weighted<Record<string, string>>([
-    [60, { authorization: `Bearer ${key}` }],
-    [3, { "x-api-key": key }],
-    [1, { authorization: `Bearer ${key};sk-simulated` }],
-    [1, { authorization: `Bearer dmt_${"x".repeat(49)}` }],
-    [1, { authorization: random.pick(["Bearer", "Basic eDp5", "Bearer ;", "Bearer a;b;c", ";"]) }],
-    [1, {}],
-  ]);
-}
-
-function otherHeaders(operation: FuzzedOperation, random: Random): Record<string, string> {
-  const headers: Record<string, string> = {};
-  for (const { name, in: place } of operation.parameters) {
-    if (place !== "header" || !random.chance(15)) continue;
-    headers[name.toLowerCase()] = random.pick([
-      "x",
-      "",
-      "strict",
-      "lenient",
-      "respond-async",
-      "bytes=0-",
-      "bytes=5-1",
-      "bytes=-0",
-      "bytes=0-0,2-3",
-      "bytes=99999999999999999999-",
-      '"etag"',
-      "ü",
-      "a".repeat(257),
-      "a".repeat(3000),
-      "; , =",
-    ]);
+/** An example with one or two of its schema's other fields. */
+function withFields(
+  example: unknown,
+  schema: Schema,
+  { resolve, random }: Pick<Sources, "resolve" | "random">,
+): unknown {
+  const whole = schema.$ref === undefined ? schema : resolve(schema.$ref);
+  const fields = Object.entries(whole.properties ?? {});
+  if (typeof example !== "object" || example === null || fields.length === 0) return example;
+  for (let more = 1 + random.below(2); more > 0; more--) {
+    const [name, field] = random.pick(fields);
+    (example as Record<string, unknown>)[name] = valueOf(field, resolve, random);
   }
-  if (random.chance(2)) headers["x-forwarded-for"] = "1.2.3.4, ::1";
-  if (random.chance(2)) headers["accept"] = "text/html";
-  if (random.chance(1)) headers["content-encoding"] = "gzip";
+  return example;
+}
+
+/** It continues a response that only the document knows. */
+function withoutStrangers(value: unknown): unknown {
+  if (typeof value === "object" && value !== null && "previous_response_id" in value) {
+    delete value.previous_response_id;
+  }
+  return value;
+}
+
+/** A form of the fields; files as files. */
+export function formOf(
+  fields: Iterable<readonly [name: string, value: unknown]>,
+): { type: string; body: Uint8Array<ArrayBuffer> } {
+  const boundary = "fuzz";
+  const pieces: Uint8Array<ArrayBuffer>[] = [];
+  for (const [name, value] of fields) {
+    const isFile = /^(file|image(\[\])?|mask)$/.test(name);
+    const type = isFile ? '; filename="a.png"\r\nContent-Type: image/png' : "";
+    pieces.push(
+      bytes(
+        `--${boundary}\r\nContent-Disposition: form-data; name="${name}"${type}\r\n\r\n`,
+      ),
+      isFile && isName(value) ? picture : bytes(text(value)),
+      bytes("\r\n"),
+    );
+  }
+  pieces.push(bytes(`--${boundary}--\r\n`));
+  return { type: `multipart/form-data; boundary=${boundary}`, body: joined(pieces) };
+}
+
+function isName(value: unknown): boolean {
+  return typeof value === "string" && /^\w+\.\w+$/.test(value);
+}
+
+function text(value: unknown): string {
+  return typeof value === "string" ? value.toWellFormed() : JSON.stringify(value) ?? "";
+}
+
+function joined(pieces: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const piece of pieces) {
+    whole.set(piece, at);
+    at += piece.length;
+  }
+  return whole;
+}
+
+const picture = Uint8Array.from(atob(smallPicture), (letter) => letter.charCodeAt(0));
+
+function rightHeaders({ parameters }: FuzzedOperation, random: Random): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const { name, in: place } of parameters) {
+    const values = rightHeaderValues[name];
+    if (place === "header" && values && random.chance(20)) headers[name] = random.pick(values);
+  }
   return headers;
 }
 
-/** Models that the simulated vendors have. */
-function modelOf(tag: string): string {
+/** Without `X-Request-ID`, whose second use is a replay, and `strict`, which refuses. */
+const rightHeaderValues: Readonly<Record<string, readonly string[]>> = {
+  Prefer: ["respond-async"],
+  Range: ["bytes=0-0", "bytes=0-"],
+  "X-Session-ID": ["session-17", "x".repeat(256)],
+  "X-User-ID": ["user-42"],
+  "X-Translation-Mode": ["lenient"],
+};
+
+/** A model that the simulated vendors have. */
+export function modelOf(tag: string): string {
   return models[tag] ?? "vendor-b/gpt-4.1";
 }
 
@@ -180,16 +186,6 @@ const models: Readonly<Record<string, string>> = {
   "vendor-g": "grok-4.3",
 };
 
-function withModel(value: unknown, tag: string): void {
-  if (typeof value !== "object" || value === null || !("model" in value)) return;
-  if (typeof value.model === "string") value.model = modelOf(tag);
-}
-
-function bytes(text: string): Uint8Array<ArrayBuffer> {
+export function bytes(text: string): Uint8Array<ArrayBuffer> {
   return new TextEncoder().encode(text);
-}
-
-/** Addresses and forms can't hold half a character. */
-function wellFormed(text: string): string {
-  return text.toWellFormed();
 }

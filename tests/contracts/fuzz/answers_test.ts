@@ -1,0 +1,99 @@
+/** The fuzz can fail: each way an answer can differ from the document is told. */
+import assert from "@std/assert";
+import { securityHeaders } from "../../support/scenarios.ts";
+import { answerCheck } from "./answers.ts";
+import { type FuzzedDocument, operationsOf } from "./operations.ts";
+
+const document: FuzzedDocument = JSON.parse(
+  Deno.readTextFileSync(new URL("../../../openapi/openapi.json", import.meta.url)),
+);
+const operations = operationsOf(document);
+const check = answerCheck(document);
+
+const status = {
+  status: "ok",
+  project: "default",
+  service: "llm-gateway",
+  version: "0.1.0",
+  timestamp: "2026-11-21T09:00:00Z",
+  user_id: 1,
+  authenticated: true,
+};
+const { user_id: _, ...lacking } = status;
+const fault = (code: string) => ({
+  error: { message: "No.", type: "invalid_request_error", code },
+});
+const plain = { authorization: "Bearer x" };
+const json = { ...plain, "content-type": "application/json" };
+
+interface Told {
+  id?: string;
+  sent?: unknown;
+  wrongMethod?: boolean;
+  status?: number;
+  headers?: Record<string, string>;
+  body: unknown;
+}
+
+function problem(told: Told): string | undefined {
+  const { id = "getStatus", sent, wrongMethod = false, body } = told;
+  const operation = operations.find((one) => one.id === id)!;
+  const request = sent === undefined
+    ? { headers: plain, body: undefined, wrongMethod }
+    : { headers: json, body: new TextEncoder().encode(JSON.stringify(sent)), wrongMethod };
+  return check(operation, request, {
+    status: told.status ?? 200,
+    headers: new Headers({
+      ...securityHeaders,
+      "x-request-id": "r",
+      "content-type": "application/json",
+      ...told.headers,
+    }),
+    text: typeof body === "string" ? body : JSON.stringify(body),
+  });
+}
+
+Deno.test("an answer that is what the document says passes", () => {
+  assert.equal(problem({ body: status }), undefined);
+  assert.equal(problem({ status: 401, body: fault("missing_api_key") }), undefined);
+  const wrongMethod = { wrongMethod: true, status: 404, body: fault("endpoint_not_found") };
+  assert.equal(problem(wrongMethod), undefined);
+});
+
+Deno.test("an answer that the document doesn't know fails", () => {
+  const wrong: readonly [Told, RegExp][] = [
+    [{ body: { ...status, extra: 1 } }, /must NOT have additional properties/],
+    [{ body: lacking }, /must have required property 'user_id'/],
+    [{ body: { ...status, user_id: "1" } }, /must be integer/],
+    [{ body: { ...status, timestamp: "yesterday" } }, /must match format/],
+    [{ body: "{" }, /can't be read/],
+    [{ body: status, status: 202 }, /undocumented status/],
+    [{ body: status, headers: { "content-type": "text/html" } }, /undocumented content type/],
+    [{ body: status, headers: { "content-security-policy": "none" } }, /content-security-policy/],
+    [{ body: fault("content_policy_violation"), status: 400 }, /undocumented/],
+    [{ body: { ...fault("missing_api_key"), more: 1 }, status: 401 }, /additional properties/],
+    [{ body: fault("internal_error"), status: 500 }, /a failure/],
+    [{ body: fault("upstream_error"), status: 502 }, /a failure/],
+    [{ body: status, wrongMethod: true }, /200/],
+  ];
+  for (const [told, expected] of wrong) assert.match(problem(told) ?? "", expected);
+});
+
+Deno.test("an event of a stream that the document doesn't know fails", () => {
+  const stream = (event: unknown) => ({
+    id: "createChatCompletion",
+    headers: { "content-type": "text/event-stream" },
+    body: `data: ${JSON.stringify(event)}\n\ndata: [DONE]\n\n`,
+  });
+  const chunk = { id: "c", object: "chat.completion.chunk", created: 1, model: "m", choices: [] };
+  assert.equal(problem(stream(chunk)), undefined);
+  assert.match(problem(stream({ ...chunk, created: "now" })) ?? "", /must be integer/);
+});
+
+Deno.test("a request that the document calls wrong must not be taken", () => {
+  const answer = { status: "ok", cohort_id: "a", accepted: 1, message: "One was recorded." };
+  const conversions = [{ type: "signups", value: 1 }];
+  const told = (sent: unknown) => problem({ id: "postCohortOutcome", sent, body: answer });
+  assert.equal(told({ cohort_id: "a", conversions }), undefined);
+  assert.match(told({ conversions }) ?? "", /taken, although .*'cohort_id'/);
+});
