@@ -145,8 +145,8 @@ function routeConfig(
           body: {
             required: true,
             content: {
-              ...(spec.body ? { "application/json": { schema: spec.body } } : {}),
               ...(spec.form ? { "multipart/form-data": { schema: spec.form } } : {}),
+              ...(spec.body ? { "application/json": { schema: spec.body } } : {}),
             },
           },
         }

@@ -82,7 +82,8 @@ export const createExport = defineContract({
   otherStatuses: { 202: { "application/json": exportJob } },
 });
 
-const part = z.string().openapi({ format: "binary" }).describe("The asked-for bytes of the file.");
+// Any type, though it is bytes: generators give the operation one type for all of its answers.
+const part = z.unknown().describe("The asked-for bytes of the file.");
 
 export const streamExport = defineContract({
   method: "get",

@@ -62,7 +62,11 @@ export function condition(meant: Meant, table: DataTable, alias: string, bound: 
     ...(tombstone.start ? [`${alias}.created_at >= ${bound.bind(tombstone.start)}`] : []),
     ...(tombstone.end ? [`${alias}.created_at < ${bound.bind(tombstone.end)}`] : []),
     ...(transactionIds
-      ? [`${alias}.transaction_id = any(${bound.bind(transactionIds)}::text[])`]
+      ? [
+        `${alias}.transaction_id = any(${
+          bound.bind(transactionIds.map((id) => storable(id)))
+        }::text[])`,
+      ]
       : []),
     ...isOneOf("session_id", meant.sessionIds, sessionHashes),
     ...isOneOf("user_id", meant.userIds, userHashes),

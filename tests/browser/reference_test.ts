@@ -2,9 +2,10 @@
 import assert from "@std/assert";
 import type { Browser, Page } from "playwright-core";
 import { chromiumIsThere, startChromium } from "../support/chromium.ts";
-import { startSimulatedService, startTestService, type TestService } from "../support/service.ts";
+import { shared, startSimulatedService, type TestService } from "../support/service.ts";
 
 const ignore = !chromiumIsThere();
+const running = ignore ? absent : world();
 
 Deno.test({
   name: "the reference lists every operation, and asks nobody else, and nothing of it is blocked",
@@ -54,13 +55,11 @@ Deno.test({
 Deno.test({
   name: "'try it' sends the example of a POST, whole and streamed, and shows what comes back",
   ignore,
-  fn: async () => {
-    await using service = await startSimulatedService();
-    await onPageOf(service, async (page, heard) => {
+  fn: () =>
+    onPage(async (page, service, heard) => {
       const path = "/chat/v1/chat/completions";
       await page.goto(`${service.baseUrl}/reference#tag/chat/POST${path}`);
-      await page.locator("button", { hasText: `(post ${path})` }).first().click();
-      await page.getByPlaceholder("Token").last().fill(service.key);
+      const tryIt = page.locator("button", { hasText: `(post ${path})` }).first();
       const send = async () => {
         const [answer] = await Promise.all([
           page.waitForResponse(service.baseUrl + path),
@@ -68,19 +67,26 @@ Deno.test({
         ]);
         return answer;
       };
+      await tryIt.click();
+      await page.getByPlaceholder("Token").last().fill(service.key);
       const whole = await send();
       assert.equal(whole.status(), 200);
       assert.equal(whole.request().postDataJSON().model, "vendor-b/gpt-5-mini");
-      await page.getByText("chat.completion").last().waitFor();
-      // The example that streams.
-      await page.getByRole("button", { name: /whole/i }).last().click();
-      await page.getByRole("option", { name: /streamed/i }).last().click();
+      // A header that nobody filled in is not sent.
+      const ours = Object.keys(whole.request().headers()).filter((name) => name.startsWith("x-"));
+      assert.deepEqual(ours, []);
+      await page.getByText('"chat.completion"').last().waitFor();
+      // The example that streams is chosen on the page; the key is still known.
+      await page.keyboard.press("Escape");
+      await page.getByTestId("example-picker").first().click();
+      await page.getByRole("option", { name: /streamed/i }).first().click();
+      await tryIt.click();
       const streamed = await send();
+      assert.equal(streamed.request().postDataJSON().stream, true);
       assert.match(streamed.headers()["content-type"] ?? "", /^text\/event-stream/);
-      await page.getByText("[DONE]").last().waitFor();
+      await page.getByText("data: [DONE]").last().waitFor();
       assert.deepEqual(heard, { blocked: [], foreign: [], errors: [] });
-    });
-  },
+    }),
 });
 
 interface Heard {
@@ -91,25 +97,33 @@ interface Heard {
   readonly errors: string[];
 }
 
+/** One service and one browser serve all tests, each with a context and so a storage of its own. */
+function world(): () => { service: TestService; browser: Browser; stop(): Promise<void> } {
+  return shared(async () => {
+    const service = await startSimulatedService();
+    const browser = await startChromium().catch(async (thrown) => {
+      await service.stop();
+      throw thrown;
+    });
+    const stop = async () => {
+      await browser.close();
+      await service.stop();
+    };
+    return { service, browser, stop };
+  });
+}
+
 async function onPage(
   run: (page: Page, service: TestService, heard: Heard) => Promise<void>,
 ): Promise<void> {
-  await using service = await startTestService();
-  await onPageOf(service, (page, heard) => run(page, service, heard));
-}
-
-async function onPageOf(
-  service: TestService,
-  run: (page: Page, heard: Heard) => Promise<void>,
-): Promise<void> {
-  const browser = await startChromium();
+  const { service, browser } = running();
+  const { page, heard } = await open(browser, service.baseUrl);
   try {
-    const { page, heard } = await open(browser, service.baseUrl);
     await page.goto(`${service.baseUrl}/reference`);
     await page.getByText("Verify the key").first().waitFor();
-    await run(page, heard);
+    await run(page, service, heard);
   } finally {
-    await browser.close();
+    await page.close();
   }
 }
 
@@ -135,6 +149,10 @@ async function open(browser: Browser, baseUrl: string): Promise<{ page: Page; he
     if (!request.url().startsWith(`${baseUrl}/`)) heard.foreign.push(request.url());
   });
   return { page, heard };
+}
+
+function absent(): never {
+  throw new Error("There is no browser");
 }
 
 /** Runs in the page. */

@@ -126,6 +126,17 @@ Deno.test("a deletion that is not quite right is a 400 that names the field, and
   assert.deepEqual(await at.rows(), before);
 });
 
+Deno.test("ids that no row can hold match nothing, in a dry run as in an erasure", async () => {
+  const at = service();
+  for (const way of [{ dry_run: true }, { confirm: true }]) {
+    for (const id of ["a\u0000b", "\ud800"]) {
+      const transaction_ids = [id];
+      const answer = await ask(at, "DELETE", { transaction_ids, session_ids: [id], ...way });
+      assert.deepEqual([answer.status, answer.body.deleted_count], [200, 0], JSON.stringify(way));
+    }
+  }
+});
+
 Deno.test("dry run, answer and receipt agree, and selectors narrow each other", async () => {
   const at = service();
   const ids = [

@@ -125,7 +125,11 @@ Deno.test("images.generate: a stream that ends with fewer pictures than asked fo
 });
 
 Deno.test("images.edit: pictures within JSON reach the vendor too", async () => {
-  const body = { model: "gpt-image-2", prompt: "A green door.", images: [{ image_url: smallPictureUrl }] };
+  const body = {
+    model: "gpt-image-2",
+    prompt: "A green door.",
+    images: [{ image_url: smallPictureUrl }],
+  };
   const edited = await client().post("/images/edits", { body }) as OpenAI.ImagesResponse;
   assert.equal(edited.data?.length, 1);
   assert.equal(edited.usage?.input_tokens_details?.image_tokens, 323);

@@ -3282,22 +3282,6 @@ export type ImageRequest = {
     [key: string]: unknown;
 };
 
-export type ImageEditRequest = ImageRequest & {
-    /**
-     * The picture to start from; vendor-g takes `{type: "image_url", url}`.
-     */
-    image?: unknown;
-    /**
-     * The pictures to start from; vendor-b takes `{image_url}`, vendor-g the same as in `image`.
-     */
-    images?: unknown;
-    /**
-     * Picture whose transparent places are to be drawn anew, as vendor-b's.
-     */
-    mask?: unknown;
-    [key: string]: unknown;
-};
-
 export type ImageEditForm = {
     /**
      * The vendor's own name, with or without the provider in front.
@@ -3343,6 +3327,22 @@ export type ImageEditForm = {
      * The end user, recorded as `user_id`.
      */
     user?: string | null;
+    [key: string]: unknown;
+};
+
+export type ImageEditRequest = ImageRequest & {
+    /**
+     * The picture to start from; vendor-g takes `{type: "image_url", url}`.
+     */
+    image?: unknown;
+    /**
+     * The pictures to start from; vendor-b takes `{image_url}`, vendor-g the same as in `image`.
+     */
+    images?: unknown;
+    /**
+     * Picture whose transparent places are to be drawn anew, as vendor-b's.
+     */
+    mask?: unknown;
     [key: string]: unknown;
 };
 
@@ -5344,7 +5344,7 @@ export type StreamExportResponses = {
     /**
      * The asked-for bytes of the file.
      */
-    206: Blob | File;
+    206: unknown;
 };
 
 export type StreamExportResponse = StreamExportResponses[keyof StreamExportResponses];
