@@ -40,7 +40,7 @@ Deno.test("the bundle serves from an empty directory: calls, dashboard, referenc
   assert.equal(await demo.stop(), 0, demo.output());
   // On what is there now, without the simulators.
   const again = await startService({ executable, cwd, env, timeoutMs });
-  assert.equal((await rows(again.baseUrl, key)).length, 6);
+  assert.equal((await rows(again.baseUrl, key)).length, 7);
   assert.equal(await again.stop(), 0);
   assert.deepEqual([...Deno.readDirSync(cwd)], []);
 });
@@ -92,6 +92,16 @@ async function calls(demo: ServiceProcess, key: string): Promise<void> {
     const answer = await post(demo.baseUrl, key, "/chat/v1/chat/completions", { model, messages });
     assert.equal(answer.object, "chat.completion");
   }
+  const streamed = await fetch(`${demo.baseUrl}/chat/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    body: JSON.stringify({
+      model: "vendor-c/claude-sonnet-4-6",
+      messages: [{ role: "user", content: "[say:Hello.]" }],
+      stream: true,
+    }),
+  });
+  assert.match(await streamed.text(), /"content":"Hel.*data: \[DONE\]\n\n$/s);
 }
 
 /** The sign-in page, and every file that it refers to. */
@@ -147,7 +157,7 @@ async function commands(demo: ServiceProcess): Promise<void> {
   const { summary } = await admin("prices", "check");
   assert.equal(summary.vendors_unreachable, 0);
   const exported = await admin("export", "--from", "2026-01-01", "--out", `${dataDir}/rows.json`);
-  assert.equal(exported.rows, 6);
+  assert.equal(exported.rows, 7);
   const { key } = await admin("key", "create", "--name", "ci");
   assert.equal(
     (await good(`${demo.baseUrl}/api/v1/status`, auth(key)).then((a) => a.json())).status,
