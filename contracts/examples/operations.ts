@@ -83,13 +83,15 @@ const pictureRequests: Readonly<
   },
 };
 
+const speaksInEvents: ReadonlySet<string> = new Set(["vendor-b"]);
+
 function audioExamples(prefix: string, model: string): Readonly<Record<string, OperationExamples>> {
   const speech = { model, input: "Good morning.", voice: "coral" };
   return {
     createSpeech: {
       requests: {
         whole: { ...speech, response_format: "mp3" },
-        ...(prefix === "vendor-b" ? { events: { ...speech, stream_format: "sse" } } : {}),
+        ...(speaksInEvents.has(prefix) ? { events: { ...speech, stream_format: "sse" } } : {}),
       },
       events: {
         delta: { type: "speech.audio.delta", audio: "//uQxAAA" },
