@@ -1,4 +1,5 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
+import { errors } from "../../../contracts/errors.ts";
 import { securityHeaders } from "../../support/scenarios.ts";
 import { at, escaped, type FuzzedDocument, type FuzzedOperation } from "./operations.ts";
 import type { FuzzedRequest } from "./requests.ts";
@@ -60,7 +61,8 @@ function answerProblem(
   }
   if (type === "application/json") return fits(schema, JSON.parse(text));
   if (type === "text/event-stream") {
-    return eventsIn(text).map((event) => fits(schema, event)).find(Boolean);
+    const problems = eventsIn(text).map((event) => failureIn(event) ?? fits(schema, event));
+    return problems.find((problem) => problem !== undefined);
   }
   return undefined;
 }
@@ -89,6 +91,19 @@ function wrongMethodProblem({ status, text }: FuzzedReply): string | undefined {
   const code = JSON.parse(text).error?.code;
   return status === 404 && code === "endpoint_not_found" ? undefined : `${status} ${code}`;
 }
+
+/** A stream that fails in the middle is a failure too, though its status was good. */
+function failureIn(event: unknown): string | undefined {
+  const { error = event } = event as { error?: unknown };
+  const { code, reason } = (error ?? {}) as { code?: unknown; reason?: unknown };
+  // In a generate stream the code is the status, and the reason the code.
+  const failed = [reason, code].find((one) => failures.has(one));
+  return failed === undefined ? undefined : `a failure in the stream: ${failed}`;
+}
+
+const failures: ReadonlySet<unknown> = new Set(
+  Object.entries(errors).filter(([, { status }]) => status >= 500).map(([code]) => code),
+);
 
 /** What the `data:` lines of a stream hold. */
 function eventsIn(text: string): unknown[] {

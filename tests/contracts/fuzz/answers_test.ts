@@ -88,6 +88,8 @@ Deno.test("an event of a stream that the document doesn't know fails", () => {
   const chunk = { id: "c", object: "chat.completion.chunk", created: 1, model: "m", choices: [] };
   assert.equal(problem(stream(chunk)), undefined);
   assert.match(problem(stream({ ...chunk, created: "now" })) ?? "", /must be integer/);
+  const failed = { error: { ...fault("upstream_stream_truncated").error, param: null } };
+  assert.match(problem(stream(failed)) ?? "", /failure in the stream: upstream_stream_truncated/);
 });
 
 Deno.test("a request that the document calls wrong must not be taken", () => {
