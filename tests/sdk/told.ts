@@ -4,6 +4,7 @@ export const told: readonly string[] = [
   "whole: Hello.",
   "streams: Streams of all dialects.",
   "family: Own family.",
+  "media: unfinished 0, picture, speech, transcript",
   "failures: invalid_value",
   "errorsInStreams: upstream_overloaded upstream_stream_truncated",
   "leaving: after 3 chunks",

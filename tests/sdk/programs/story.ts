@@ -8,6 +8,8 @@ import {
   createChatCompletionVendorB,
   createExport,
   createGateway,
+  createSpeechVendorB,
+  createTranscriptionVendorB,
   downloadExport,
   type EventOf,
   exportRows,
@@ -22,6 +24,7 @@ import {
   streamChatCompletion,
   streamContent,
   streamEvents,
+  streamImage,
   streamMessage,
   streamResponse,
 } from "@llm-gateway/client";
@@ -35,7 +38,7 @@ export interface Stage {
 export async function story(stage: Stage): Promise<string[]> {
   const client = createGateway(stage);
   const said: string[] = [];
-  for (const scene of [models, whole, streams, family, failures, errorsInStreams, leaving]) {
+  for (const scene of [models, whole, streams, family, media, failures, errorsInStreams, leaving]) {
     said.push(`${scene.name}: ${await scene(client)}`);
   }
   for (const scene of [retried, lostAnswer, exported]) {
@@ -101,6 +104,43 @@ async function family(client: Gateway): Promise<string> {
   for await (const chunk of stream) chunks.push(chunk);
   check(stream.info.transactionId !== undefined, "a stream names its transaction");
   return chunks.map(({ choices }) => choices[0]?.delta.content ?? "").join("");
+}
+
+async function media(client: Gateway): Promise<string> {
+  const seen: string[] = [];
+  const drawn = { model: "vendor-b/gpt-image-2", prompt: "A red door.", partial_images: 1 };
+  for await (const event of await streamImage({ client, body: drawn })) {
+    if (event.type === "image_generation.partial_image") {
+      seen.push(`unfinished ${event.partial_image_index}`);
+    } else if (event.type === "image_generation.completed") {
+      check((event.usage?.output_tokens ?? 0) > 0, "a picture's usage is there");
+      check(atob(event.b64_json).startsWith("\x89PNG"), "it is a picture");
+      seen.push("picture");
+    }
+  }
+  const said = {
+    model: "gpt-4o-mini-tts",
+    input: "Good morning.",
+    voice: "coral",
+    stream_format: "sse" as const,
+  };
+  let sound = "";
+  for await (const event of await streamEvents(createSpeechVendorB, { client, body: said })) {
+    if (event.type === "speech.audio.delta") sound += atob(event.audio);
+    else if ((event.usage?.output_tokens ?? 0) > 0) seen.push("speech");
+  }
+  check(sound.length > 1000, "there is sound");
+  const bytes = Uint8Array.from(sound, (letter) => letter.charCodeAt(0));
+  const heard = { model: "gpt-4o-transcribe", file: new File([bytes], "words.mp3") };
+  let text = "";
+  for await (
+    const event of await streamEvents(createTranscriptionVendorB, { client, body: heard })
+  ) {
+    if (event.type === "transcript.text.delta") text += event.delta;
+    else check(event.text === text, "the pieces are the whole");
+  }
+  if (text.includes("words.mp3")) seen.push("transcript");
+  return seen.join(", ");
 }
 
 async function failures(client: Gateway): Promise<string> {
