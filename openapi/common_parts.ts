@@ -56,8 +56,13 @@ export const commonParameters = {
     in: "header",
     description:
       "What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.",
-    // One level deeper than needed: the reference page sends the first value of a plain one unasked.
-    schema: { allOf: [{ type: "string", enum: ["strict", "lenient"] }] },
+    // Composed without need: the reference page sends the first value of a plain one unasked.
+    schema: {
+      allOf: [
+        { type: "string", enum: ["strict", "lenient"] },
+        { description: "How strict to be." },
+      ],
+    },
   },
 } as const;
 

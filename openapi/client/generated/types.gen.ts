@@ -3496,7 +3496,7 @@ export type UserId = string;
 /**
  * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
  */
-export type TranslationMode = 'strict' | 'lenient';
+export type TranslationMode = ('strict' | 'lenient') & unknown;
 
 export type CreateChatCompletionData = {
     body: ChatRequest;
@@ -3516,7 +3516,7 @@ export type CreateChatCompletionData = {
         /**
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
-        'X-Translation-Mode'?: 'strict' | 'lenient';
+        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
     };
     path?: never;
     query?: never;
@@ -3649,7 +3649,7 @@ export type CreateResponseData = {
         /**
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
-        'X-Translation-Mode'?: 'strict' | 'lenient';
+        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
     };
     path?: never;
     query?: never;
@@ -3920,7 +3920,7 @@ export type CreateMessageData = {
         /**
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
-        'X-Translation-Mode'?: 'strict' | 'lenient';
+        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
     };
     path?: never;
     query?: never;
@@ -4174,7 +4174,7 @@ export type GenerateContentData = {
         /**
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
-        'X-Translation-Mode'?: 'strict' | 'lenient';
+        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
     };
     path: {
         /**
@@ -4312,7 +4312,7 @@ export type StreamGenerateContentData = {
         /**
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
-        'X-Translation-Mode'?: 'strict' | 'lenient';
+        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
     };
     path: {
         /**
@@ -4585,7 +4585,7 @@ export type CreateEmbeddingData = {
         /**
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
-        'X-Translation-Mode'?: 'strict' | 'lenient';
+        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
     };
     path?: never;
     query?: never;
@@ -4828,7 +4828,7 @@ export type GenerateImageData = {
         /**
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
-        'X-Translation-Mode'?: 'strict' | 'lenient';
+        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
     };
     path?: never;
     query?: never;
@@ -4961,7 +4961,7 @@ export type GenerateSpeechData = {
         /**
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
-        'X-Translation-Mode'?: 'strict' | 'lenient';
+        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
     };
     path?: never;
     query?: never;
@@ -6320,7 +6320,7 @@ export type CreateChatCompletionVendorAData = {
         /**
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
-        'X-Translation-Mode'?: 'strict' | 'lenient';
+        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
     };
     path?: never;
     query?: never;
@@ -6453,7 +6453,7 @@ export type CreateResponseVendorAData = {
         /**
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
-        'X-Translation-Mode'?: 'strict' | 'lenient';
+        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
     };
     path?: never;
     query?: never;
@@ -6724,7 +6724,7 @@ export type CreateImageVendorAData = {
         /**
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
-        'X-Translation-Mode'?: 'strict' | 'lenient';
+        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
     };
     path?: never;
     query?: never;
@@ -6857,7 +6857,7 @@ export type CreateEmbeddingVendorAData = {
         /**
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
-        'X-Translation-Mode'?: 'strict' | 'lenient';
+        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
     };
     path?: never;
     query?: never;
@@ -7114,7 +7114,7 @@ export type CreateChatCompletionVendorBData = {
         /**
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
-        'X-Translation-Mode'?: 'strict' | 'lenient';
+        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
     };
     path?: never;
     query?: never;
@@ -7247,7 +7247,7 @@ export type CreateResponseVendorBData = {
         /**
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
-        'X-Translation-Mode'?: 'strict' | 'lenient';
+        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
     };
     path?: never;
     query?: never;
@@ -7518,7 +7518,7 @@ export type CreateImageVendorBData = {
         /**
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
-        'X-Translation-Mode'?: 'strict' | 'lenient';
+        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
     };
     path?: never;
     query?: never;
@@ -7651,7 +7651,7 @@ export type CreateImageEditVendorBData = {
         /**
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
-        'X-Translation-Mode'?: 'strict' | 'lenient';
+        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
     };
     path?: never;
     query?: never;
@@ -7784,7 +7784,7 @@ export type CreateSpeechVendorBData = {
         /**
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
-        'X-Translation-Mode'?: 'strict' | 'lenient';
+        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
     };
     path?: never;
     query?: never;
@@ -7917,7 +7917,7 @@ export type CreateTranscriptionVendorBData = {
         /**
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
-        'X-Translation-Mode'?: 'strict' | 'lenient';
+        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
     };
     path?: never;
     query?: never;
@@ -8050,7 +8050,7 @@ export type CreateEmbeddingVendorBData = {
         /**
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
-        'X-Translation-Mode'?: 'strict' | 'lenient';
+        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
     };
     path?: never;
     query?: never;
@@ -8307,7 +8307,7 @@ export type CreateMessageVendorCData = {
         /**
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
-        'X-Translation-Mode'?: 'strict' | 'lenient';
+        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
     };
     path?: never;
     query?: never;
@@ -8685,7 +8685,7 @@ export type GenerateContentVendorDData = {
         /**
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
-        'X-Translation-Mode'?: 'strict' | 'lenient';
+        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
     };
     path: {
         /**
@@ -8823,7 +8823,7 @@ export type StreamGenerateContentVendorDData = {
         /**
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
-        'X-Translation-Mode'?: 'strict' | 'lenient';
+        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
     };
     path: {
         /**
@@ -9220,7 +9220,7 @@ export type CreateChatCompletionVendorEData = {
         /**
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
-        'X-Translation-Mode'?: 'strict' | 'lenient';
+        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
     };
     path?: never;
     query?: never;
@@ -9353,7 +9353,7 @@ export type CreateResponseVendorEData = {
         /**
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
-        'X-Translation-Mode'?: 'strict' | 'lenient';
+        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
     };
     path?: never;
     query?: never;
@@ -9624,7 +9624,7 @@ export type CreateEmbeddingVendorEData = {
         /**
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
-        'X-Translation-Mode'?: 'strict' | 'lenient';
+        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
     };
     path?: never;
     query?: never;
@@ -9881,7 +9881,7 @@ export type CreateChatCompletionVendorFData = {
         /**
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
-        'X-Translation-Mode'?: 'strict' | 'lenient';
+        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
     };
     path?: never;
     query?: never;
@@ -10014,7 +10014,7 @@ export type CreateImageVendorFData = {
         /**
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
-        'X-Translation-Mode'?: 'strict' | 'lenient';
+        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
     };
     path?: never;
     query?: never;
@@ -10147,7 +10147,7 @@ export type CreateSpeechVendorFData = {
         /**
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
-        'X-Translation-Mode'?: 'strict' | 'lenient';
+        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
     };
     path?: never;
     query?: never;
@@ -10280,7 +10280,7 @@ export type CreateEmbeddingVendorFData = {
         /**
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
-        'X-Translation-Mode'?: 'strict' | 'lenient';
+        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
     };
     path?: never;
     query?: never;
@@ -10537,7 +10537,7 @@ export type CreateChatCompletionVendorGData = {
         /**
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
-        'X-Translation-Mode'?: 'strict' | 'lenient';
+        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
     };
     path?: never;
     query?: never;
@@ -10670,7 +10670,7 @@ export type CreateImageVendorGData = {
         /**
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
-        'X-Translation-Mode'?: 'strict' | 'lenient';
+        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
     };
     path?: never;
     query?: never;
@@ -10803,7 +10803,7 @@ export type CreateImageEditVendorGData = {
         /**
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
-        'X-Translation-Mode'?: 'strict' | 'lenient';
+        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
     };
     path?: never;
     query?: never;
