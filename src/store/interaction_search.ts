@@ -181,8 +181,9 @@ class Searcher {
   }
 
   /**
-   * Rows with the words between two times, newest first. Span by span: for the keys of many spans
-   * at once a planner would rather read the whole table.
+   * Rows with the words between two times, newest first. Span by span, each with a limit of its
+   * own, which keeps the planner to it: for the keys of many spans at once it would rather read the
+   * whole table.
    */
   async #found(place: RowName, lowest: Date): Promise<RowName[]> {
     const { accountId } = this.#query;
@@ -204,10 +205,11 @@ class Searcher {
          select p.transaction_id, p.created_at from interaction_payloads p
          where p.words @> array[${names.map((name) => `span.${name}`).join(", ")}]
            and p.created_at >= span.start and p.created_at < span.start + interval '${spanMs} ms'
+           and p.created_at <= $1 and (p.created_at, p.transaction_id) < ($1, $2)
+           ${this.#query.start ? `and p.created_at >= ${bind(this.#query.start)}` : ""}
            ${this.#phrases(bind).map((one) => `and ${one}`).join(" ")}
+         order by p.created_at desc, p.transaction_id desc limit ${maxFound}
        ) as p
-       where p.created_at <= $1 and (p.created_at, p.transaction_id) < ($1, $2)
-         ${this.#query.start ? `and p.created_at >= ${bind(this.#query.start)}` : ""}
        order by p.created_at desc, p.transaction_id desc limit ${maxFound}`,
       values,
       { planAnew: true },
