@@ -186,18 +186,28 @@ export function createServices(
 /** What reaches models. */
 function createCalls(
   config: Config,
-  parts: Omit<RelayParts, "newTransactionId" | "payloadMaxBytes" | "publicFetch" | "keepAliveMs">,
+  parts: Omit<
+    RelayParts,
+    "newTransactionId" | "payloadMaxBytes" | "mediaInlineBytes" | "publicFetch" | "keepAliveMs"
+  >,
   newTransactionId: () => string,
 ): Pick<
   Services,
   "relay" | "operations" | "drawImages" | "speakText" | "bodies" | "countTokens"
 > {
-  const { payloadMaxBytes, keepAliveMs } = config;
+  const { payloadMaxBytes, mediaInlineBytes, keepAliveMs } = config;
   const publicFetch = createPublicFetch({
     clock: parts.clock,
     allowHosts: config.fetchAllowHosts,
   });
-  const all = { ...parts, newTransactionId, payloadMaxBytes, keepAliveMs, publicFetch };
+  const all = {
+    ...parts,
+    newTransactionId,
+    payloadMaxBytes,
+    mediaInlineBytes,
+    keepAliveMs,
+    publicFetch,
+  };
   const operations = createOperations({ ...all, answers: gateOf(config) });
   const { registry } = parts;
   const vendorFetch = createPublicFetch({

@@ -164,8 +164,7 @@ async function readAnswer(
   const bytes = await desk.read(answer);
   // Some hosts of open models answer with the file itself.
   if (/^image\//i.test(answer.headers["content-type"] ?? "")) {
-    const { buffer, byteOffset, byteLength } = bytes;
-    return { images: [{ data: Buffer.from(buffer, byteOffset, byteLength).toString("base64") }] };
+    return { images: [{ data: bytes.toBase64() }] };
   }
   return wire.decode(parseAnswer(new TextDecoder().decode(bytes)));
 }

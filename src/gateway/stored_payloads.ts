@@ -40,7 +40,8 @@ export function storePayloads(
       let portion: Interaction[] = [];
       let units = 0;
       for (const row of rows) {
-        const size = (row.requestText?.length ?? 0) + (row.responseText?.length ?? 0);
+        const size = (row.requestText?.length ?? 0) + (row.responseText?.length ?? 0) +
+          (row.media ?? []).reduce((sum, { content }) => sum + content.length, 0);
         if (portion.length > 0 && units + size > portionUnits) {
           await store.insert(portion);
           portion = [];

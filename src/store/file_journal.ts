@@ -91,8 +91,8 @@ export class FileJournal implements Journal {
     try {
       const segment = this.#append(recordOf("begin", interaction));
       segment.open++;
-      const { transactionId, requestText } = interaction;
-      this.#known.set(transactionId, { segment, request: requestText });
+      const { transactionId, requestText: request, media } = interaction;
+      this.#known.set(transactionId, { segment, request, media });
     } catch (thrown) {
       this.#failed(thrown);
       throw new Fault("overloaded", { note: `journal: ${messageOf(thrown)}`, cause: thrown });
@@ -220,7 +220,7 @@ export class FileJournal implements Journal {
     // In the file of its beginning an end need not repeat what the caller sent.
     const asBegun = known?.segment === this.#writable() && known.request !== undefined &&
       known.request === interaction.requestText;
-    const segment = this.#append(recordOf("end", interaction, asBegun));
+    const segment = this.#append(recordOf("end", interaction, asBegun ? known.media ?? [] : false));
     segment.ends++;
     this.#lastEnded = ended;
     if (known?.segment !== segment) {
