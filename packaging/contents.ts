@@ -42,5 +42,5 @@ export const runFlags: readonly string[] = [
   "--allow-sys=osRelease",
   "--deny-import",
   // Why: the decision of 2026-11-21 on memory.
-  "--v8-flags=--max-semi-space-size=4,--heap-growing-percent=50",
+  "--v8-flags=--max-semi-space-size=4,--heap-growing-percent=50,--expose-gc",
 ];

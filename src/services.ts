@@ -1,4 +1,5 @@
 import { type ByteGate, createByteGate } from "./base/byte_gate.ts";
+import { createGarbage } from "./base/garbage.ts";
 import { type Clock, systemClock } from "./base/clock.ts";
 import { createUuidv7 } from "./base/ids.ts";
 import { createLog, type Log, type LogLines, stdoutLines } from "./base/log.ts";
@@ -235,7 +236,9 @@ const maxHoldMs = 60_000;
 
 /** Requests and answers have room apart: who holds the one may wait for the other. */
 function gateOf({ bodiesInFlightBytes }: Config): ByteGate {
-  return createByteGate({ capacityBytes: bodiesInFlightBytes, maxHoldMs });
+  const garbage = createGarbage(bodiesInFlightBytes / 2);
+  const released = (bytes: number) => garbage.left(bytes);
+  return createByteGate({ capacityBytes: bodiesInFlightBytes, maxHoldMs, released });
 }
 
 /** Service keys and stored vendor keys, as stored and in memory. */

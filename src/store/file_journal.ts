@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from "../base/clock.ts";
+import { discard } from "../base/garbage.ts";
 import { Fault, messageOf } from "../domain/fault.ts";
 import type { Interaction } from "../domain/interaction.ts";
 import type { Journal, JournalOptions, JournalWatcher } from "./journal.ts";
@@ -210,6 +211,7 @@ export class FileJournal implements Journal {
     segment.append(bytes);
     this.#isCramped = false;
     this.#bytes += bytes.length;
+    discard(bytes);
     return segment;
   }
 
