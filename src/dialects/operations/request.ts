@@ -103,11 +103,11 @@ export function forVendor(
 
 /**
  * The request's JSON text for the record; a form's files stand in it as base64, or as what
- * `fileData` gives for them.
+ * `written` gives for them.
  */
 export function recordText(
   { sent }: OperationRequest,
-  fileData: (file: FormPart) => unknown = () => undefined,
+  written: (file: FormPart) => unknown = () => undefined,
 ): string {
   if (!("form" in sent)) return sent.text;
   return JSON.stringify(gather(sent.form.parts, (part) =>
@@ -115,7 +115,7 @@ export function recordText(
       ? {
         filename: part.filename ?? null,
         content_type: part.contentType ?? null,
-        data: fileData(part) ?? part.content.toBase64(),
+        data: written(part) ?? part.content.toBase64(),
       }
       : textOf(part)));
 }
