@@ -58,7 +58,8 @@ function readMedia(
   const beside = siblings(text, place);
   if (field.where && beside(field.where[0]) !== field.where[1]) return undefined;
   const value = stringAt(text, place);
-  if (value === undefined) return undefined;
+  // Our own paths are letters of base64 throughout.
+  if (value === undefined || value.startsWith(mediaPath(""))) return undefined;
   const address = /^data:([^,]*?);base64,/i.exec(value.slice(0, maxAddressHead));
   if (!address && value.startsWith("data:")) return undefined;
   const data = address ? value.slice(address[0].length) : value;
