@@ -4,11 +4,13 @@ import type { AnswerReader, Operation } from "../dialects/operations/operation.t
 import {
   forVendor,
   type OperationRequest,
+  parsedRecord,
   readOperation,
   recordText,
   type SentRequest,
 } from "../dialects/operations/request.ts";
 import { Fault } from "../domain/fault.ts";
+import { carriesError, readVendorError, type VendorError } from "../dialects/vendor_error.ts";
 import type { Media } from "../domain/media.ts";
 import { type ResolvedModel, resolveTarget } from "../vendors/model_name.ts";
 import type { Registry, Vendor } from "../vendors/registry.ts";
@@ -135,9 +137,21 @@ async function wholeAnswer(
 ): Promise<OperationAnswer> {
   const body = await desk.read(answer);
   const text = new TextDecoder().decode(body);
+  const error = saidError(text, headers["content-type"] ?? "application/json");
+  if (error) throw vendorFault(error, desk.vendorWords);
   reader.whole(text, headers["content-type"] ?? "application/json");
   const settled = tell(desk, reader, true);
   return { status: answer.status, headers, body, recordText: text, ...settled };
+}
+
+/** An error is no longer than this. */
+const maxErrorUnits = 64 * 1024;
+
+/** Some hosts and aggregators tell an error in an answer with a good status. */
+function saidError(text: string, contentType: string): VendorError | undefined {
+  if (text.length > maxErrorUnits || !/\bjson\b/i.test(contentType)) return undefined;
+  const answer = parsedRecord(text);
+  return answer && carriesError(answer) ? readVendorError(answer, undefined) : undefined;
 }
 
 /** What was read is the meter's; the rest is for the record. */
