@@ -22,10 +22,8 @@ export const endUserField = optional(z.string().min(1).max(256)).describe(
   "The end user, recorded as `user_id`. No default.",
 );
 
-const pixels = z.string().regex(
-  /^(auto|[1-9]\d{1,4}x[1-9]\d{1,4})$/,
-  "expected 'auto' or a size such as 1024x1024",
-);
+/** What it may be depends on the model, whose sizes the refusal of another one lists. */
+const pixels = z.string().min(1).max(32);
 
 /** `POST /imagen/v1/generate` (protocols/images-and-speech.md §2). */
 export const imageRequest = z.strictObject({

@@ -2,7 +2,13 @@
  * `deno task bundle`: the whole program as a folder that needs no source tree and downloads nothing:
  * JavaScript, the files that it reads, a command `llm-gateway`, and a `deno.json` with its tasks.
  */
-import { programFiles, programFolders, programModules, runFlags } from "./contents.ts";
+import {
+  programFiles,
+  programFolders,
+  programModules,
+  runEnvironment,
+  runFlags,
+} from "./contents.ts";
 
 const repository = new URL("../", import.meta.url);
 
@@ -47,7 +53,7 @@ const besideItself = /new URL\("\.\/([\w.-]+)", ?import\.meta\.url\)/g;
 /** The settings that the code was written for, so that `deno task start` works in the folder. */
 function settings(): string {
   const ours = JSON.parse(Deno.readTextFileSync(new URL("deno.json", repository)));
-  const command = `deno run ${runFlags.join(" ")} program.js`;
+  const command = `${runEnvironment} deno run ${runFlags.join(" ")} program.js`;
   return JSON.stringify(
     {
       version: ours.version,
@@ -72,6 +78,7 @@ function launcher(): string {
 set -eu
 home=$(dirname "$(readlink -f "$0")")
 export DATA_DIR="\${DATA_DIR:-./data}" DENO_NO_UPDATE_CHECK=1
+export ${runEnvironment}
 exec "\${DENO:-deno}" run --cached-only ${narrowed.join(" ")} \\
   --allow-read="$home,$DATA_DIR${files}" \\
   --allow-write="$DATA_DIR" \\

@@ -1,5 +1,11 @@
 import assert from "@std/assert";
-import { programFiles, programFolders, programModules, runFlags } from "./contents.ts";
+import {
+  programFiles,
+  programFolders,
+  programModules,
+  runEnvironment,
+  runFlags,
+} from "./contents.ts";
 
 const root = new URL("../", import.meta.url);
 const settings = JSON.parse(await Deno.readTextFile(new URL("deno.json", root)));
@@ -33,7 +39,8 @@ Deno.test("the tasks run the program with what is packaged as its flags", () => 
   for (
     const [task, script] of [["start", "main.ts"], ["demo", "demo/main.ts"], ["admin", "admin.ts"]]
   ) {
-    assert.equal(settings.tasks[task!], `deno run ${runFlags.join(" ")} ${script}`);
+    const command = `${runEnvironment} deno run ${runFlags.join(" ")} ${script}`;
+    assert.equal(settings.tasks[task!], command);
   }
 });
 

@@ -1,4 +1,5 @@
 import { type ByteGate, createByteGate } from "./base/byte_gate.ts";
+import { createGarbage } from "./base/garbage.ts";
 import { type Clock, systemClock } from "./base/clock.ts";
 import { createUuidv7 } from "./base/ids.ts";
 import { createLog, type Log, type LogLines, stdoutLines } from "./base/log.ts";
@@ -186,18 +187,28 @@ export function createServices(
 /** What reaches models. */
 function createCalls(
   config: Config,
-  parts: Omit<RelayParts, "newTransactionId" | "payloadMaxBytes" | "publicFetch" | "keepAliveMs">,
+  parts: Omit<
+    RelayParts,
+    "newTransactionId" | "payloadMaxBytes" | "mediaInlineBytes" | "publicFetch" | "keepAliveMs"
+  >,
   newTransactionId: () => string,
 ): Pick<
   Services,
   "relay" | "operations" | "drawImages" | "speakText" | "bodies" | "countTokens"
 > {
-  const { payloadMaxBytes, keepAliveMs } = config;
+  const { payloadMaxBytes, mediaInlineBytes, keepAliveMs } = config;
   const publicFetch = createPublicFetch({
     clock: parts.clock,
     allowHosts: config.fetchAllowHosts,
   });
-  const all = { ...parts, newTransactionId, payloadMaxBytes, keepAliveMs, publicFetch };
+  const all = {
+    ...parts,
+    newTransactionId,
+    payloadMaxBytes,
+    mediaInlineBytes,
+    keepAliveMs,
+    publicFetch,
+  };
   const operations = createOperations({ ...all, answers: gateOf(config) });
   const { registry } = parts;
   const vendorFetch = createPublicFetch({
@@ -225,7 +236,9 @@ const maxHoldMs = 60_000;
 
 /** Requests and answers have room apart: who holds the one may wait for the other. */
 function gateOf({ bodiesInFlightBytes }: Config): ByteGate {
-  return createByteGate({ capacityBytes: bodiesInFlightBytes, maxHoldMs });
+  const garbage = createGarbage(bodiesInFlightBytes / 2);
+  const released = (bytes: number) => garbage.left(bytes);
+  return createByteGate({ capacityBytes: bodiesInFlightBytes, maxHoldMs, released });
 }
 
 /** Service keys and stored vendor keys, as stored and in memory. */

@@ -40,6 +40,9 @@ async function pictures(exchange: Exchange): Promise<Response> {
   if (pixels && (body.resolution !== undefined || body.aspect_ratio !== undefined)) {
     throw new Problem(400, "size conflicts with resolution or aspect_ratio.");
   }
+  if (pixels && (Number(pixels[1]) > 8192 || Number(pixels[2]) > 8192)) {
+    throw new Problem(400, "size: at most 8192x8192.");
+  }
   for (const reference of objectsIn(body.input_references)) {
     mediumFromUrl(asText(asObject(reference.image_url)?.url));
   }

@@ -17,6 +17,8 @@ export interface ByteGateOptions {
   capacityBytes: number;
   /** After so long a place is given to others, though its holder may still be at work. */
   maxHoldMs: number;
+  /** Told of each place that was given back. */
+  released?: (bytes: number) => void;
   later?: Later;
 }
 
@@ -32,12 +34,15 @@ interface Waiter {
 class Gate implements ByteGate {
   readonly #capacity: number;
   readonly #maxHoldMs: number;
+  readonly #released: (bytes: number) => void;
   readonly #later: Later;
   /** By key, in the order in which their turn comes. */
   readonly #lines = new Map<string, Waiter[]>();
   #inside = 0;
 
-  constructor({ capacityBytes, maxHoldMs, later = systemLater }: ByteGateOptions) {
+  constructor(options: ByteGateOptions) {
+    const { capacityBytes, maxHoldMs, released = () => {}, later = systemLater } = options;
+    this.#released = released;
     this.#capacity = capacityBytes;
     this.#maxHoldMs = maxHoldMs;
     this.#later = later;
@@ -90,6 +95,7 @@ class Gate implements ByteGate {
       isHeld = false;
       cancel();
       this.#inside -= bytes;
+      this.#released(bytes);
       this.#serve();
     };
     const cancel = this.#later(this.#maxHoldMs, release);

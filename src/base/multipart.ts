@@ -28,13 +28,14 @@ export function parseMultipart(body: Uint8Array, boundary: string): FormPart[] {
   if (!/^[\x20-\x7e]{1,70}$/.test(boundary)) throw new MultipartError("no boundary is named");
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
   const delimiter = Buffer.from(`\r\n--${boundary}`, "latin1");
+  const next = finder(delimiter);
   const parts: FormPart[] = [];
   // The first delimiter may stand at the very start, without its line break.
-  let at = bytes.indexOf(delimiter.subarray(2));
-  if (at !== 0 && (at = bytes.indexOf(delimiter) + 2) === 1) {
-    throw new MultipartError("no part begins with the boundary");
-  }
-  at += delimiter.length - 2;
+  const opening = delimiter.subarray(2);
+  const isFirst = bytes.subarray(0, opening.length).equals(opening);
+  const first = isFirst ? -2 : next(body, 0);
+  if (!isFirst && first < 0) throw new MultipartError("no part begins with the boundary");
+  let at = first + delimiter.length;
   while (bytes.toString("latin1", at, at + 2) !== "--") {
     if (parts.length === maxParts) throw new MultipartError(`more than ${maxParts} parts`);
     const headStart = lineEnd(bytes, at);
@@ -44,13 +45,31 @@ export function parseMultipart(body: Uint8Array, boundary: string): FormPart[] {
       throw new MultipartError("a part's headers don't end");
     }
     const start = headEnd + 4;
-    const end = bytes.indexOf(delimiter, start - 2);
+    const end = next(body, start - 2);
     if (end < 0) throw new MultipartError("the closing boundary is missing");
     const head = bytes.toString("utf8", headStart, Math.max(headStart, headEnd));
     parts.push(partOf(head, body, start, Math.max(start, end)));
     at = end + delimiter.length;
   }
   return parts;
+}
+
+/**
+ * Finds a sequence of bytes from an index on, or gives -1. It looks at every so many bytes as the
+ * sequence is long (Horspool), where the runtime's own search looks at each.
+ */
+function finder(wanted: Uint8Array): (bytes: Uint8Array, from: number) => number {
+  const last = wanted.length - 1;
+  const steps = new Uint8Array(256).fill(wanted.length);
+  for (let index = 0; index < last; index++) steps[wanted[index]!] = last - index;
+  return (bytes, from) => {
+    for (let at = from; at + last < bytes.length; at += steps[bytes[at + last]!]!) {
+      let index = last;
+      while (index >= 0 && bytes[at + index] === wanted[index]) index--;
+      if (index < 0) return at;
+    }
+    return -1;
+  };
 }
 
 const maxParts = 256;

@@ -75,6 +75,17 @@ export function standardBase64(text: string): string | undefined {
   return bare + "=".repeat((4 - bare.length % 4) % 4);
 }
 
+/** What base64 as `standardBase64` takes it decodes to; undefined when it is none. */
+export function base64Bytes(text: string): Uint8Array<ArrayBuffer> | undefined {
+  // Megabytes are decoded in less time than a pattern needs to look at them.
+  try {
+    return Uint8Array.fromBase64(text);
+  } catch {
+    const standard = standardBase64(text);
+    return standard === undefined ? undefined : Uint8Array.fromBase64(standard);
+  }
+}
+
 function decodePercent(text: string): string | undefined {
   try {
     return decodeURIComponent(text);

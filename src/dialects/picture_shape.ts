@@ -12,6 +12,20 @@ export type Ratio = PixelSize;
 /** How large a picture is, in words: about one, four or sixteen million pixels. */
 export type Resolution = "1K" | "2K" | "4K";
 
+/** Stands for a text that is no size, until the model is known whose sizes the refusal lists. */
+export const noSize: PixelSize = { width: 0, height: 0 };
+
+/** A caller's text. */
+export function readAskedSize(text: string): PixelSize {
+  return /^[1-9]\d{0,4}x[1-9]\d{0,4}$/.test(text) ? readSize(text) : noSize;
+}
+
+/** For vendors that take any size. Throws `invalid_value` for a text that was none. */
+export function checkAnySize(size: PixelSize | undefined): void {
+  if (size !== noSize) return;
+  throw notAllowed("size", "expected auto or pixels such as", ["1024x1024", "1536x1024"]);
+}
+
 /** `1024x1024`; the text has been checked. */
 export function readSize(text: string): PixelSize {
   const [width, height] = text.split("x").map(Number);

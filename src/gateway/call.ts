@@ -8,6 +8,7 @@ import { nanosToUsd } from "../base/money.ts";
 import { estimateTokens } from "../domain/estimate.ts";
 import type { Interaction, InteractionStatus, Mode } from "../domain/interaction.ts";
 import type { Kept } from "../domain/kept.ts";
+import type { Media } from "../domain/media.ts";
 import { messageOf } from "../domain/fault.ts";
 import type { PriceRow } from "../domain/pricing.ts";
 import { pricedUsageText } from "../domain/repricing.ts";
@@ -16,7 +17,7 @@ import type { Prices } from "../vendors/prices.ts";
 import type { Caller } from "./caller.ts";
 import type { Funds } from "./funds.ts";
 import type { Bill, CallMeter, Meter } from "./meter.ts";
-import { boundPayload } from "./payload.ts";
+import { type BoundPayload, boundPayload } from "./payload.ts";
 import type { Keeper } from "./conversation.ts";
 import type { KeptMemory } from "./kept_memory.ts";
 import type { Lane } from "./lane.ts";
@@ -52,6 +53,8 @@ export interface CallFacts {
   body: unknown;
   /** JSON text for the record; as the caller sent it where it sent JSON. */
   bodyText: string;
+  /** Media that `bodyText` names by hash. */
+  bodyMedia?: readonly Media[];
   /** Makes what is kept of the answer for whoever continues it; undefined: nothing. */
   kept: Keeper | undefined;
   funds: Funds;
@@ -73,6 +76,7 @@ export interface CallParts {
   journal: CallJournal;
   kept: KeptMemory;
   payloadMaxBytes: number;
+  mediaInlineBytes: number;
   log: Log;
 }
 
@@ -85,6 +89,7 @@ export class Call<M extends CallMeter = Meter> {
   readonly meter: M;
   readonly #parts: CallParts;
   readonly #facts: CallFacts;
+  readonly #request: BoundPayload;
   #settling: Promise<void> | undefined;
 
   /** Notes that the call begins. Throws `overloaded` when the journal is full. */
@@ -93,6 +98,7 @@ export class Call<M extends CallMeter = Meter> {
     this.#facts = facts;
     this.transactionId = facts.transactionId;
     this.meter = meter;
+    this.#request = this.#bound(facts.bodyText);
     parts.journal.begin(this.#begun());
     facts.caller.trace.transactionId = this.transactionId;
   }
@@ -149,12 +155,12 @@ export class Call<M extends CallMeter = Meter> {
       ...tokenColumns(nothing),
       latencyMs: 0,
       timeToFirstTokenMs: null,
-      ...this.#payload(this.#facts.bodyText, undefined, false),
+      ...this.#payload(undefined, false),
     };
   }
 
   #interaction(ending: Ending): Interaction {
-    const { caller, target, mode, bodyText } = this.#facts;
+    const { caller, target, mode } = this.#facts;
     const nowMs = this.#parts.clock.monotonicMs();
     const bill = this.meter.bill({
       status: ending.status,
@@ -167,7 +173,7 @@ export class Call<M extends CallMeter = Meter> {
     const folded = ending.responseText === undefined ? this.#folded() : undefined;
     const responseText = ending.responseText ?? folded?.text;
     const isCut = folded?.truncated === true || ending.isTruncated === true;
-    const payload = this.#payload(bodyText, responseText, isCut);
+    const payload = this.#payload(responseText, isCut);
     const firstTokenMs = this.meter.firstTokenMs;
     return {
       ...this.#identity(),
@@ -228,20 +234,24 @@ export class Call<M extends CallMeter = Meter> {
   }
 
   #payload(
-    bodyText: string,
     response: string | undefined,
     alreadyTruncated: boolean,
-  ): Pick<Interaction, "requestText" | "responseText" | "payloadTruncated"> {
-    const bound = (text: string) =>
-      boundPayload(text, this.#parts.payloadMaxBytes, this.#facts.dialect.mediaFields);
-    const request = bound(bodyText);
-    const capped = response === undefined ? undefined : bound(response);
+  ): Pick<Interaction, "requestText" | "responseText" | "payloadTruncated" | "media"> {
+    const request = this.#request;
+    const bound = response === undefined ? undefined : this.#bound(response);
+    const media = [...this.#facts.bodyMedia ?? [], ...request.media, ...bound?.media ?? []];
     return {
       requestText: request.text,
-      responseText: capped?.text ?? null,
-      payloadTruncated: request.truncated || capped?.truncated === true ||
-        alreadyTruncated,
+      responseText: bound?.text ?? null,
+      payloadTruncated: request.truncated || bound?.truncated === true || alreadyTruncated,
+      ...(media.length > 0 ? { media } : {}),
     };
+  }
+
+  #bound(text: string): BoundPayload {
+    const { payloadMaxBytes: maxBytes, mediaInlineBytes: inlineBytes } = this.#parts;
+    const { mediaFields: fields } = this.#facts.dialect;
+    return boundPayload(text, { maxBytes, inlineBytes, fields });
   }
 
   /** A streamed answer as its folded whole; nothing when nothing came. */

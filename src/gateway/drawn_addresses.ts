@@ -1,4 +1,3 @@
-import { Buffer } from "node:buffer";
 import type { DrawnImage } from "../dialects/image_wire.ts";
 import { Fault } from "../domain/fault.ts";
 import { maxPublicBytes, type PublicFetch } from "../vendors/public_fetch.ts";
@@ -23,12 +22,8 @@ export async function fetchDrawn(
     }
     try {
       const { bytes } = await fetch.fetch(image.url, { signal, maxBytes: maxPublicBytes, accept });
-      const { buffer, byteOffset, byteLength } = bytes;
       const { url: _url, ...rest } = image;
-      fetched.push({
-        ...rest,
-        data: Buffer.from(buffer, byteOffset, byteLength).toString("base64"),
-      });
+      fetched.push({ ...rest, data: bytes.toBase64() });
     } catch (thrown) {
       if (!(thrown instanceof Fault)) throw thrown;
       if (!asAddress) {

@@ -1,5 +1,5 @@
 import type { EncodedImages, ImageAnswer, ImageAsk } from "../dialects/image_wire.ts";
-import { imageTokens } from "../dialects/operations/images.ts";
+import { imageTokens } from "../dialects/image_tokens.ts";
 import { estimateTokens } from "../domain/estimate.ts";
 import type { BillingBasis } from "../domain/interaction.ts";
 import type { BillableUsage, PriceRow } from "../domain/pricing.ts";

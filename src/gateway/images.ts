@@ -2,6 +2,7 @@ import { Buffer } from "node:buffer";
 import { formBody } from "../base/form_body.ts";
 import { maskSecrets } from "../base/secret.ts";
 import { type ImageBody, readImageRequest } from "../dialects/images/request.ts";
+import { isRecord } from "../dialects/json.ts";
 import { writeImageAnswer } from "../dialects/images/write_answer.ts";
 import type {
   DrawnImage,
@@ -11,6 +12,7 @@ import type {
   ImageCall,
   ImageWire,
 } from "../dialects/image_wire.ts";
+import { carriesError, readVendorError } from "../dialects/vendor_error.ts";
 import { imageGenerations } from "../dialects/operations/images.ts";
 import { inputTokenBound, maxImageTokens } from "../domain/estimate.ts";
 import { Fault } from "../domain/fault.ts";
@@ -32,6 +34,7 @@ import type { OperationAnswer, OperationDesk, Operations } from "./operations.ts
 import { inlineReferences } from "./references.ts";
 import type { Reply } from "./reply.ts";
 import { judge } from "./translation.ts";
+import { vendorFault } from "./vendor_fault.ts";
 
 /** One request for pictures, validated by its contract. */
 export interface ImagesRequest {
@@ -164,10 +167,14 @@ async function readAnswer(
   const bytes = await desk.read(answer);
   // Some hosts of open models answer with the file itself.
   if (/^image\//i.test(answer.headers["content-type"] ?? "")) {
-    const { buffer, byteOffset, byteLength } = bytes;
-    return { images: [{ data: Buffer.from(buffer, byteOffset, byteLength).toString("base64") }] };
+    return { images: [{ data: bytes.toBase64() }] };
   }
-  return wire.decode(parseAnswer(new TextDecoder().decode(bytes)));
+  const json = parseAnswer(new TextDecoder().decode(bytes));
+  // Some hosts and aggregators tell an error in an answer with a good status.
+  if (isRecord(json) && carriesError(json)) {
+    throw vendorFault(readVendorError(json, undefined), desk.vendorWords);
+  }
+  return wire.decode(json);
 }
 
 /** Throws when there is no picture among the answers. */

@@ -1,9 +1,8 @@
-import { Buffer } from "node:buffer";
 import { sha256Hex } from "../base/hash.ts";
 import { longStrings, type PlacedString } from "../base/json_strings.ts";
 import { type Edit, membersAt, splice } from "../base/json_text.ts";
 import { isMediaField, type MediaField } from "../dialects/media_field.ts";
-import { base64Source, standardBase64 } from "../dialects/media_source.ts";
+import { base64Bytes, base64Source } from "../dialects/media_source.ts";
 import { type Media, mediaPath } from "../domain/media.ts";
 
 /** Shorter strings hold no media. */
@@ -29,16 +28,25 @@ export function liftMedia(
     const one = field && readMedia(text, found, field, field.always ? 0 : options.inlineBytes);
     if (!one) continue;
     media.set(one.sha256, one);
-    const named = {
-      sha256: one.sha256,
-      bytes: one.content.length,
-      mime_type: one.mimeType,
-      url: mediaPath(one.sha256),
-    };
-    edits.push({ start: found.start, end: found.end, text: JSON.stringify(named) });
+    const named = JSON.stringify(namedMedia(one));
+    edits.push({ start: found.start, end: found.end, text: named });
   }
   if (edits.length === 0) return { text, media: [] };
-  return { text: splice(text, edits), media: [...media.values()] };
+  return { text: ownText(splice(text, edits)), media: [...media.values()] };
+}
+
+/** What stands in a payload in the place of media. */
+function namedMedia({ sha256, content, mimeType }: Media) {
+  return { sha256, bytes: content.length, mime_type: mimeType, url: mediaPath(sha256) };
+}
+
+/** A file that was sent as it is, so that no base64 is made of it. */
+export function liftFile(
+  content: Uint8Array,
+  saidType: string | undefined,
+): { media: Media; named: unknown } {
+  const media = mediaOf(content, saidType);
+  return { media, named: namedMedia(media) };
 }
 
 function readMedia(
@@ -50,18 +58,29 @@ function readMedia(
   const beside = siblings(text, place);
   if (field.where && beside(field.where[0]) !== field.where[1]) return undefined;
   const value = stringAt(text, place);
-  if (value === undefined) return undefined;
+  // Our own paths are letters of base64 throughout.
+  if (value === undefined || value.startsWith(mediaPath(""))) return undefined;
   const address = /^data:([^,]*?);base64,/i.exec(value.slice(0, maxAddressHead));
   if (!address && value.startsWith("data:")) return undefined;
-  const data = standardBase64(address ? value.slice(address[0].length) : value);
-  if (data === undefined) return undefined;
-  const content = Buffer.from(data, "base64");
-  if (content.length <= inlineBytes) return undefined;
+  const data = address ? value.slice(address[0].length) : value;
+  const content = base64Bytes(data);
+  if (content === undefined || content.length <= inlineBytes) return undefined;
   const format = field.audioFormat === undefined ? undefined : beside(field.audioFormat);
   const said = address?.[1] ||
     (field.mimeType === undefined ? undefined : beside(field.mimeType)) ||
     (format === undefined ? undefined : `audio/${format}`);
-  return { sha256: sha256Hex(content), mimeType: base64Source(data, said).mimeType, content };
+  return mediaOf(content, said);
+}
+
+function mediaOf(content: Uint8Array, said: string | undefined): Media {
+  // The first bytes tell the type.
+  const head = content.subarray(0, 48).toBase64();
+  return { sha256: sha256Hex(content), mimeType: base64Source(head, said).mimeType, content };
+}
+
+/** Slices of a text hold all of it in memory, media included. */
+function ownText(text: string): string {
+  return new TextDecoder().decode(new TextEncoder().encode(text));
 }
 
 /** Of a `data:` address before the data. */

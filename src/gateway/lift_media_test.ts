@@ -4,6 +4,7 @@ import { sha256Hex } from "../base/hash.ts";
 import { chat } from "../dialects/chat/mod.ts";
 import { generate } from "../dialects/generate/mod.ts";
 import { messages } from "../dialects/messages/mod.ts";
+import { operations } from "../dialects/operations/mod.ts";
 import { responses } from "../dialects/responses/mod.ts";
 import { liftMedia } from "./lift_media.ts";
 
@@ -203,5 +204,23 @@ Deno.test("one byte above the limit is taken out, with and without padding", () 
       const lifted = liftMedia(text, { inlineBytes, fields: generate.mediaFields });
       assert.equal(lifted.media.length, 1, `${inlineBytes}`);
     }
+  }
+});
+
+Deno.test("what was taken out once is not taken out again, wherever it stands", () => {
+  const data = png.toString("base64");
+  const values = [
+    [operations.imageEdits, { "image[]": [{ content_type: "image/png", data }] }],
+    [operations.imageEdits, { data: [{ b64_json: data }, { url: dataUrl(png, "image/png") }] }],
+    [operations.imageEdits, { image: { url: dataUrl(png, "image/png") }, mask: { url: data } }],
+    [operations.imageEdits, { images: [dataUrl(png, "image/png")], image: data }],
+    [operations.speech, { audio: { data, mime_type: "audio/wav" } }],
+    [chat, { image_url: { url: dataUrl(png, "image/png") } }],
+    [generate, { inlineData: { mimeType: "image/png", data } }],
+  ] as const;
+  for (const [{ mediaFields: fields }, value] of values) {
+    const once = liftMedia(JSON.stringify(value), { inlineBytes: 16, fields });
+    assert.ok(once.media.length > 0);
+    assert.deepEqual(liftMedia(once.text, { inlineBytes: 16, fields }), { ...once, media: [] });
   }
 });

@@ -3,6 +3,7 @@ import type { ByteGate } from "../base/byte_gate.ts";
 import type { Secret } from "../base/secret.ts";
 import type { Mode } from "../domain/interaction.ts";
 import { type BoundInput, type PriceRow, upperBoundNanos } from "../domain/pricing.ts";
+import type { Media } from "../domain/media.ts";
 import type { PromptTags } from "../domain/prompt_tags.ts";
 import type { Catalogue } from "../vendors/catalogue.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
@@ -48,6 +49,8 @@ export interface OperationCall {
   tags?: PromptTags;
   /** JSON text for the record. */
   requestText: string;
+  /** Media that it names by hash. */
+  requestMedia?: readonly Media[];
   /** Paths of what could not be carried, in the caller's words. */
   losses?: readonly string[];
   /** What it can come to at most, all requests to the vendor together. */
@@ -155,6 +158,7 @@ async function open(
     lane: { losses: given.losses ?? [], keptReasoning: () => [], encodeFolded: () => null },
     body: undefined,
     bodyText: requestText,
+    bodyMedia: given.requestMedia ?? [],
     kept: undefined,
     funds,
   }, meter);

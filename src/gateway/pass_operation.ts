@@ -4,11 +4,14 @@ import type { AnswerReader, Operation } from "../dialects/operations/operation.t
 import {
   forVendor,
   type OperationRequest,
+  parsedRecord,
   readOperation,
   recordText,
   type SentRequest,
 } from "../dialects/operations/request.ts";
 import { Fault } from "../domain/fault.ts";
+import { carriesError, readVendorError, type VendorError } from "../dialects/vendor_error.ts";
+import type { Media } from "../domain/media.ts";
 import { type ResolvedModel, resolveTarget } from "../vendors/model_name.ts";
 import type { Registry, Vendor } from "../vendors/registry.ts";
 import type { UpstreamAnswer } from "../vendors/upstream.ts";
@@ -16,6 +19,7 @@ import { answerHeaders } from "../vendors/vendor_headers.ts";
 import type { Caller } from "./caller.ts";
 import { embedInBatches } from "./embed_batches.ts";
 import { translationMode } from "./lay_lane.ts";
+import { liftFile } from "./lift_media.ts";
 import type { OperationAnswer, OperationDesk, Operations } from "./operations.ts";
 import type { StreamListener } from "./operation_stream.ts";
 import type { Reply } from "./reply.ts";
@@ -32,12 +36,19 @@ export interface PassedRequest {
   sent: SentRequest;
 }
 
+export interface PassParts {
+  registry: Registry;
+  operations: Operations;
+  /** Larger files are recorded apart from the request's text. */
+  mediaInlineBytes: number;
+}
+
 /**
  * Sends a request to its vendor as it is, but for the model's name and tag lines, and gives the
  * answer back as it is: whole, as events or as bytes, while a reader listens for what it costs.
  */
 export function passOperation(
-  parts: { registry: Registry; operations: Operations },
+  parts: PassParts,
   { caller, operation, vendor, sent }: PassedRequest,
 ): Promise<Reply> {
   const request = readOperation(sent, operation.promptField);
@@ -56,7 +67,7 @@ export function passOperation(
       stream: request.stream,
       endUser: request.endUser,
       tags: request.tags,
-      requestText: recordText(request),
+      ...recorded(request, parts.mediaInlineBytes),
       losses,
       bound: operation.bound(request),
     },
@@ -65,6 +76,17 @@ export function passOperation(
         ? pass(desk, { caller, operation, request, path: way.path })
         : embedInBatches(desk, request, losses),
   );
+}
+
+function recorded(request: OperationRequest, inlineBytes: number) {
+  const requestMedia: Media[] = [];
+  const requestText = recordText(request, ({ content, contentType }) => {
+    if (content.length <= inlineBytes) return undefined;
+    const { media, named } = liftFile(content, contentType);
+    requestMedia.push(media);
+    return named;
+  });
+  return { requestText, requestMedia };
 }
 
 /** Throws the fault of what can't be asked of a vendor of another dialect, by the caller's mode. */
@@ -115,9 +137,21 @@ async function wholeAnswer(
 ): Promise<OperationAnswer> {
   const body = await desk.read(answer);
   const text = new TextDecoder().decode(body);
+  const error = saidError(text, headers["content-type"] ?? "application/json");
+  if (error) throw vendorFault(error, desk.vendorWords);
   reader.whole(text, headers["content-type"] ?? "application/json");
   const settled = tell(desk, reader, true);
   return { status: answer.status, headers, body, recordText: text, ...settled };
+}
+
+/** An error is no longer than this. */
+const maxErrorUnits = 64 * 1024;
+
+/** Some hosts and aggregators tell an error in an answer with a good status. */
+function saidError(text: string, contentType: string): VendorError | undefined {
+  if (text.length > maxErrorUnits || !/\bjson\b/i.test(contentType)) return undefined;
+  const answer = parsedRecord(text);
+  return answer && carriesError(answer) ? readVendorError(answer, undefined) : undefined;
 }
 
 /** What was read is the meter's; the rest is for the record. */

@@ -1,5 +1,23 @@
-import { longStrings } from "../base/json_strings.ts";
-import { isMediaField, type MediaField } from "../dialects/media_field.ts";
+import type { MediaField } from "../dialects/media_field.ts";
+import type { Media } from "../domain/media.ts";
+import { liftMedia } from "./lift_media.ts";
+
+/** How much of a payload the record keeps, and where media stands in it. */
+export interface PayloadLimits {
+  /** `PAYLOAD_MAX_BYTES`. */
+  maxBytes: number;
+  /** `MEDIA_INLINE_BYTES`. */
+  inlineBytes: number;
+  fields: readonly MediaField[];
+}
+
+/** A payload on its way to the store. */
+export interface BoundPayload {
+  text: string;
+  truncated: boolean;
+  /** What was taken out of the text. */
+  media: readonly Media[];
+}
 
 /**
  * A payload as the record keeps it: at most `maxBytes` of UTF-8, cut between characters.
@@ -14,21 +32,19 @@ export function capPayload(text: string, maxBytes: number): { text: string; trun
     : { text: text.slice(0, read), truncated: true };
 }
 
-/** Inline media of fewer units makes no payload too large. */
-const smallMediaUnits = 4096;
+/** Payloads of more units give up their media at once. */
+const largeUnits = 256 * 1024;
 
 /**
- * A payload on its way to the store, where media is taken out before what is left is cut
- * (`storePayloads`): text with media in it stays whole, other text is cut at once.
+ * A payload on its way to journal and store. A large one is brought into its stored form at once:
+ * megabytes of base64 would else be copied for the journal, for the queue and for the store. The
+ * media of others is taken out when the store takes them (`storePayloads`).
  */
-export function boundPayload(
-  text: string,
-  maxBytes: number,
-  fields: readonly MediaField[],
-): { text: string; truncated: boolean } {
-  if (text.length * 3 <= maxBytes) return { text, truncated: false };
-  for (const place of longStrings(text, smallMediaUnits)) {
-    if (fields.some((field) => isMediaField(field, place))) return { text, truncated: false };
+export function boundPayload(text: string, limits: PayloadLimits): BoundPayload {
+  const { maxBytes, inlineBytes, fields } = limits;
+  if (text.length <= largeUnits && text.length * 3 <= maxBytes) {
+    return { text, truncated: false, media: [] };
   }
-  return capPayload(text, maxBytes);
+  const { text: left, media } = liftMedia(text, { inlineBytes, fields });
+  return { ...capPayload(left, maxBytes), media };
 }

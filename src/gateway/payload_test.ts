@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import type { MediaField } from "../dialects/media_field.ts";
 import { boundPayload, capPayload } from "./payload.ts";
 
 const size = (text: string) => new TextEncoder().encode(text).length;
@@ -25,11 +26,28 @@ Deno.test("a large payload under the cap is the same text", () => {
   assert.equal(capPayload(text, 999_999).text.length, 999_999);
 });
 
-Deno.test("a payload with media in it stays whole until the media is out, any other is cut", () => {
-  const fields = [{ parent: "image_url", key: "url" }];
-  const long = "A".repeat(10_000);
-  const withMedia = JSON.stringify({ content: [{ image_url: { url: long } }] });
-  assert.deepEqual(boundPayload(withMedia, 5000, fields), { text: withMedia, truncated: false });
-  const without = JSON.stringify({ content: [{ text: long, image_url: { url: "A" } }] });
-  assert.equal(boundPayload(without, 5000, fields).text.length, 5000);
+const fields: readonly MediaField[] = [{ parent: "image_url", key: "url" }];
+const limits = { maxBytes: 1_000_000, inlineBytes: 1000, fields };
+const withMedia = (bytes: number) =>
+  JSON.stringify({ content: [{ image_url: { url: "AAAA".repeat(bytes / 3) } }] });
+
+Deno.test("a payload of the usual size keeps its media until the store takes it", () => {
+  const text = withMedia(9000);
+  assert.deepEqual(boundPayload(text, limits), { text, truncated: false, media: [] });
+});
+
+Deno.test("a large payload gives its media up at once, and is cut without it or not at all", () => {
+  const { text, truncated, media } = boundPayload(withMedia(1_500_000), limits);
+  assert.equal(truncated, false);
+  assert.deepEqual(media.map(({ content }) => content.length), [1_500_000]);
+  const { content: [{ image_url }] } = JSON.parse(text);
+  assert.deepEqual(image_url.url.sha256, media[0]!.sha256);
+  const long = "A".repeat(2_000_000);
+  const elsewhere = boundPayload(JSON.stringify({ content: [{ text: long }] }), limits);
+  assert.deepEqual([elsewhere.text.length, elsewhere.truncated], [1_000_000, true]);
+});
+
+Deno.test("media counts for nothing in a payload that may only be small", () => {
+  const bound = boundPayload(withMedia(9000), { ...limits, maxBytes: 5000 });
+  assert.deepEqual([bound.truncated, bound.media.length], [false, 1]);
 });

@@ -15,7 +15,7 @@ export interface SpillSpace {
 /** What waits in memory at most, if the rest can be kept elsewhere. */
 export interface MemoryLimit {
   rows: number;
-  /** Units of UTF-16. */
+  /** Units of UTF-16, and bytes of media. */
   chars: number;
 }
 
@@ -31,7 +31,7 @@ export class RecordQueue {
   #rows: Interaction[] = [];
   #chars = 0;
   #isInOrder = true;
-  #lastRemoved: Interaction | undefined;
+  #lastRemoved: Date | undefined;
 
   constructor(space: SpillSpace | undefined, limit = defaultLimit) {
     this.#space = space;
@@ -50,8 +50,8 @@ export class RecordQueue {
   /** When the call ended whose record waits the longest. */
   get oldest(): Date | undefined {
     // Between two files that are read back the last one stands for the next.
-    const row = this.#rows[0] ?? (this.waiting > 0 ? this.#lastRemoved : undefined);
-    return row && new Date(row.createdAt.getTime() + row.latencyMs);
+    const [row] = this.#rows;
+    return row ? endOf(row) : this.waiting > 0 ? this.#lastRemoved : undefined;
   }
 
   add(row: Interaction): void {
@@ -78,16 +78,21 @@ export class RecordQueue {
   remove(count: number): number {
     for (const row of this.#rows.splice(0, count)) {
       this.#chars -= weigh(row);
-      this.#lastRemoved = row;
+      this.#lastRemoved = endOf(row);
     }
     if (this.waiting === 0) this.#isInOrder = true;
     return count;
   }
 }
 
+function endOf({ createdAt, latencyMs }: Interaction): Date {
+  return new Date(createdAt.getTime() + latencyMs);
+}
+
 function weigh(row: Interaction): number {
-  const { requestText, responseText, kept } = row;
+  const { requestText, responseText, kept, media = [] } = row;
   const response = kept?.response;
   const keptChars = (response?.inputItemsText.length ?? 0) + (response?.answerText.length ?? 0);
-  return (requestText?.length ?? 0) + (responseText?.length ?? 0) + keptChars + 1000;
+  const mediaBytes = media.reduce((sum, { content }) => sum + content.length, 0);
+  return (requestText?.length ?? 0) + (responseText?.length ?? 0) + keptChars + mediaBytes + 1000;
 }

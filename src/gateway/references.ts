@@ -1,4 +1,3 @@
-import { Buffer } from "node:buffer";
 import type { Reference } from "../dialects/image_wire.ts";
 import { base64Source } from "../dialects/media_source.ts";
 import { Fault } from "../domain/fault.ts";
@@ -40,9 +39,7 @@ export async function inlineReferences(
       });
     });
     left -= bytes.length;
-    const { buffer, byteOffset, byteLength } = bytes;
-    const data = Buffer.from(buffer, byteOffset, byteLength).toString("base64");
-    const source = base64Source(data, mimeType);
+    const source = base64Source(bytes.toBase64(), mimeType);
     if (!source.mimeType.startsWith("image/")) {
       throw new Fault("invalid_value", { param, message: `${param}: the address holds no image.` });
     }

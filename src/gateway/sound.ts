@@ -185,9 +185,7 @@ export class Sound {
       provider: target.vendor.label,
       model: target.model,
       audio: {
-        data: file
-          ? Buffer.from(file.buffer, file.byteOffset, file.length).toString("base64")
-          : null,
+        data: file?.toBase64() ?? null,
         format: encoded.format,
         mime_type: soundTypes[encoded.format],
         ...given("sample_rate", rate),

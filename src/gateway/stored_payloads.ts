@@ -1,3 +1,4 @@
+import type { Garbage } from "../base/garbage.ts";
 import type { MediaField } from "../dialects/media_field.ts";
 import type { Interaction, InteractionStore } from "../domain/interaction.ts";
 import type { RecordedForm } from "./call.ts";
@@ -34,24 +35,35 @@ const portionUnits = 8 * 1024 * 1024;
 export function storePayloads(
   store: Pick<InteractionStore, "insert">,
   rules: PayloadRules,
+  garbage: Garbage = { left() {} },
 ): Pick<InteractionStore, "insert"> {
+  const insert = async (portion: readonly Interaction[]) => {
+    await store.insert(portion);
+    garbage.left(mediaBytes(portion));
+  };
   return {
     async insert(rows) {
       let portion: Interaction[] = [];
       let units = 0;
       for (const row of rows) {
-        const size = (row.requestText?.length ?? 0) + (row.responseText?.length ?? 0);
+        const size = (row.requestText?.length ?? 0) + (row.responseText?.length ?? 0) +
+          mediaBytes([row]);
         if (portion.length > 0 && units + size > portionUnits) {
-          await store.insert(portion);
+          await insert(portion);
           portion = [];
           units = 0;
         }
         portion.push(storedForm(row, rules));
         units += size;
       }
-      if (portion.length > 0) await store.insert(portion);
+      if (portion.length > 0) await insert(portion);
     },
   };
+}
+
+function mediaBytes(rows: readonly Interaction[]): number {
+  return rows.flatMap(({ media }) => media ?? [])
+    .reduce((sum, { content }) => sum + content.length, 0);
 }
 
 /** The row as it is stored; doing it twice changes nothing. */

@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from "../base/clock.ts";
+import { discard } from "../base/garbage.ts";
 import { Fault, messageOf } from "../domain/fault.ts";
 import type { Interaction } from "../domain/interaction.ts";
 import type { Journal, JournalOptions, JournalWatcher } from "./journal.ts";
@@ -91,8 +92,8 @@ export class FileJournal implements Journal {
     try {
       const segment = this.#append(recordOf("begin", interaction));
       segment.open++;
-      const { transactionId, requestText } = interaction;
-      this.#known.set(transactionId, { segment, request: requestText });
+      const { transactionId, requestText: request, media } = interaction;
+      this.#known.set(transactionId, { segment, request, media });
     } catch (thrown) {
       this.#failed(thrown);
       throw new Fault("overloaded", { note: `journal: ${messageOf(thrown)}`, cause: thrown });
@@ -210,6 +211,7 @@ export class FileJournal implements Journal {
     segment.append(bytes);
     this.#isCramped = false;
     this.#bytes += bytes.length;
+    discard(bytes);
     return segment;
   }
 
@@ -220,7 +222,7 @@ export class FileJournal implements Journal {
     // In the file of its beginning an end need not repeat what the caller sent.
     const asBegun = known?.segment === this.#writable() && known.request !== undefined &&
       known.request === interaction.requestText;
-    const segment = this.#append(recordOf("end", interaction, asBegun));
+    const segment = this.#append(recordOf("end", interaction, asBegun ? known.media ?? [] : false));
     segment.ends++;
     this.#lastEnded = ended;
     if (known?.segment !== segment) {

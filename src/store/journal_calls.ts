@@ -1,20 +1,30 @@
 import type { Interaction } from "../domain/interaction.ts";
 import { interactionFromJson, interactionToJson } from "./interaction_json.ts";
+import type { Media } from "../domain/media.ts";
 import type { JournalRecord } from "./journal_records.ts";
 
-/** A call as a record; `asBegun` leaves the request to the begin record in the same file. */
+/**
+ * A call as a record. `begun` is the media of the begin record in the same file, to which its
+ * request is left; false where the record stands alone.
+ */
 export function recordOf(
   kind: JournalRecord["kind"],
   interaction: Interaction,
-  asBegun = false,
+  begun: readonly Media[] | false = false,
 ): JournalRecord {
-  const { requestText, responseText } = interaction;
+  const { requestText, responseText, media = [], ...row } = interaction;
+  const own = begun ? media.filter((one) => !begun.includes(one)) : media;
+  const listed = own.map(({ sha256, mimeType }) => ({ sha256, mimeType }));
   return {
     kind,
     id: interaction.transactionId,
-    body: interactionToJson({ ...interaction, requestText: null, responseText: null }),
-    request: asBegun ? undefined : requestText,
+    body: interactionToJson({
+      ...{ ...row, requestText: null, responseText: null },
+      ...(listed.length > 0 ? { media: listed } : {}),
+    }),
+    request: begun ? undefined : requestText,
     response: responseText,
+    media: own.map(({ content }) => content),
   };
 }
 
@@ -32,7 +42,7 @@ export class CallReader {
     const begun = this.#begun.get(record.id);
     this.#begun.delete(record.id);
     if (record.request !== undefined) return interactionOf(record, record.request);
-    const interaction = interactionOf(record, begun?.request ?? null);
+    const interaction = interactionOf(record, begun?.request ?? null, begun);
     // Its beginning was damaged: what the caller sent is lost.
     return begun ? interaction : { ...interaction, payloadTruncated: true };
   }
@@ -45,6 +55,21 @@ export class CallReader {
   }
 }
 
-function interactionOf(record: JournalRecord, requestText: string | null): Interaction {
-  return { ...interactionFromJson(record.body), requestText, responseText: record.response };
+function interactionOf(
+  record: JournalRecord,
+  requestText: string | null,
+  begun?: JournalRecord,
+): Interaction {
+  const { media: _listed, ...row } = interactionFromJson(record.body);
+  const media = [...begun ? mediaOf(begun) : [], ...mediaOf(record)];
+  return {
+    ...{ ...row, requestText, responseText: record.response },
+    ...(media.length > 0 ? { media } : {}),
+  };
+}
+
+function mediaOf({ body, media }: JournalRecord): Media[] {
+  if (media.length === 0) return [];
+  const { media: listed = [] } = interactionFromJson(body);
+  return listed.map(({ sha256, mimeType }, at) => ({ sha256, mimeType, content: media[at]! }));
 }

@@ -80,7 +80,8 @@ async function eraseRejected(
 function interactionOfLine(line: string): Interaction | undefined {
   try {
     const { interaction } = JSON.parse(line) as { interaction: unknown };
-    return interactionFromJson(JSON.stringify(interaction));
+    const { media: _media, ...row } = interactionFromJson(JSON.stringify(interaction));
+    return row;
   } catch {
     return undefined;
   }

@@ -1,4 +1,5 @@
 import type { Interaction } from "../domain/interaction.ts";
+import type { Media } from "../domain/media.ts";
 import type { JournalWatcher } from "./journal.ts";
 import type { Segment } from "./journal_segment.ts";
 
@@ -16,6 +17,8 @@ export interface Known {
   segment: Segment;
   /** Its begin record has this; undefined once it has ended. */
   request: string | null | undefined;
+  /** That record's media. */
+  media?: readonly Media[] | undefined;
 }
 
 /** Tells nobody. */

@@ -1,4 +1,3 @@
-import { Buffer } from "node:buffer";
 import type { Interaction } from "../domain/interaction.ts";
 import type { Media, MediaStore } from "../domain/media.ts";
 import type { Queryable } from "./database.ts";
@@ -47,14 +46,10 @@ export async function insertMedia(tx: Queryable, rows: readonly Interaction[]): 
       // Both drivers would write bytes in hexadecimal digits, which are half as long again.
       `insert into media (sha256, bytes, content) values ($1, $2, decode($3::text, 'base64'))
        on conflict (sha256) do update set bytes = excluded.bytes`,
-      [hash, content.length, base64(content)],
+      [hash, content.length, content.toBase64()],
     );
   }
   await tx.query(insertRefs, [JSON.stringify(named.flatMap(refsOf))]);
-}
-
-function base64({ buffer, byteOffset, byteLength }: Uint8Array): string {
-  return Buffer.from(buffer, byteOffset, byteLength).toString("base64");
 }
 
 const insertRefs =

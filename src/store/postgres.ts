@@ -1,4 +1,5 @@
 import postgres from "postgres";
+import { patientTimer } from "../base/patient_timer.ts";
 import { Fault } from "../domain/fault.ts";
 import { formatArray, parseArray } from "./arrays.ts";
 import type { Database, QueryOptions, SqlRow, SqlValue } from "./database.ts";
@@ -94,7 +95,8 @@ class Session implements Connection {
     this.#probe = probe;
     this.#sql = postgres(url, {
       ...driverOptions,
-      connect_timeout: patience.connectMs / 1000,
+      // The limit is ours; see `ready`.
+      connect_timeout: 60 + patience.connectMs / 1000,
       onclose: () => {
         this.#isOpen = false;
         this.#ended++;
@@ -107,17 +109,17 @@ class Session implements Connection {
     if (this.#isOpen) return;
     // The driver's own limit starts anew whenever something in between hangs up on it.
     let isLate = false;
-    const timer = setTimeout(() => {
+    const cancel = patientTimer(this.#patience.connectMs, () => {
       isLate = true;
       void this.end(0);
-    }, this.#patience.connectMs);
+    });
     try {
       await this.#sql.unsafe("select 1");
       this.#isOpen = true;
     } catch (thrown) {
       throw asFault(isLate ? { code: "CONNECT_TIMEOUT" } : thrown);
     } finally {
-      clearTimeout(timer);
+      cancel();
     }
   }
 

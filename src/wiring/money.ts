@@ -1,3 +1,4 @@
+import { createGarbage } from "../base/garbage.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import type { Config } from "../config.ts";
@@ -63,7 +64,11 @@ export function createMoneyParts(needs: MoneyNeeds): MoneyParts {
   const interactions = createRecords(database, analytics, needs.dropped);
   const ledger = createLedger(database);
   const recorder = createRecorder({
-    store: storePayloads(interactions, payloadRulesOf(config, needs.recordedForms)),
+    store: storePayloads(
+      interactions,
+      payloadRulesOf(config, needs.recordedForms),
+      createGarbage(8 * 1024 * 1024),
+    ),
     log,
     pause,
     stored: (ids) => journal.stored(ids),

@@ -45,7 +45,21 @@ const wrongImages: readonly Wrong[] = [
   { body: { ...image, n: 11 }, param: "n", words: ["10"] },
   { body: { ...image, n: 1.5 }, param: "n" },
   { body: { ...image, n: "2" }, param: "n" },
-  { body: { ...image, size: "big" }, param: "size", words: ["1024x1024"] },
+  ...["big", "7x7", "1024×1024", "-1x5", "0x0", "99999x1"].flatMap((size): Wrong[] => [
+    { body: { ...image, size }, param: "size", words: ["auto", "1024x1024", "3840x2160"] },
+    { body: { ...image, model: "dall-e-2", size }, param: "size", words: ["256x256"] },
+    { body: { ...image, provider: "xai", size: `${size}z` }, param: "size", words: ["19.5:9"] },
+  ]),
+  ...["vendor-a", "vendor-f"].map((provider): Wrong => ({
+    body: { ...image, provider, size: "big" },
+    param: "size",
+    words: ["auto", "1024x1024"],
+  })),
+  ...["vendor-d", "vendor-e", "xai"].map((provider): Wrong => ({
+    body: { ...image, provider, size: "big" },
+    param: "size",
+    words: ["1:1", "16:9"],
+  })),
   {
     body: { ...image, model: "gpt-image-1.5", size: "512x512" },
     param: "size",
@@ -157,6 +171,16 @@ const wrongSpeech: readonly Wrong[] = [
     param: "model",
     words: ["tts-1"],
   },
+  ...["vendor-d", "vendor-e"].flatMap((provider): Wrong[] => [
+    { body: { ...speech, provider, voice: "bob" }, param: "voice", words: ["Kore", "Puck"] },
+    { body: { provider, input: "x".repeat(32_001) }, param: "input", words: ["32000"] },
+  ]),
+  {
+    body: { ...speech, provider: "vendor-f", response_format: "flac" },
+    param: "response_format",
+    words: ["mp3", "pcm"],
+  },
+  { body: { ...speech, provider: "vendor-d", sample_rate: 8000 }, param: "sample_rate" },
   { body: { ...speech, tone: "low" }, param: "tone", words: ["unknown field"] },
 ];
 

@@ -228,7 +228,10 @@ class Program {
 /** The service's programs have no more permissions than the tasks that people start them with. */
 function flagsOf(script: string): string[] {
   const command = Object.values(settings.tasks).find((task) => task.endsWith(` ${script}`));
-  return command === undefined ? ["run", "-A"] : command.split(" ").slice(1, -1);
+  if (command === undefined) return ["run", "-A"];
+  const words = command.split(" ");
+  // In front of it stands what the C library is told.
+  return words.slice(words.indexOf("deno") + 1, -1);
 }
 
 const root = decodeURIComponent(new URL("../..", import.meta.url).pathname).replace(/\/$/, "");

@@ -2,7 +2,7 @@ import { Fault } from "../../domain/fault.ts";
 import type { EncodedImages, ImageAsk, ImageWire } from "../image_wire.ts";
 import { given } from "../given.ts";
 import { dataUrl } from "../media_source.ts";
-import { sizeText } from "../picture_shape.ts";
+import { checkAnySize, sizeText } from "../picture_shape.ts";
 import { withOptions } from "../vendor_options.ts";
 import { readImageList } from "./answer.ts";
 import { lossesOf, noStream } from "../image_losses.ts";
@@ -20,6 +20,7 @@ const decided = ["model", "prompt", "n", "size", "aspect_ratio", "resolution", "
 
 function encode(ask: ImageAsk): EncodedImages {
   if (ask.stream) throw noStream(ask.model);
+  checkAnySize(ask.size);
   if (ask.size && ask.resolution) {
     throw new Fault("invalid_value", {
       param: "resolution",

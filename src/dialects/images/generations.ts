@@ -14,6 +14,7 @@ import { notAllowed, type PixelSize, sizeText } from "../picture_shape.ts";
 import { withOptions } from "../vendor_options.ts";
 import { readImage, readImageList, readImageUsage } from "./answer.ts";
 import { lossesOf, noStream } from "../image_losses.ts";
+import { imageTokens, partialImageTokens } from "../image_tokens.ts";
 import { pixelSize, type Sizes } from "./pixel_sizes.ts";
 
 /** `/images/generations` and `/images/edits` of the vendor that made them (§1.1). */
@@ -87,7 +88,7 @@ function encode(ask: ImageAsk): EncodedImages {
       ...(quality === undefined ? [] : ["quality"] as const),
       ...(isStyled ? ["style"] as const : []),
     ]),
-    tokensPerImage: tokensAtMost(size, family),
+    tokensPerImage: tokensAtMost(size, quality, ask),
     priced: {
       ...given("quality", quality ?? (family.isModern ? undefined : "standard")),
       ...given("size", size ? sizeText(size) : family.isModern ? undefined : "1024x1024"),
@@ -170,16 +171,13 @@ function formOf(body: JsonRecord, ask: ImageAsk): VendorBody {
   return { type: "form", parts: [...parts, ...files] };
 }
 
-/**
- * Output tokens of one picture at most: the dearest known is 6,240, of 1.5 million pixels at high
- * quality; a larger one takes more in proportion, and what the model chooses by itself may be twice
- * as large.
- */
-function tokensAtMost(size: PixelSize | undefined, family: Family): number {
-  const most = 8192;
-  if (family.sizes !== "any") return most;
-  const pixels = size ? size.width * size.height : 2 * 1536 * 1024;
-  return most * Math.max(1, Math.ceil(pixels / (1536 * 1024)));
+/** Output tokens of one picture at most, with what a stream shows before it. */
+function tokensAtMost(size: PixelSize | undefined, quality: string | undefined, ask: ImageAsk) {
+  // The vendor may choose a larger one than the usual where it has all sizes.
+  const larger = size === undefined && ask.model.startsWith("gpt-image-2") ? 2 : 1;
+  const named = quality === "auto" ? undefined : quality;
+  const picture = imageTokens(named, size && sizeText(size));
+  return larger * picture + (ask.partialImages ?? 0) * partialImageTokens;
 }
 
 function readEvent(event: unknown): ReturnType<ImageStreamReader["read"]> {

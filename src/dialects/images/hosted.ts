@@ -1,7 +1,7 @@
 import { Fault } from "../../domain/fault.ts";
 import type { EncodedImages, ImageAsk, ImageWire } from "../image_wire.ts";
 import { given } from "../given.ts";
-import { notAllowed, type PixelSize, readRatio, sizeText } from "../picture_shape.ts";
+import { checkAnySize, notAllowed, type PixelSize, readRatio, sizeText } from "../picture_shape.ts";
 import { withOptions } from "../vendor_options.ts";
 import { readImageList } from "./answer.ts";
 import { lossesOf, noStream } from "../image_losses.ts";
@@ -27,6 +27,7 @@ function encode(ask: ImageAsk): EncodedImages {
   if (ask.format === "webp") {
     throw notAllowed("output_format", "this vendor has", ["png", "jpeg"]);
   }
+  checkAnySize(ask.size);
   const size = sizeOf(ask);
   const body = withOptions(
     {

@@ -51,7 +51,7 @@ function checked(size: PixelSize): PixelSize {
 
 function isPossible({ width, height }: PixelSize): boolean {
   const [long, short] = [Math.max(width, height), Math.min(width, height)];
-  return width % step === 0 && height % step === 0 && long <= 3 * short &&
+  return width > 0 && width % step === 0 && height % step === 0 && long <= 3 * short &&
     long <= longest.width && width * height <= longest.width * longest.height;
 }
 

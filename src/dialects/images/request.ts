@@ -4,7 +4,7 @@ import { Fault } from "../../domain/fault.ts";
 import type { ImageAsk, Reference } from "../image_wire.ts";
 import type { JsonRecord } from "../json.ts";
 import { base64Source, mediaSource } from "../media_source.ts";
-import { isOfRatio, readRatio, readSize } from "../picture_shape.ts";
+import { isOfRatio, noSize, readAskedSize, readRatio } from "../picture_shape.ts";
 
 export type ImageBody = z.output<typeof imageRequest>;
 
@@ -16,9 +16,9 @@ export function readImageRequest(
   body: ImageBody,
   target: { model: string; options: JsonRecord },
 ): ImageAsk {
-  const size = body.size == null || body.size === "auto" ? undefined : readSize(body.size);
+  const size = body.size == null || body.size === "auto" ? undefined : readAskedSize(body.size);
   const ratio = body.aspect_ratio ?? undefined;
-  if (size && ratio !== undefined && !isOfRatio(size, readRatio(ratio))) {
+  if (size && size !== noSize && ratio !== undefined && !isOfRatio(size, readRatio(ratio))) {
     throw new Fault("invalid_value", {
       param: "aspect_ratio",
       message: `aspect_ratio: ${ratio} contradicts the size ${body.size}; give one of them.`,

@@ -4,7 +4,8 @@ import { nanosToUsd } from "../../base/money.ts";
 import { pictureFacts } from "../../base/picture_facts.ts";
 import { given } from "../given.ts";
 import type { DrawnImage } from "../image_wire.ts";
-import { dataUrl } from "../media_source.ts";
+import { base64Bytes, dataUrl } from "../media_source.ts";
+import { Fault } from "../../domain/fault.ts";
 import type { BillableUsage } from "../../domain/pricing.ts";
 
 /** Everything that one answer of pictures is written from. */
@@ -52,12 +53,18 @@ export function writeImageAnswer(facts: ImageAnswerFacts): { text: string; recor
   }
   return {
     text: write(({ data, url }) => ({
-      url: data === undefined ? url! : addressOf(sha256Hex(Buffer.from(data, "base64"))),
+      url: data === undefined ? url! : addressOf(hashOf(data)),
     })),
     recordText: write(({ data, url }, mimeType) => ({
       url: data === undefined ? url! : dataUrl(mimeType, data),
     })),
   };
+}
+
+function hashOf(data: string): string {
+  const bytes = base64Bytes(data);
+  if (bytes) return sha256Hex(bytes);
+  throw new Fault("upstream_invalid_response", { note: "a picture that is no base64" });
 }
 
 /** A header is at the start, though a JPEG may have a preview of itself in front of it. */

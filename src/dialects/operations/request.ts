@@ -1,4 +1,3 @@
-import { Buffer } from "node:buffer";
 import { sha256Hex } from "../../base/hash.ts";
 import { cutStringPrefix, type Edit, splice, topLevelMembers } from "../../base/json_text.ts";
 import type { FormPart } from "../../base/multipart.ts";
@@ -102,15 +101,21 @@ export function forVendor(
   return edits.length === 0 ? sent.text : splice(sent.text, edits);
 }
 
-/** The request's JSON text for the record; a form's files stand in it as base64. */
-export function recordText({ sent }: OperationRequest): string {
+/**
+ * The request's JSON text for the record; a form's files stand in it as base64, or as what
+ * `written` gives for them.
+ */
+export function recordText(
+  { sent }: OperationRequest,
+  written: (file: FormPart) => unknown = () => undefined,
+): string {
   if (!("form" in sent)) return sent.text;
   return JSON.stringify(gather(sent.form.parts, (part) =>
     isFile(part)
       ? {
         filename: part.filename ?? null,
         content_type: part.contentType ?? null,
-        data: base64(part.content),
+        data: written(part) ?? part.content.toBase64(),
       }
       : textOf(part)));
 }
@@ -177,10 +182,6 @@ function isFile({ filename, contentType }: FormPart): boolean {
 
 function textOf({ content }: FormPart): string {
   return new TextDecoder().decode(content);
-}
-
-function base64(content: Uint8Array): string {
-  return Buffer.from(content.buffer, content.byteOffset, content.length).toString("base64");
 }
 
 /** An object out of JSON text; undefined when it is none. */

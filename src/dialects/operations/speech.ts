@@ -44,8 +44,11 @@ export function speechTokens(seconds: number): number {
 
 /** The record's form of sound. */
 export function soundRecord(sound: Uint8Array, contentType: string): string {
-  const data = Buffer.from(sound.buffer, sound.byteOffset, sound.length).toString("base64");
-  return JSON.stringify({ content_type: contentType, bytes: sound.length, data });
+  return JSON.stringify({
+    content_type: contentType,
+    bytes: sound.length,
+    data: sound.toBase64(),
+  });
 }
 
 /** What is known of sound that was too much to keep. */

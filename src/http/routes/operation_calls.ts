@@ -18,6 +18,7 @@ export type OperationRouteParts = BindParts & {
   registry: Registry;
   operations: Operations;
   idempotency: Idempotency;
+  config: { mediaInlineBytes: number };
 };
 
 /** Mounts pictures, speech, transcripts and embeddings on the vendors' own paths. */
@@ -41,7 +42,9 @@ function passed(
 ): void {
   bind(app, contract, parts, async ({ caller, body, bodyText: text, form }) => {
     const sent = form ? { form } : { body, text };
-    const pass = () => passOperation(parts, { caller, operation, vendor, sent });
+    const { mediaInlineBytes } = parts.config;
+    const pass = () =>
+      passOperation({ ...parts, mediaInlineBytes }, { caller, operation, vendor, sent });
     // The parts of a form are hashed only where somebody may ask again.
     const bodyText = caller.header("x-request-id") === undefined ? "" : repeatText(sent);
     return { reply: await once(parts.idempotency, { caller, bodyText }, pass) };

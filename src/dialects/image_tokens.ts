@@ -1,0 +1,21 @@
+/**
+ * Output tokens of one picture of a token-priced model, no fewer than the vendor counts: 4,160 for
+ * 1024 × 1024 at high quality and in proportion to the pixels, a quarter of that at medium and a
+ * fifteenth at low. Nobody says what lies above high: twice as much is thought of.
+ */
+export function imageTokens(quality: string | undefined, size: string | undefined): number {
+  const [width = 1536, height = 1024] = /^(\d+)x(\d+)$/.exec(size ?? "")?.slice(1).map(Number) ??
+    [];
+  return Math.ceil(width * height * (tokensPerPixel[quality ?? "high"] ?? 0.004));
+}
+
+const tokensPerPixel: Readonly<Record<string, number>> = {
+  low: 0.000_27,
+  medium: 0.001_05,
+  high: 0.004,
+  xhigh: 0.008,
+  max: 0.008,
+};
+
+/** Of each partial picture that a stream shows. */
+export const partialImageTokens = 100;

@@ -1,0 +1,132 @@
+/** Vendors that answer a picture, speech, a transcript or vectors with something else. */
+import assert from "@std/assert";
+import { startFakeVendor } from "../support/fake_vendor.ts";
+import { shared, startTestService, type TestService } from "../support/service.ts";
+
+interface Odd {
+  status?: number;
+  body: unknown;
+  type?: string;
+}
+
+type World = TestService & { answer: (odd: Odd) => void };
+
+async function start(): Promise<World> {
+  let next: Odd = { body: {} };
+  const vendor = await startFakeVendor((exchange) => {
+    const { status = 200, body, type = "application/json" } = next;
+    return exchange.answer(status, body, { "content-type": type });
+  });
+  const service = await startTestService({
+    env: { VENDOR_B_BASE_URL: `${vendor.url}/v1`, VENDOR_B_API_KEY: "sk-of-a-test" },
+  });
+  const close = async () => {
+    await service.stop();
+    await vendor[Symbol.asyncDispose]();
+  };
+  return {
+    ...{ ...service, answer: (odd) => next = odd },
+    stop: close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+const service = shared(start);
+
+const calls: Readonly<Record<string, readonly [path: string, body: Record<string, unknown>]>> = {
+  pictures: ["/vendor-b/v1/images/generations", { model: "gpt-image-2", prompt: "A boat" }],
+  "unified pictures": ["/imagen/v1/generate", { model: "vendor-b/gpt-image-2", prompt: "A boat" }],
+  speech: ["/vendor-b/v1/audio/speech", { model: "tts-1", voice: "alloy", input: "Hello" }],
+  "unified speech": ["/tts/v1/generate", { model: "vendor-b/tts-1", input: "Hello" }],
+  vectors: ["/vendor-b/v1/embeddings", { model: "text-embedding-3-small", input: "Hello" }],
+};
+
+const invalid = "upstream_invalid_response";
+const odds: readonly [what: string, odd: Odd, codes: readonly string[], words?: string][] = [
+  [
+    "an error in a good status",
+    { body: { error: { message: "The engine is on fire.", code: 503 } } },
+    ["upstream_overloaded"],
+  ],
+  [
+    "a refusal in a good status",
+    { body: { error: { message: "Too many words in it.", code: 400 } } },
+    ["invalid_request"],
+    "Too many words in it",
+  ],
+  ["an empty object", { body: {} }, [invalid, "upstream_error"]],
+  ["null", { body: "null" }, [invalid, "upstream_error"]],
+  ["half of an answer", { body: '{"data":[{"b64_' }, [invalid]],
+  ["a page", { body: "<html>Welcome</html>", type: "text/html" }, [invalid]],
+  ["nothing", { body: "" }, [invalid]],
+];
+
+for (const [what, odd, codes, words] of odds) {
+  for (const [name, [path, body]] of Object.entries(calls)) {
+    Deno.test(`${what} in the place of ${name} is a failure of the vendor's, and costs nothing`, async () => {
+      service().answer(odd);
+      const answer = await service().post(path, body);
+      const text = await answer.text();
+      assert.ok(answer.status >= 400, `${answer.status} ${text}`);
+      const { error } = JSON.parse(text);
+      assert.ok(codes.includes(error.code), text);
+      if (words) assert.ok(text.includes(words), text);
+      const row = await service().row(answer.headers.get("x-transaction-id"));
+      assert.deepEqual([row.status, row.charged_usd], ["failed", "0.000000000"]);
+    });
+  }
+}
+
+Deno.test("pictures without b64_json, with null usage or by address are passed on, and paid", async () => {
+  const [path, body] = calls.pictures!;
+  for (
+    const data of [
+      [{ url: "https://pictures.example/1.png" }],
+      [{ b64_json: null, url: "https://pictures.example/1.png" }],
+      [{}],
+    ]
+  ) {
+    service().answer({ body: { created: 7, data, usage: null } });
+    const answer = await service().post(path, body);
+    assert.deepEqual(await answer.json(), { created: 7, data, usage: null });
+    const row = await service().row(answer.headers.get("x-transaction-id"));
+    assert.deepEqual([row.status, row.billing_basis], ["completed", "estimated"]);
+    assert.ok(Number(row.charged_usd) > 0);
+  }
+});
+
+Deno.test("the unified body takes a list without pictures for a refusal", async () => {
+  const [path, body] = calls["unified pictures"]!;
+  for (
+    const [data, code] of [[[{}], "content_policy_violation"], [
+      [],
+      "content_policy_violation",
+    ]] as const
+  ) {
+    service().answer({ body: { created: 7, data } });
+    const answer = await service().post(path, body);
+    const { error } = await answer.json();
+    assert.equal(error.code, code);
+    const row = await service().row(answer.headers.get("x-transaction-id"));
+    assert.equal(row.charged_usd, "0.000000000");
+  }
+});
+
+Deno.test("a refusal of the vendor's says why, costs nothing and is told in our shape", async () => {
+  const refusal = {
+    message: "Your request was rejected by the safety system.",
+    type: "image_generation_user_error",
+    code: "moderation_blocked",
+    param: null,
+  };
+  service().answer({ status: 400, body: { error: refusal } });
+  for (const name of ["pictures", "unified pictures"]) {
+    const [path, body] = calls[name]!;
+    const answer = await service().post(path, body);
+    const { error } = await answer.json();
+    assert.deepEqual([answer.status, error.code], [400, "content_policy_violation"]);
+    assert.match(error.message, /rejected by the safety system/);
+    const row = await service().row(answer.headers.get("x-transaction-id"));
+    assert.equal(row.charged_usd, "0.000000000");
+  }
+});

@@ -1,0 +1,24 @@
+import type { SseEvent } from "../../src/base/sse.ts";
+import type { AnswerReader, Operation } from "../../src/dialects/operations/operation.ts";
+import { readOperation } from "../../src/dialects/operations/request.ts";
+import type { PriceRow } from "../../src/domain/pricing.ts";
+
+/** A reader of the answer to a JSON request. */
+export function readerOf(operation: Operation, body: Record<string, unknown>): AnswerReader {
+  const sent = { body, text: JSON.stringify(body) };
+  return operation.reader(readOperation(sent, operation.promptField));
+}
+
+/** An event as a vendor writes it. */
+export function eventOf(data: unknown): SseEvent {
+  const text = typeof data === "string" ? data : JSON.stringify(data);
+  return { bytes: new TextEncoder().encode(`data: ${text}\n\n`), data: text, terminated: true };
+}
+
+/** A price of which only one rate is known. */
+export function priceOf(rates: PriceRow["rates"]): PriceRow {
+  return {
+    ...{ label: "vendor-b", model: "m", rates, contextTiers: [], serviceTiers: {} },
+    ...{ version: "1", source: "a test" },
+  };
+}
