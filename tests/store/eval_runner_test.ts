@@ -198,7 +198,7 @@ eachWorld("what no call can mend ends the run at once", async (world) => {
 });
 
 eachWorld("one refused request is one error; twenty in a row end the run", async (world) => {
-  await world.store(60);
+  await world.store(120);
   const answer = world.model;
   world.model = (request) => {
     const n = numberIn(request.bodyText);
@@ -211,7 +211,8 @@ eachWorld("one refused request is one error; twenty in a row end the run", async
   assert.equal(run.state, "failed");
   assert.equal(run.error?.code, "context_length_exceeded");
   assert.equal(run.counts.passed, 20);
-  assert.ok(run.counts.errors >= 30 && run.counts.errors <= 36, String(run.counts.errors));
+  // Four are asked at a time: an answer that comes late makes the row begin anew.
+  assert.ok(run.counts.errors >= 30 && run.counts.errors < 60, String(run.counts.errors));
 });
 
 eachWorld(

@@ -96,8 +96,9 @@ Deno.test("a stream ends with as many pictures as were asked for; its record is 
     usage: { input_tokens: 5, output_tokens: 272 },
   };
   assert.deepEqual(reader.event(eventOf(partial)), {});
-  assert.deepEqual(reader.event(eventOf(completed)), { isLast: false });
-  assert.deepEqual(reader.event(eventOf({ ...completed, b64_json: "CCCC" })), { isLast: true });
+  const news = [completed, { ...completed, b64_json: "CCCC" }]
+    .map((event) => reader.event(eventOf(event)));
+  assert.deepEqual(news, [{ isLast: false, isEnough: true }, { isLast: true, isEnough: true }]);
   const { recordText, basis } = reader.outcome(whole)!;
   assert.equal(basis, "reported");
   assert.deepEqual(JSON.parse(recordText!), {
