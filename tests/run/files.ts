@@ -42,6 +42,8 @@ export interface TestGroup {
   readonly files: readonly string[];
   /** Groups that break or time things run one file at a time. */
   readonly parallel: boolean;
+  /** Whether many of its tests wait, so that more run side by side than there are cores. */
+  readonly waits: boolean;
   /** Whether it wants the machine for itself: its tests wait, or break things in the middle. */
   readonly isTimed: boolean;
   /** Whether a timer, socket, file or worker that a test leaves open fails it. */
@@ -57,6 +59,7 @@ export function testGroups(files: readonly string[]): TestGroup[] {
   const groups = kinds.map((kind) => ({
     name: kind.name,
     parallel: kind.parallel,
+    waits: kind.waits === true,
     isTimed: kind.isTimed,
     sanitize: kind.sanitize,
     files: files.filter((file) => kindOf(file) === kind),
@@ -64,7 +67,8 @@ export function testGroups(files: readonly string[]): TestGroup[] {
   return groups.filter((group) => group.files.length > 0);
 }
 
-interface Kind extends Omit<TestGroup, "files"> {
+interface Kind extends Omit<TestGroup, "files" | "waits"> {
+  readonly waits?: true;
   takes(file: string): boolean;
 }
 
@@ -98,5 +102,12 @@ const kinds: readonly Kind[] = [
     takes: (file) => file.startsWith("tests/browser/"),
   },
   // Servers and databases that several tests share outlive the test that opened them.
-  { name: "integration", parallel: true, isTimed: true, sanitize: false, takes: () => true },
+  {
+    name: "integration",
+    parallel: true,
+    waits: true,
+    isTimed: true,
+    sanitize: false,
+    takes: () => true,
+  },
 ];

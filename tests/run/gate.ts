@@ -55,7 +55,8 @@ export async function tests(
   if (group.parallel) args.push("--parallel");
   if (group.sanitize) args.push("--sanitize-ops", "--sanitize-resources");
   if (options.filter !== null) args.push(`--filter=${options.filter}`);
-  const env = { ...gate.env, ...options.env };
+  const jobs = navigator.hardwareConcurrency + (group.waits ? 1 : 0);
+  const env = { DENO_JOBS: String(jobs), ...gate.env, ...options.env };
   const ended = await deno({ ...gate, env }, [...args, ...group.files], 5 * minute);
   const junit = fileExists(report) ? await Deno.readTextFile(report) : "";
   return judgeTests(group.name, group.files, ended, junit);
