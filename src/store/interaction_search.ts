@@ -12,7 +12,7 @@ const firstRows = 150;
 /** Rows with the words that are held against the other filters at once. */
 const maxFound = 1000;
 /** Of a page: what it looks at before it ends, to go on when it is asked to. */
-const maxLooked = 4000;
+const maxLooked = 1000;
 const maxSteps = 12;
 /** Spans that are looked through at once: half a day at first, a hundred days at most. */
 const firstSpans = 3;

@@ -32,16 +32,21 @@ export function createUsageSums(analytics: Queryable): UsageStore {
       };
     },
     async values(query, part, limit) {
-      // Only those that are shown are summed whole: histograms are long numbers.
+      // Only those that are shown are summed whole, each found by its key: histograms are long.
       const rows = await analytics.query(
         `with dearest as (
            select value, count(*) over () as all_values, sum(cost_nanos) as cost, sum(calls) as made
            from usage_sums where ${within} and part = $5 group by value having sum(calls) > 0
            order by cost desc, made desc, value limit $6
          )
-         select value, all_values, ${summed} from usage_sums join dearest using (value)
-         where ${within} and part = $5 group by value, all_values, cost, made
-         order by cost desc, made desc, value`,
+         select d.value, all_values, ${summed} from dearest d
+         cross join generate_series(date_trunc($2, $3::timestamptz, 'UTC'), $4::timestamptz,
+           ('1 ' || $2)::interval) as step (at)
+         cross join lateral (
+           select * from usage_sums where ${within} and part = $5 and at = step.at
+             and value = d.value offset 0
+         ) as s
+         group by d.value, all_values, cost, made order by cost desc, made desc, d.value`,
         [...boundaries(query), part, limit],
       );
       return {
