@@ -2,6 +2,7 @@ import type { Database } from "../src/store/database.ts";
 import { openEmbedded } from "../src/store/embedded.ts";
 import { migrate } from "../src/store/migrate.ts";
 import { openPostgres } from "../src/store/postgres.ts";
+import { refreshStatistics } from "../src/store/statistics.ts";
 import { startDashboard } from "../tests/dashboard/world.ts";
 import type { BrowserClient } from "../tests/support/browser_client.ts";
 import { productMigrations } from "../tests/support/databases.ts";
@@ -41,6 +42,8 @@ async function prepare(
 ): Promise<void> {
   await migrate(database, await productMigrations());
   await fill(database);
+  // The service does so every few minutes.
+  if (database.kind === "embedded") await refreshStatistics(database);
   await database.close();
 }
 

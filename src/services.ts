@@ -127,7 +127,7 @@ export function createServices(
   const apiKeys = createApiKeys(database);
   const keys = keyParts(opened, { apiKeys, registry: vendors.registry, clock, log });
   const dialects = { chat, responses, messages, generate };
-  const { stopRetention, ...records } = createRecordServices({ config, ...opened, clock, log });
+  const { stopUpkeep, ...records } = createRecordServices({ config, ...opened, clock, log });
   const recordedForms = [...Object.values(dialects), ...Object.values(operations)];
   const { stopJobs, ...recording } = createRecording(
     { config, ...opened, recordedForms, clock, log, newId, pause },
@@ -179,7 +179,7 @@ export function createServices(
           upstream: vendors.upstream,
           closeEvals,
         },
-        [stopRates, stopWatching, stopArchiving, stopJobs, stopRetention],
+        [stopRates, stopWatching, stopArchiving, stopJobs, stopUpkeep],
       ),
   };
 }

@@ -11,6 +11,7 @@ import type { Database } from "../store/database.ts";
 import type { MasterKeyHolder } from "../store/master_key.ts";
 import { createMedia } from "../store/media.ts";
 import { createRetention } from "../store/retention.ts";
+import { refreshStatistics } from "../store/statistics.ts";
 
 /** What is kept beside the rows of calls, and how all of it goes. */
 export interface RecordServices {
@@ -22,7 +23,7 @@ export interface RecordServices {
   audit: AuditLog;
 }
 
-/** `stopRetention` ends the job that erases what is too old. */
+/** `stopUpkeep` ends the job that erases what is too old. */
 export function createRecordServices(parts: {
   config: Config;
   database: Database;
@@ -30,10 +31,14 @@ export function createRecordServices(parts: {
   masterKey: MasterKeyHolder;
   clock: Clock;
   log: Log;
-}): RecordServices & { stopRetention: () => void } {
+}): RecordServices & { stopUpkeep: () => void } {
   const { config, database, analytics, masterKey, clock, log } = parts;
   const store = createRetention(database, analytics);
   const eraseOld = createRetentionJob({ ...config, store, clock, log });
+  const stopErasing = every(retentionEveryMs, eraseOld, log, "retention", retentionFirstMs);
+  const stopStatistics = analytics.kind === "embedded"
+    ? every(statisticsEveryMs, () => refreshStatistics(analytics), log, "statistics")
+    : () => {};
   return {
     analytics,
     media: createMedia(analytics),
@@ -42,6 +47,12 @@ export function createRecordServices(parts: {
       mac: (text) => masterKey.current().signAddress(text),
       now: clock.now,
     }),
-    stopRetention: every(retentionEveryMs, eraseOld, log, "retention", retentionFirstMs),
+    stopUpkeep() {
+      stopErasing();
+      stopStatistics();
+    },
   };
 }
+
+/** A server does so by itself. */
+const statisticsEveryMs = 5 * 60 * 1000;

@@ -1,0 +1,41 @@
+import assert from "@std/assert";
+import { createInteractions } from "../../src/store/interactions.ts";
+import { refreshStatistics } from "../../src/store/statistics.ts";
+import { onEmbedded } from "../support/databases.ts";
+import { interaction, newAccount } from "./samples.ts";
+
+onEmbedded("the planner knows tables that have grown, and no word of anybody", async (database) => {
+  const accountId = await newAccount(database);
+  const known = async () => {
+    const [row] = await database.query(
+      "select reltuples::int as rows from pg_class where relname = 'interactions_2026_11'",
+    );
+    return row!.rows;
+  };
+  const write = (part: number) =>
+    createInteractions(database).insert(
+      Array.from({ length: 3000 }, (_, n) =>
+        interaction(accountId, `txn_${part}_${n}`, {
+          userId: "canary-user",
+          sessionId: "canary-session",
+          app: "canary-app",
+          requestText: '{"said":"canary-word"}',
+        })),
+    );
+  await write(1);
+  await refreshStatistics(database);
+  assert.equal(await known(), 3000);
+  await createInteractions(database).insert([interaction(accountId, "one more")]);
+  await refreshStatistics(database);
+  assert.equal(await known(), 3000, "one more is no growth");
+  await write(2);
+  await refreshStatistics(database);
+  assert.equal(await known(), 6001);
+  const samples = await database.query(
+    `select stavalues1::text || coalesce(stavalues2::text, '') || coalesce(stavalues3::text, '')
+       as text from pg_statistic where stavalues1 is not null`,
+  );
+  const text = samples.map((row) => String(row.text)).join(" ");
+  assert.match(text, /gpt-4\.1/);
+  assert.doesNotMatch(text, /canary/);
+});
