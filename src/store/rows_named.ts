@@ -6,7 +6,10 @@ import { readSummary } from "./interactions_read.ts";
 /** What a row is found by. */
 export type RowName = ListPosition;
 
-/** Those of an account's rows that meet further conditions on `i`, in the order given. */
+/**
+ * Those of an account's rows that meet further conditions on `i`, in the order given. Each is found
+ * by its key: the limit keeps the planner from walking the rows that meet the conditions.
+ */
 export async function rowsNamed(
   database: Queryable,
   accountId: number,
@@ -29,6 +32,7 @@ export async function rowsNamed(
        select ${columns.map((column) => `i.${column}`).join(", ")} from interactions i
        where i.transaction_id = named.transaction_id and i.created_at = named.created_at
          and ${conditions.join(" and ")}
+       limit 1
      ) as i order by named.place`,
     values,
     { planAnew: true },

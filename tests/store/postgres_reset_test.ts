@@ -42,6 +42,7 @@ Deno.test({
     const network = await startNetwork(created.url);
     const database = await openPostgres(network.url);
     const outcomes = new Map<string, number>();
+    const wanted = ["rows", "store_unavailable"];
     const one = async (value: number) => {
       try {
         const sleeping = "select $1::int as value from pg_sleep(0.002)";
@@ -54,7 +55,9 @@ Deno.test({
       }
     };
     try {
-      for (let round = 0; round < 30; round++) {
+      // How many of them get through is the machine's affair: as many rounds as show both.
+      const least = () => Math.min(...wanted.map((each) => outcomes.get(each) ?? 0));
+      for (let round = 0; round < 30 || (least() < 30 && round < 300); round++) {
         await within(5000, untilWell(() => database.ping()));
         // One after the other without a pause: one of them meets a connection that is half gone.
         const chain = async () => {
@@ -64,7 +67,7 @@ Deno.test({
           }
         };
         const chains = [chain(), chain(), chain()];
-        setTimeout(network.reset, 3 + round % 10);
+        setTimeout(network.reset, 3 + round % 40);
         await Promise.all(chains);
       }
     } finally {
@@ -72,7 +75,7 @@ Deno.test({
       await network.close();
       await created.drop();
     }
-    for (const each of ["rows", "store_unavailable"]) {
+    for (const each of wanted) {
       assert.ok((outcomes.get(each) ?? 0) >= 30, JSON.stringify([...outcomes]));
     }
   },
