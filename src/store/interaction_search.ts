@@ -9,10 +9,10 @@ import { storable } from "./storable.ts";
 
 /** The newest rows that meet the other filters, which are looked through first. */
 const firstRows = 150;
-/** Rows with the words that are held against the other filters at once. */
+/** Rows with the words that are found at once. */
 const maxFound = 1000;
-/** Of a page: what it looks at before it ends, to go on when it is asked to. */
-const maxLooked = 1000;
+/** Of them what a page holds against other filters before it ends, to go on when it is asked to. */
+const maxLooked = 400;
 const maxSteps = 12;
 /** Spans that are looked through at once: half a day at first, a hundred days at most. */
 const firstSpans = 3;
@@ -59,6 +59,11 @@ class Searcher {
   /** How many rows the page still takes, with the one that tells that there are more. */
   get #missing(): number {
     return this.#query.limit + 1 - this.#rows.length;
+  }
+
+  /** Rows that are found at once. */
+  get #most(): number {
+    return this.#hasFilters ? maxLooked : maxFound;
   }
 
   get #hasFilters(): boolean {
@@ -158,7 +163,7 @@ class Searcher {
       const lowest = new Date((spanBeyond(place) - spans + 1) * spanMs);
       const found = await this.#found(place, lowest);
       const isEnough = await take(found);
-      place = found.length < maxFound
+      place = found.length < this.#most
         ? { createdAt: lowest, transactionId: beforeAll }
         : found.at(-1)!;
       if (isEnough) return place;
@@ -208,9 +213,9 @@ class Searcher {
            and p.created_at <= $1 and (p.created_at, p.transaction_id) < ($1, $2)
            ${this.#query.start ? `and p.created_at >= ${bind(this.#query.start)}` : ""}
            ${this.#phrases(bind).map((one) => `and ${one}`).join(" ")}
-         order by p.created_at desc, p.transaction_id desc limit ${maxFound}
+         order by p.created_at desc, p.transaction_id desc limit ${this.#most}
        ) as p
-       order by p.created_at desc, p.transaction_id desc limit ${maxFound}`,
+       order by p.created_at desc, p.transaction_id desc limit ${this.#most}`,
       values,
       { planAnew: true },
     );
