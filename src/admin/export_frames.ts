@@ -1,3 +1,4 @@
+import { joinBytes } from "../base/bytes.ts";
 import { messageOf } from "../domain/fault.ts";
 import { UsageError } from "./command.ts";
 import type { ExportEvent } from "./export_command.ts";
@@ -61,9 +62,9 @@ interface Said {
 async function* split(
   pieces: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<{ kind: number; payload: Uint8Array }> {
-  let held = new Uint8Array();
+  let held: Uint8Array = new Uint8Array();
   for await (const piece of pieces) {
-    held = joined(held, piece);
+    held = joinBytes([held, piece]);
     for (let next = take(held); next; next = take(held)) {
       yield next;
       held = held.slice(5 + next.payload.length);
@@ -76,13 +77,6 @@ function take(held: Uint8Array): { kind: number; payload: Uint8Array } | undefin
   const length = new DataView(held.buffer, held.byteOffset).getUint32(1);
   if (held.length < 5 + length) return undefined;
   return { kind: held[0]!, payload: held.subarray(5, 5 + length) };
-}
-
-function joined(left: Uint8Array, right: Uint8Array): Uint8Array<ArrayBuffer> {
-  const whole = new Uint8Array(left.length + right.length);
-  whole.set(left);
-  whole.set(right, left.length);
-  return whole;
 }
 
 function jsonFrame(kind: number, value: unknown): Uint8Array {

@@ -1,3 +1,4 @@
+import { joinBytes } from "../base/bytes.ts";
 import { type SseEvent, SseSplitter } from "../base/sse.ts";
 import { writeImageAnswer } from "../dialects/images/write_answer.ts";
 import type { DrawnImage, ImageStreamReader } from "../dialects/image_wire.ts";
@@ -111,14 +112,7 @@ class ImageListener implements StreamListener {
       else this.#unfinished++;
       this.#usage = usage ?? this.#usage;
     }
-    if (events.length < 2) return events[0]?.bytes;
-    const whole = new Uint8Array(events.reduce((sum, { bytes }) => sum + bytes.length, 0));
-    let at = 0;
-    for (const { bytes } of events) {
-      whole.set(bytes, at);
-      at += bytes.length;
-    }
-    return whole;
+    return events.length === 0 ? undefined : joinBytes(events.map(({ bytes }) => bytes));
   }
 }
 

@@ -1,3 +1,4 @@
+import { joinBytes } from "../base/bytes.ts";
 import type { UpstreamAnswer } from "../vendors/upstream.ts";
 
 /** Answers of fewer bytes are read at once. */
@@ -43,7 +44,7 @@ function readGrowing(
       answer.body.pause();
       enterOrClose(answer, enter, likelyBytes).then(() => answer.body.resume(), reject);
     },
-    end: () => resolve(joined(pieces, length)),
+    end: () => resolve(joinBytes(pieces)),
     error: reject,
   });
   return promise;
@@ -60,15 +61,4 @@ async function enterOrClose(
     answer.body.destroy();
     throw thrown;
   }
-}
-
-function joined(pieces: readonly Uint8Array[], length: number): Uint8Array {
-  if (pieces.length === 1) return pieces[0]!;
-  const whole = new Uint8Array(length);
-  let at = 0;
-  for (const piece of pieces) {
-    whole.set(piece, at);
-    at += piece.length;
-  }
-  return whole;
 }

@@ -1,3 +1,4 @@
+import { joinBytes } from "../base/bytes.ts";
 import { type SseEvent, SseSplitter } from "../base/sse.ts";
 import { embeddingLosses, textInputs } from "../dialects/operations/embeddings.ts";
 import type { AnswerReader, Operation } from "../dialects/operations/operation.ts";
@@ -198,7 +199,7 @@ function eventListener(desk: OperationDesk, caller: Caller, reader: AnswerReader
       isEnded ||= news.isLast === true;
       isEnough ||= news.isEnough === true;
     }
-    return joined(events);
+    return events.length === 0 ? undefined : joinBytes(events.map(({ bytes }) => bytes));
   };
   return {
     take: (piece) => ({ bytes: hear(splitter.push(piece)), isLast: isEnded }),
@@ -210,17 +211,6 @@ function eventListener(desk: OperationDesk, caller: Caller, reader: AnswerReader
     fail: (fault) => errorEvent(fault, caller.requestId),
     settle: (isComplete) => tell(desk, reader, isComplete),
   };
-}
-
-function joined(events: readonly SseEvent[]): Uint8Array | undefined {
-  if (events.length < 2) return events[0]?.bytes;
-  const whole = new Uint8Array(events.reduce((sum, { bytes }) => sum + bytes.length, 0));
-  let at = 0;
-  for (const { bytes } of events) {
-    whole.set(bytes, at);
-    at += bytes.length;
-  }
-  return whole;
 }
 
 function lacking(registry: Registry, { kind, name }: Operation, target: ResolvedModel): Fault {

@@ -1,3 +1,4 @@
+import { joinBytes } from "../base/bytes.ts";
 import type { StoredAnswer } from "../domain/idempotency.ts";
 import { replayHeader, type Reply } from "./reply.ts";
 
@@ -39,13 +40,7 @@ export class AnswerBytes {
   /** Undefined when it was too much to remember. */
   whole(): Uint8Array | undefined {
     if (this.#length > maxKeptBytes) return undefined;
-    const whole = new Uint8Array(this.#length);
-    let at = 0;
-    for (const piece of this.#pieces) {
-      whole.set(piece, at);
-      at += piece.length;
-    }
-    return whole;
+    return joinBytes(this.#pieces);
   }
 }
 

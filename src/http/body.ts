@@ -1,3 +1,4 @@
+import { joinBytes } from "../base/bytes.ts";
 import { Fault } from "../domain/fault.ts";
 
 /** Reads a request's body as text; at most `maxBytes`, and only valid UTF-8. */
@@ -60,13 +61,7 @@ async function readAtMost(
     }
     chunks.push(read.value);
   }
-  const whole = new Uint8Array(length);
-  let at = 0;
-  for (const chunk of chunks) {
-    whole.set(chunk, at);
-    at += chunk.length;
-  }
-  return whole;
+  return joinBytes(chunks);
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { Readable, Transform } from "node:stream";
 import zlib from "node:zlib";
+import { joinBytes } from "../base/bytes.ts";
 import type { Clock } from "../base/clock.ts";
 import { Fault } from "../domain/fault.ts";
 import { type Exchange, UpstreamAborted } from "./upstream_attempt.ts";
@@ -116,7 +117,7 @@ class Body implements UpstreamBody {
         if (length > maxBytes) this.#invalid(`is larger than ${maxBytes} bytes`);
         else chunks.push(chunk);
       },
-      end: () => resolve(join(chunks, length)),
+      end: () => resolve(joinBytes(chunks)),
       error: reject,
     });
     return promise;
@@ -211,15 +212,4 @@ function decoderFor(encoding: string): Transform | "unknown" | undefined {
     return zlib.createBrotliDecompress({ flush: zlib.constants.BROTLI_OPERATION_FLUSH });
   }
   return "unknown";
-}
-
-function join(chunks: readonly Uint8Array[], length: number): Uint8Array {
-  if (chunks.length === 1) return chunks[0] as Uint8Array;
-  const joined = new Uint8Array(length);
-  let at = 0;
-  for (const chunk of chunks) {
-    joined.set(chunk, at);
-    at += chunk.length;
-  }
-  return joined;
 }

@@ -1,5 +1,6 @@
 /** One cell of the matrix: an answer of one dialect, translated for a caller of another. */
 import assert from "@std/assert";
+import { joinBytes } from "../../src/base/bytes.ts";
 import type { CanonicalAnswer } from "../../src/dialects/canonical.ts";
 import { foldEvents } from "../../src/dialects/fold.ts";
 import { checkWhole } from "../support/grammar/whole.ts";
@@ -61,7 +62,7 @@ export function checkSplits(
   frames: readonly Uint8Array[],
   seeds: readonly number[],
 ): void {
-  const bytes = joined(frames);
+  const bytes = joinBytes(frames);
   const { text } = relayStream(passage, frames);
   for (const seed of seeds) {
     const random = new Random(seed);
@@ -114,14 +115,4 @@ function rereadWhole(passage: Passage, whole: unknown): Facts {
 function agree(actual: Facts, expected: Facts, where: string): void {
   const usage = expected.usage === undefined ? undefined : actual.usage;
   assert.deepEqual({ ...actual, usage }, expected, where);
-}
-
-function joined(pieces: readonly Uint8Array[]): Uint8Array {
-  const bytes = new Uint8Array(pieces.reduce((length, piece) => length + piece.length, 0));
-  let at = 0;
-  for (const piece of pieces) {
-    bytes.set(piece, at);
-    at += piece.length;
-  }
-  return bytes;
 }

@@ -1,6 +1,7 @@
 /** Requests of the operations beside the chat dialects that no honest client sends. */
 import assert from "@std/assert";
 import { picture } from "../../demo/simulator/samples/mod.ts";
+import { joinBytes } from "../../src/base/bytes.ts";
 import { shared, startSimulatedService } from "../support/service.ts";
 import { postRaw } from "../support/service_raw.ts";
 
@@ -14,7 +15,10 @@ const multipart = "multipart/form-data; boundary=b";
 const png = picture({ format: "png", width: 8, height: 8, subject: "hostile" });
 
 /** A part with its headers as they are given. */
-function part(head: string, content: string | Uint8Array = "1"): Uint8Array {
+function part(
+  head: string,
+  content: string | Uint8Array<ArrayBuffer> = "1",
+): Uint8Array<ArrayBuffer> {
   const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
   return joined([`--b\r\n${head}\r\n\r\n`, bytes, "\r\n"]);
 }
@@ -28,18 +32,13 @@ const file = (name: string, content = png) =>
     content,
   );
 
-function joined(pieces: readonly (string | Uint8Array)[]): Uint8Array<ArrayBuffer> {
-  const bytes = pieces.map((one) => typeof one === "string" ? new TextEncoder().encode(one) : one);
-  const whole = new Uint8Array(bytes.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const one of bytes) {
-    whole.set(one, at);
-    at += one.length;
-  }
-  return whole;
+function joined(pieces: readonly (string | Uint8Array<ArrayBuffer>)[]): Uint8Array<ArrayBuffer> {
+  return joinBytes(
+    pieces.map((one) => typeof one === "string" ? new TextEncoder().encode(one) : one),
+  );
 }
 
-const form = (...parts: readonly Uint8Array[]) => joined([...parts, "--b--\r\n"]);
+const form = (...parts: readonly Uint8Array<ArrayBuffer>[]) => joined([...parts, "--b--\r\n"]);
 const good = [field("model", "gpt-image-2"), field("prompt", "Paint it."), file("image")];
 
 interface Hostile {
@@ -223,7 +222,8 @@ Deno.test("a length that is not the body's is an error of the connection, and of
     text,
   );
   // The rest of the body is no request: the connection ends, before the answer or after it.
-  assert.notEqual((await tooShort.answer()).status, 200);
+  const { status } = await tooShort.answer();
+  assert.ok(status === 400 || Number.isNaN(status), `answered ${status}`);
   const tooLong = await postRaw(
     service().baseUrl,
     edits,

@@ -1,3 +1,5 @@
+import { joinBytes } from "../../src/base/bytes.ts";
+
 /** One request and its answer as they went by. Header names are in lower case. */
 export interface TappedCall {
   method: string;
@@ -58,7 +60,7 @@ async function pass(
     ...(requestText === "" ? {} : { body: requestText }),
   });
   const pieces: Uint8Array[] = [];
-  const bytes = () => join(pieces);
+  const bytes = () => joinBytes(pieces);
   keep({
     method: request.method,
     path: pathname + search,
@@ -83,14 +85,4 @@ async function pass(
     status: answer.status,
     headers: answerHeaders,
   });
-}
-
-function join(pieces: readonly Uint8Array[]): Uint8Array {
-  const whole = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const piece of pieces) {
-    whole.set(piece, at);
-    at += piece.length;
-  }
-  return whole;
 }

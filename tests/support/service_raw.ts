@@ -1,3 +1,5 @@
+import { joinBytes } from "../../src/base/bytes.ts";
+
 /** A request that is under way on a connection of its own. */
 export interface RawCall {
   /** The whole answer, once the server closed the connection. */
@@ -34,12 +36,12 @@ export async function postRaw(
     ...headers,
   }).map(([name, value]) => `${name}: ${value}\r\n`);
   const head = new TextEncoder().encode(`POST ${path} HTTP/1.1\r\n${lines.join("")}\r\n`);
-  await writeAll(connection, concatenate([head, bytes]));
+  await writeAll(connection, joinBytes([head, bytes]));
   return {
     async answer() {
       const chunks: Uint8Array[] = [];
       for await (const chunk of connection.readable) chunks.push(chunk);
-      return parseAnswer(concatenate(chunks));
+      return parseAnswer(joinBytes(chunks));
     },
     leave: () => connection.close(),
   };
@@ -75,18 +77,8 @@ function unchunk(bytes: Uint8Array): Uint8Array {
     const lineEnd = bytes.indexOf(0x0d, at);
     if (lineEnd < 0) throw new Error("The answer was cut in the middle");
     const size = parseInt(new TextDecoder().decode(bytes.subarray(at, lineEnd)), 16);
-    if (size === 0) return concatenate(chunks);
+    if (size === 0) return joinBytes(chunks);
     chunks.push(bytes.subarray(lineEnd + 2, lineEnd + 2 + size));
     at = lineEnd + 2 + size + 2;
   }
-}
-
-function concatenate(pieces: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const whole = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0));
-  let at = 0;
-  for (const piece of pieces) {
-    whole.set(piece, at);
-    at += piece.length;
-  }
-  return whole;
 }

@@ -1,4 +1,5 @@
 import { smallPicture } from "../../../contracts/examples/small_picture.ts";
+import { joinBytes } from "../../../src/base/bytes.ts";
 import type { Random } from "../../support/random.ts";
 import type { KnownIds } from "./known_ids.ts";
 import type { FuzzedOperation } from "./operations.ts";
@@ -130,7 +131,7 @@ export function formOf(
     );
   }
   pieces.push(bytes(`--${boundary}--\r\n`));
-  return { type: `multipart/form-data; boundary=${boundary}`, body: joined(pieces) };
+  return { type: `multipart/form-data; boundary=${boundary}`, body: joinBytes(pieces) };
 }
 
 function isName(value: unknown): boolean {
@@ -139,16 +140,6 @@ function isName(value: unknown): boolean {
 
 function text(value: unknown): string {
   return typeof value === "string" ? value.toWellFormed() : JSON.stringify(value) ?? "";
-}
-
-function joined(pieces: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const whole = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const piece of pieces) {
-    whole.set(piece, at);
-    at += piece.length;
-  }
-  return whole;
 }
 
 const picture = Uint8Array.from(atob(smallPicture), (letter) => letter.charCodeAt(0));

@@ -1,0 +1,14 @@
+/** All pieces in a row; a single one as it is, since megabytes are not copied for nothing. */
+export function joinBytes<B extends ArrayBufferLike>(
+  pieces: readonly Uint8Array<B>[],
+): Uint8Array<B | ArrayBuffer> {
+  const [first] = pieces;
+  if (first !== undefined && pieces.length === 1) return first;
+  const whole = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const piece of pieces) {
+    whole.set(piece, at);
+    at += piece.length;
+  }
+  return whole;
+}
