@@ -41,11 +41,14 @@ export function interactionPages(): Pages {
     "search: never said": "q=nowhere",
     "search: two words": "q=refund+invoice",
     "search: common and rare": "q=order+number900001",
+    "search: in all, until six weeks ago": "q=telegram",
     "search: phrase": "q=%22refund+please%22",
+    "search: common words, never as a phrase": "q=%22noted+thanks%22",
     "search: page 2": `q=invoice&before=${Math.floor(end - 5 * day)}.8`,
     "search and rare user": "q=order&user=user+77777",
     "search and model": "q=invoice&model=model+3",
     "search and cost": "q=refund&cost_min=0.00999",
+    "search of many, one model": "q=telegram&model=model+3",
   };
   return {
     ...Object.fromEntries(
@@ -58,7 +61,7 @@ export function interactionPages(): Pages {
 }
 
 export function overviewPages(): Pages {
-  const pages = [1, 3, 7, 30, 90].flatMap((days) =>
+  const pages = [1, 3, 7, 30, 90, 366].flatMap((days) =>
     ["model", "key"].map((by) => [
       `overview, ${days} day${days === 1 ? "" : "s"} by ${by}`,
       `/dashboard/overview?from=${dayText(-days)}&to=${dayText(-1)}&by=${by}`,

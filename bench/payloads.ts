@@ -24,6 +24,7 @@ function payloadOf(n: number): Record<string, unknown> {
   const words = [`number${n}`];
   const draw = (within: number) => Math.floor(hash(n * 31 + words.length) * within);
   if (draw(10) < 6) words.push("order");
+  if (n < total / 2) words.push("telegram");
   if (draw(20) === 0) words.push("refund", "please");
   if (draw(200) === 0) words.push("invoice");
   if (draw(20_000) === 0) words.push("zeppelin");

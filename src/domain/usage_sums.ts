@@ -39,6 +39,8 @@ export interface UsageStep extends UsageSums {
 /** One vendor, model (`vendor/model`), key (its id) or app (empty: none). */
 export interface UsageValue extends UsageSums {
   value: string;
+  /** Nano-dollars by the beginning of the hour or day (milliseconds); those without calls lack. */
+  costs: ReadonlyMap<number, bigint>;
 }
 
 /** Half-open, both ends at the beginning of an hour or day of UTC. */
@@ -61,12 +63,6 @@ export interface UsageStore {
     part: UsagePart,
     limit: number,
   ): Promise<{ values: UsageValue[]; all: number }>;
-  /** Cost of some values by hour or day. */
-  costs(
-    query: UsageQuery,
-    part: UsagePart,
-    values: readonly string[],
-  ): Promise<{ at: Date; value: string; costNanos: bigint }[]>;
 }
 
 /** Sums of nothing. */

@@ -8,19 +8,19 @@ import { type RowName, rowsNamed } from "./rows_named.ts";
 import { storable } from "./storable.ts";
 
 /** The newest rows that meet the other filters, which are looked through first. */
-const firstRows = 150;
-/** Rows with the words that are found at once. */
-const maxFound = 1000;
-/** Of them what a page holds against other filters before it ends, to go on when it is asked to. */
-const maxLooked = 400;
-const maxSteps = 12;
-/** Spans that are looked through at once: half a day at first, a hundred days at most. */
-const firstSpans = 3;
-const maxSpans = 600;
+const firstRows = 100;
+/** Of rows with the words, how many a page holds against other filters, to go on when asked to. */
+const maxHeld = 400;
+/** The same where payloads have to be read for it. */
+const maxRead = 200;
+/** Spans that a page looks through: a year. */
+const maxSpans = 366 * 6;
+/** Spans that are looked up at once: half a day. What one lookup finds is read whole. */
+const lookupSpans = 3;
 
 /**
  * One page of the rows that say some words, newest first. Common words are met among the newest
- * rows; others come out of the index of words, span by span, in steps that grow while little is
+ * rows; others come out of the index of words, which is read from the newest span on until enough is
  * found. So neither the number of rows nor how often a word was said decides how long it takes.
  */
 export async function searchInteractions(
@@ -49,7 +49,7 @@ class Searcher {
   async page(): Promise<DeskPage> {
     const [place, bottom] = await Promise.all([this.#newest(), this.#bottom()]);
     if (place === undefined || bottom === undefined || this.#isFull) return this.#whole();
-    return await (this.#hasFilters ? this.#amongFiltered(place, bottom) : this.#all(place, bottom));
+    return await this.#among(place, bottom);
   }
 
   get #isFull(): boolean {
@@ -59,11 +59,6 @@ class Searcher {
   /** How many rows the page still takes, with the one that tells that there are more. */
   get #missing(): number {
     return this.#query.limit + 1 - this.#rows.length;
-  }
-
-  /** Rows that are found at once. */
-  get #most(): number {
-    return this.#hasFilters ? maxLooked : maxFound;
   }
 
   get #hasFilters(): boolean {
@@ -92,7 +87,7 @@ class Searcher {
   }
 
   /** Which of these rows say the words. */
-  async #saying(rows: readonly InteractionSummary[]): Promise<Set<string>> {
+  async #saying(rows: readonly RowName[]): Promise<Set<string>> {
     if (rows.length === 0) return new Set();
     const spans = [...new Set(rows.map(({ createdAt }) => spanOf(createdAt)))];
     const values: SqlValue[] = [
@@ -119,57 +114,21 @@ class Searcher {
     return new Set(found.map((row) => String(row.transaction_id)));
   }
 
-  /** The words alone narrow the list: what says them is what is shown. */
-  async #all(from: RowName, bottom: Date): Promise<DeskPage> {
-    const names: RowName[] = [];
-    const end = await this.#walk(from, bottom, (found) => {
-      names.push(...found);
-      return Promise.resolve(names.length >= this.#missing);
-    });
-    const shown = names.slice(0, this.#missing);
-    this.#rows.push(...await rowsNamed(this.#database, this.#query.accountId, shown));
-    return this.#ended(end);
-  }
-
-  /** Of the rows that say the words some meet the other filters. */
-  async #amongFiltered(from: RowName, bottom: Date): Promise<DeskPage> {
-    let looked = 0;
-    const end = await this.#walk(from, bottom, async (found) => {
-      this.#rows.push(...await this.#meeting(found));
-      looked += found.length;
-      return this.#isFull || looked >= maxLooked;
-    });
-    return this.#ended(end);
-  }
-
-  #ended(end: RowName | undefined): DeskPage {
-    if (end === undefined || this.#isFull) return this.#whole();
+  /** What the index of words has beyond a place. */
+  async #among(place: RowName, bottom: Date): Promise<DeskPage> {
+    if (isBelow(place, bottom)) return this.#whole();
+    const top = spanBeyond(place);
+    const lowest = Math.max(spanOf(bottom), top - maxSpans + 1);
+    const isNarrowed = this.#hasFilters || this.#terms.phrases.length > 0;
+    const most = !isNarrowed ? this.#missing : this.#terms.phrases.length > 0 ? maxRead : maxHeld;
+    const found = await this.#found(place, { top, lowest, most });
+    this.#rows.push(...await this.#meeting(found));
+    if (this.#isFull) return this.#whole();
+    const end = found.length < most
+      ? { createdAt: new Date(lowest * spanMs), transactionId: beforeAll }
+      : found.at(-1)!;
+    if (isBelow(end, bottom)) return this.#whole();
     return { rows: this.#rows, next: end, lookedTo: end.createdAt };
-  }
-
-  /**
-   * Gives the rows that say the words, newest first, until `take` says that it is enough. Undefined
-   * when there are no more, else where it ended.
-   */
-  async #walk(
-    from: RowName,
-    bottom: Date,
-    take: (found: readonly RowName[]) => Promise<boolean>,
-  ): Promise<RowName | undefined> {
-    let place = from;
-    let spans = firstSpans;
-    for (let step = 0; step < maxSteps; step++) {
-      if (isBelow(place, bottom)) return undefined;
-      const lowest = new Date((spanBeyond(place) - spans + 1) * spanMs);
-      const found = await this.#found(place, lowest);
-      const isEnough = await take(found);
-      place = found.length < this.#most
-        ? { createdAt: lowest, transactionId: beforeAll }
-        : found.at(-1)!;
-      if (isEnough) return place;
-      spans = Math.min(maxSpans, spans * growth(found.length));
-    }
-    return place;
   }
 
   /** When the oldest row that can be meant was made. */
@@ -186,36 +145,45 @@ class Searcher {
   }
 
   /**
-   * Rows with the words between two times, newest first. Span by span, each with a limit of its
-   * own, which keeps the planner to it: for the keys of many spans at once it would rather read the
-   * whole table.
+   * The newest rows with the words, down to a span. Lookup by lookup, each with a limit of its own,
+   * which keeps the planner to the index: for the keys of many spans at once it would rather read
+   * the whole table. Lookups come in their order, so that those after enough are not made.
    */
-  async #found(place: RowName, lowest: Date): Promise<RowName[]> {
-    const { accountId } = this.#query;
-    const spans: number[] = [];
-    for (let span = spanOf(lowest); span <= spanBeyond(place); span++) spans.push(span);
+  async #found(
+    place: RowName,
+    { top, lowest, most }: { top: number; lowest: number; most: number },
+  ): Promise<RowName[]> {
+    const { accountId, start } = this.#query;
+    const lookups: number[][] = [];
+    for (let from = top; from >= lowest; from -= lookupSpans) {
+      const spans = Array.from({ length: lookupSpans }, (_, at) => from - at);
+      lookups.push(spans.filter((span) => span >= lowest));
+    }
     const values: SqlValue[] = [place.createdAt, place.transactionId];
     const bind = (value: SqlValue) => `$${values.push(value)}`;
-    const starts = `${
-      bind(spans.map((span) => new Date(span * spanMs).toISOString()))
-    }::timestamptz[]`;
-    const keys = this.#terms.words.map((word) =>
-      `${bind(termKeys(accountId, spans, word))}::bigint[]`
-    );
-    const names = keys.map((_, at) => `key${at}`);
+    const arrays = [
+      `${bind(lookups.map((spans) => timeOf(spans.at(-1)!)))}::timestamptz[]`,
+      `${bind(lookups.map((spans) => timeOf(spans[0]! + 1)))}::timestamptz[]`,
+      ...this.#terms.words.map((word) =>
+        `${bind(lookups.map((spans) => `{${termKeys(accountId, spans, word).join()}}`))}::text[]`
+      ),
+    ];
+    const keys = this.#terms.words.map((_, at) => `keys${at}`);
     const found = await this.#database.query(
       `select p.transaction_id, p.created_at
-       from unnest(${[starts, ...keys].join(", ")}) as span(start, ${names.join(", ")})
+       from (
+         select * from unnest(${arrays.join(", ")}) with ordinality
+           as lookup(start, until, ${keys.join(", ")}, place) order by place
+       ) as lookup
        cross join lateral (
          select p.transaction_id, p.created_at from interaction_payloads p
-         where p.words @> array[${names.map((name) => `span.${name}`).join(", ")}]
-           and p.created_at >= span.start and p.created_at < span.start + interval '${spanMs} ms'
+         where ${keys.map((name) => `p.words && lookup.${name}::bigint[]`).join(" and ")}
+           and p.created_at >= lookup.start and p.created_at < lookup.until
            and p.created_at <= $1 and (p.created_at, p.transaction_id) < ($1, $2)
-           ${this.#query.start ? `and p.created_at >= ${bind(this.#query.start)}` : ""}
-           ${this.#phrases(bind).map((one) => `and ${one}`).join(" ")}
-         order by p.created_at desc, p.transaction_id desc limit ${this.#most}
+           ${start ? `and p.created_at >= ${bind(start)}` : ""}
+         order by p.created_at desc, p.transaction_id desc limit ${most}
        ) as p
-       order by p.created_at desc, p.transaction_id desc limit ${this.#most}`,
+       order by lookup.place, p.created_at desc, p.transaction_id desc limit ${most}`,
       values,
       { planAnew: true },
     );
@@ -225,21 +193,18 @@ class Searcher {
     }));
   }
 
-  /** Of found rows those that meet the other filters; no more than the page still takes. */
+  /** Of found rows those that say the phrases and meet the other filters, as far as they fit. */
   async #meeting(found: readonly RowName[]): Promise<InteractionSummary[]> {
+    const saying = this.#terms.phrases.length > 0 ? await this.#saying(found) : undefined;
     const { after: _, ...query } = this.#query;
     const { conditions, values } = where(query);
     narrow(query, conditions, (value) => `$${values.push(value)}`);
-    const missing = this.#missing;
-    const rows: InteractionSummary[] = [];
-    for (let at = 0, size = missing; at < found.length && rows.length < missing; size *= 2) {
-      const portion = found.slice(at, at + size);
-      rows.push(
-        ...await rowsNamed(this.#database, query.accountId, portion, { conditions, values }),
-      );
-      at += portion.length;
-    }
-    return rows.slice(0, missing);
+    return await rowsNamed(
+      this.#database,
+      query.accountId,
+      saying ? found.filter(({ transactionId }) => saying.has(transactionId)) : found,
+      { conditions, values, limit: this.#missing },
+    );
   }
 
   /** Conditions on `p` that it says what was searched for in quotes. */
@@ -274,9 +239,8 @@ function isWithin(row: InteractionSummary, { costNanos, latencyMs }: DeskQuery):
   return latencyMs?.max === undefined || row.latencyMs <= latencyMs.max;
 }
 
-/** The more was found, the smaller the next step. */
-function growth(found: number): number {
-  return found === 0 ? 8 : found < 10 ? 6 : found < 50 ? 3 : 1;
+function timeOf(span: number): string {
+  return new Date(span * spanMs).toISOString();
 }
 
 /** As JSON has it inside a string. */

@@ -35,13 +35,15 @@ export function createUsageSums(analytics: Queryable): UsageStore {
       // Only those that are shown are summed whole, each found by its key: histograms are long.
       const rows = await analytics.query(
         `with dearest as (
-           select value, count(*) over () as all_values, sum(cost_nanos) as cost, sum(calls) as made
+           select value, count(*) over () as all_values, sum(cost_nanos) as cost, sum(calls) as made,
+             min(at) as first, max(at) as last
            from usage_sums where ${within} and part = $5 group by value having sum(calls) > 0
            order by cost desc, made desc, value limit $6
          )
-         select d.value, all_values, ${summed} from dearest d
-         cross join generate_series(date_trunc($2, $3::timestamptz, 'UTC'), $4::timestamptz,
-           ('1 ' || $2)::interval) as step (at)
+         select d.value, all_values, ${summed},
+           json_agg(json_build_array(s.at, cost_nanos::text))::text as costs
+         from dearest d
+         cross join lateral generate_series(first, last, ('1 ' || $2)::interval) as step (at)
          cross join lateral (
            select * from usage_sums where ${within} and part = $5 and at = step.at
              and value = d.value offset 0
@@ -50,22 +52,13 @@ export function createUsageSums(analytics: Queryable): UsageStore {
         [...boundaries(query), part, limit],
       );
       return {
-        values: rows.map((row) => ({ value: String(row.value), ...readSums(row) })),
+        values: rows.map((row) => ({
+          value: String(row.value),
+          ...readSums(row),
+          costs: readCosts(String(row.costs)),
+        })),
         all: Number(rows[0]?.all_values ?? 0),
       };
-    },
-    async costs(query, part, values) {
-      const rows = await analytics.query(
-        `select at, value, sum(cost_nanos) as cost_nanos from usage_sums
-         where ${within} and part = $5 and value = any($6::text[])
-         group by at, value order by at, value`,
-        [...boundaries(query), part, values],
-      );
-      return rows.map((row) => ({
-        at: row.at as Date,
-        value: String(row.value),
-        costNanos: whole(row.cost_nanos),
-      }));
     },
   };
 }
@@ -138,6 +131,16 @@ function readSums(row: SqlRow): UsageSums {
     unpriced: count("unpriced"),
     latency: LatencyHistogram.parse(String(row.latencies)),
   };
+}
+
+/** JSON of pairs of time and nano-dollars; those of one time belong together. */
+function readCosts(text: string): Map<number, bigint> {
+  const costs = new Map<number, bigint>();
+  for (const [time, nanos] of JSON.parse(text) as [string, string][]) {
+    const at = Date.parse(time);
+    costs.set(at, (costs.get(at) ?? 0n) + BigInt(nanos));
+  }
+  return costs;
 }
 
 /** Sums of integers come as `numeric`, whose text is a whole number. */

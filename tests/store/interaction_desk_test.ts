@@ -96,6 +96,26 @@ eachDatabase(
   },
 );
 
+eachDatabase("a page searches a year and says so; the next one goes on", async (database) => {
+  const accountId = await newAccount(database);
+  const ages = [...Array.from({ length: 100 }, (_, n) => n), 500 * 24, 1000 * 24];
+  await createInteractions(database).insert(
+    ages.map((hours) =>
+      interaction(accountId, `txn_${hours}`, {
+        createdAt: new Date(end - hours * hour),
+        requestText: JSON.stringify({ content: hours > 100 ? "zeppelin" : "balloon" }),
+        responseText: null,
+      })
+    ),
+  );
+  const query = { accountId, order: "newest", limit: 40, search: "zeppelin" } as const;
+  const first = await createInteractionDesk(database).page(query);
+  assert.deepEqual(first.rows, []);
+  const days = (end - first.lookedTo!.getTime()) / hour / 24;
+  assert.ok(days > 365 && days < 400, `${days} days`);
+  assert.deepEqual(await ids(database, accountId, query), ["txn_12000", "txn_24000"]);
+});
+
 eachDatabase("limits of cost and time narrow a list in its order", async (database) => {
   const accountId = await newAccount(database);
   const rows = rowsOf(accountId, 120);

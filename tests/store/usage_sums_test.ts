@@ -192,6 +192,8 @@ eachDatabase(
     const { values: keys } = await store.values(query, "api_key", 10);
     assert.deepEqual(app.map(({ value, calls }) => [value, calls]), [["", 1], ["shop", 1]]);
     assert.deepEqual(keys.map(({ value, calls }) => [value, calls]), [["key_1", 2]]);
+    // What is erased and what is stored lie in rows of their own; their costs are one.
+    assert.deepEqual([...keys[0]!.costs], [[day!.at.getTime(), 2000n]]);
     const named = await database.query("select 1 from usage_sums where value like '%ada%'");
     assert.deepEqual(named, []);
   },

@@ -12,7 +12,7 @@ import { cohortAddress } from "./cohort_address.ts";
 import { CohortComparison } from "./cohort_comparison.tsx";
 
 /** Of each cohort so many calls are counted at once; all of them only when somebody asks. */
-const mostCalls = 2000;
+const mostCalls = 1000;
 const everything = 1_000_000_000;
 const dayMs = 86_400_000;
 

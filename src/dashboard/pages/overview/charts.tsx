@@ -1,9 +1,9 @@
-import { errorsOf, type UsageStep } from "../../../domain/usage_sums.ts";
+import { errorsOf, type UsageSums } from "../../../domain/usage_sums.ts";
 import { Chart, type ChartProps, type Series } from "../../chart.tsx";
 import { compact, count, duration, exactMoney, money, percent } from "../../figures.ts";
 import { callsAddress } from "./links.ts";
 import type { Overview } from "./load.ts";
-import { type Range, stepMs } from "./range.ts";
+import type { Range } from "./range.ts";
 
 interface ChartsProps {
   overview: Overview;
@@ -136,28 +136,28 @@ export function TokensChart({ overview, axis }: ChartsProps) {
 function layer(
   name: string,
   tone: string,
-  steps: readonly UsageStep[],
-  of: (step: UsageStep) => number,
+  steps: readonly UsageSums[],
+  of: (step: UsageSums) => number,
   format: (value: number) => string,
 ): Series {
   const values = steps.map(of);
   return { name, tone, values, total: format(values.reduce((sum, one) => sum + one, 0)) };
 }
 
-/** The hours or days of a range, each with the calls behind it. */
-export function axisOf({ steps }: Overview, { span }: Range): Axis {
+/** The hours, days or weeks of a range, each with the calls behind it. */
+export function axisOf({ steps }: Overview, { step }: Range): Axis {
   return {
-    stepTitle: span === "hour" ? "Hour (UTC)" : "Day (UTC)",
-    steps: steps.map(({ at }) => {
-      const day = `${at.getUTCDate()} ${months[at.getUTCMonth()]}`;
-      const time = at.toISOString().slice(11, 16);
-      const to = new Date(at.getTime() + stepMs(span));
-      const href = callsAddress({ from: at, to });
-      return span === "hour"
+    stepTitle: stepTitles[step],
+    steps: steps.map(({ from, to }) => {
+      const day = `${from.getUTCDate()} ${months[from.getUTCMonth()]}`;
+      const time = from.toISOString().slice(11, 16);
+      const href = callsAddress({ from, to });
+      return step === "hour"
         ? { name: `${day}, ${time}`, short: time, href }
-        : { name: `${day} ${at.getUTCFullYear()}`, short: day, href };
+        : { name: `${day} ${from.getUTCFullYear()}`, short: day, href };
     }),
   };
 }
 
+const stepTitles = { hour: "Hour (UTC)", day: "Day (UTC)", week: "Week from (UTC)" };
 const months = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(" ");

@@ -5,12 +5,11 @@ import {
   addUsage,
   noUsage,
   type UsagePart,
-  type UsageStep,
   type UsageStore,
   type UsageSums,
   type UsageValue,
 } from "../../../domain/usage_sums.ts";
-import { type Range, stepsOf } from "./range.ts";
+import { type Range, type Step, stepOf, stepsOf } from "./range.ts";
 
 /** What the overview is made of. */
 export interface OverviewParts {
@@ -28,14 +27,14 @@ export interface Overview {
   total: UsageSums;
   /** Of the time of the same length before. */
   previous: UsageSums;
-  /** One for each hour or day, those without calls too. */
-  steps: UsageStep[];
+  /** One for each hour, day or week, those without calls too. */
+  steps: (Step & UsageSums)[];
   erased: { calls: number; costNanos: bigint };
   part: UsagePart;
   values: UsageValue[];
   /** How many values there are besides, and their sums. */
   others: { count: number; sums: Pick<UsageSums, "calls" | "costNanos"> } | undefined;
-  /** Cost of the dearest values by hour or day, in the order of `steps`. */
+  /** Cost of the dearest values, in the order of `steps`. */
   layers: { value: string; nanos: bigint[] }[];
   credit: Credit;
   /** What the balance loses in a day, as the last seven days say; undefined without charges. */
@@ -73,31 +72,28 @@ export async function loadOverview(
     parts.tokensLeft(accountId),
     parts.keys.list(accountId),
   ]);
-  const dearest = values.slice(0, shownLayers).map(({ value }) => value);
-  const [costs, caps] = await Promise.all([
-    parts.usage.costs(query, part, dearest),
-    capUses(parts, keys, now),
-  ]);
+  const caps = await capUses(parts, keys, now);
   const shown = both.filter(({ at }) => at >= range.from);
-  const total = shown.reduce(addUsage, noUsage);
-  const times = stepsOf(range);
+  const steps = stepsOf(range).map((step) => ({ ...step, ...noUsage }));
+  for (const one of shown) {
+    const at = stepOf(range, one.at.getTime());
+    steps[at] = { ...steps[at]!, ...addUsage(steps[at]!, one) };
+  }
+  const total = steps.reduce(addUsage, noUsage);
   return {
     total,
     previous: both.filter(({ at }) => at < range.from).reduce(addUsage, noUsage),
-    steps: times.map((at) =>
-      shown.find((one) => one.at.getTime() === at.getTime()) ?? { at, ...noUsage }
-    ),
+    steps,
     erased,
     part,
     values,
     others: all > values.length
       ? { count: all - values.length, sums: less(total, values) }
       : undefined,
-    layers: dearest.map((value) => {
-      const own = new Map(
-        costs.filter((one) => one.value === value).map((one) => [one.at.getTime(), one.costNanos]),
-      );
-      return { value, nanos: times.map((at) => own.get(at.getTime()) ?? 0n) };
+    layers: values.slice(0, shownLayers).map(({ value, costs }) => {
+      const nanos = steps.map(() => 0n);
+      for (const [atMs, cost] of costs) nanos[stepOf(range, atMs)]! += cost;
+      return { value, nanos };
     }),
     ...{ credit, dailyNanos, tokensLeft, keys, caps },
   };

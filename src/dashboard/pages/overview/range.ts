@@ -1,7 +1,10 @@
 /** The time that an overview shows, in whole hours or days of UTC; half-open. */
 export interface Range {
   key: RangeKey;
+  /** What sums are read by. */
   span: "hour" | "day";
+  /** What charts show together. */
+  step: "hour" | "day" | "week";
   from: Date;
   to: Date;
   /** Where the time of the same length before it begins. */
@@ -23,6 +26,8 @@ const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 /** Shown by hour up to this many days. */
 const daysByHour = 3;
+/** Shown by day up to this many. */
+const daysByDay = 92;
 const maxDays = 366;
 
 /** What `?range=7d` or `?from=2026-11-01&to=2026-11-20` (both days included) asks for. */
@@ -75,19 +80,33 @@ function readDay(text: string): number | undefined {
 }
 
 function rangeOf(key: RangeKey, span: Range["span"], from: number, to: number): Range {
-  return { key, span, from: new Date(from), to: new Date(to), before: new Date(2 * from - to) };
+  const step = span === "day" && to - from > daysByDay * dayMs ? "week" : span;
+  const before = new Date(2 * from - to);
+  return { key, span, step, from: new Date(from), to: new Date(to), before };
 }
 
-/** The beginnings of the hours or days. */
-export function stepsOf({ span, from, to }: Range): Date[] {
-  const ms = stepMs(span);
-  const length = Math.round((to.getTime() - from.getTime()) / ms);
-  return Array.from({ length }, (_, at) => new Date(from.getTime() + at * ms));
+/** What a chart shows together; half-open. */
+export interface Step {
+  from: Date;
+  to: Date;
 }
 
-export function stepMs(span: Range["span"]): number {
-  return span === "hour" ? hourMs : dayMs;
+/** The hours, days or weeks of a range; the last week may be cut short. */
+export function stepsOf({ step, from, to }: Range): Step[] {
+  const [first, end] = [from.getTime(), to.getTime()];
+  const ms = stepMs[step];
+  return Array.from({ length: Math.ceil((end - first) / ms) }, (_, at) => ({
+    from: new Date(first + at * ms),
+    to: new Date(Math.min(end, first + (at + 1) * ms)),
+  }));
 }
+
+/** Where in `stepsOf` a time of the range lies. */
+export function stepOf({ step, from }: Range, atMs: number): number {
+  return Math.floor((atMs - from.getTime()) / stepMs[step]);
+}
+
+const stepMs = { hour: hourMs, day: dayMs, week: 7 * dayMs };
 
 /** `2026-11-21`, in UTC. */
 export function dayText(at: Date): string {

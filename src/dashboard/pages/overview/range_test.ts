@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { rangeQuery, readRange, stepsOf } from "./range.ts";
+import { dayText, rangeQuery, readRange, stepOf, stepsOf } from "./range.ts";
 
 const now = new Date("2026-11-21T12:34:56Z");
 
@@ -32,6 +32,20 @@ Deno.test("days of one's own are both included, by hour up to three", () => {
   assert.equal(long.span, "day");
   assert.deepEqual(rangeQuery(long), { from: "2026-11-01", to: "2026-11-04" });
   assert.equal(read({ from: "2026-11-20" }).to.toISOString(), "2026-11-22T00:00:00.000Z");
+});
+
+Deno.test("more than three months are shown by week, the last as far as the range goes", () => {
+  assert.equal(read({ from: "2026-08-01", to: "2026-10-31" }).step, "day");
+  const range = read({ from: "2026-01-01", to: "2026-04-10" });
+  assert.deepEqual([range.span, range.step], ["day", "week"]);
+  const steps = stepsOf(range).map(({ from, to }) => [dayText(from), dayText(to)]);
+  assert.equal(steps.length, 15);
+  assert.deepEqual([steps[0], steps[1]], [["2026-01-01", "2026-01-08"], [
+    ...["2026-01-08", "2026-01-15"],
+  ]]);
+  assert.deepEqual(steps.at(-1), ["2026-04-09", "2026-04-11"]);
+  assert.equal(stepOf(range, Date.UTC(2026, 0, 8)), 1);
+  assert.equal(stepOf(range, Date.UTC(2026, 3, 10)), 14);
 });
 
 Deno.test("dates that make no range are said, and the usual one is shown", () => {
