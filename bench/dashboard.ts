@@ -7,7 +7,7 @@ import { benchPagesOf, timePage } from "./pages_bench.ts";
 import { fillPayloads } from "./payloads.ts";
 import { printTable } from "./table.ts";
 
-const runs = 40;
+const runs = 100;
 
 /**
  * Every page of the dashboard with a million calls that say something; the promise is 50 ms

@@ -45,6 +45,8 @@ async function prepare(
   // The service does so every few minutes.
   if (database.kind === "embedded") await refreshStatistics(database);
   await database.close();
+  // Gigabytes were written, which the disk would else still be busy with.
+  await new Deno.Command("sync").output();
 }
 
 async function serve(

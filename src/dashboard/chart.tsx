@@ -89,19 +89,16 @@ function Legend({ series }: { series: readonly Series[] }) {
 }
 
 function Figures({ title, stepTitle, steps, series, format }: ChartProps) {
-  const head = [
-    { title: stepTitle },
-    ...series.map(({ name }) => ({ title: name, class: "number" })),
-  ];
+  const head = [{ title: stepTitle }, ...series.map(({ name }) => ({ title: name }))];
   return (
     <Table label={`Figures of ${title}`} head={head}>
       {steps.map((step, at) => (
         <tr>
-          <td class="nowrap">
+          <td>
             <a href={step.href}>{step.name}</a>
           </td>
-          {series.map(({ values }) => (
-            <td class="number">{values[at] === undefined ? "–" : format(values[at]!)}</td>
+          {series.map(({ values: { [at]: value } }) => (
+            <td>{value === undefined ? "–" : format(value)}</td>
           ))}
         </tr>
       ))}

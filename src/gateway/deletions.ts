@@ -125,16 +125,12 @@ class Eraser implements Deletions {
       await store.release(holder);
       this.#hasReleased = true;
     }
-    try {
-      while (!this.#isClosing) {
-        this.#waiting = await store.waiting();
-        if (this.#waiting.count === 0) return;
-        const claimed = await store.claim(holder);
-        if (!claimed) return;
-        await this.#track(this.#run(claimed));
-      }
-    } finally {
-      await store.sweep();
+    while (!this.#isClosing) {
+      this.#waiting = await store.waiting();
+      if (this.#waiting.count === 0) return;
+      const claimed = await store.claim(holder);
+      if (!claimed) return;
+      await this.#track(this.#run(claimed));
     }
   }
 

@@ -35,17 +35,17 @@ export function createUsageSums(analytics: Queryable): UsageStore {
       // Only those that are shown are summed whole, each found by its key: histograms are long.
       const rows = await analytics.query(
         `with dearest as (
-           select value, count(*) over () as all_values, sum(cost_nanos) as cost, sum(calls) as made,
-             min(at) as first, max(at) as last
+           select value, count(*) over () as all_values, sum(cost_nanos) as cost, sum(calls) as made
            from usage_sums where ${within} and part = $5 group by value having sum(calls) > 0
            order by cost desc, made desc, value limit $6
+         ), steps as (
+           select distinct at from usage_sums where ${within} and part = 'all'
          )
          select d.value, all_values, ${summed},
            json_agg(json_build_array(s.at, cost_nanos::text))::text as costs
-         from dearest d
-         cross join lateral generate_series(first, last, ('1 ' || $2)::interval) as step (at)
+         from dearest d cross join steps
          cross join lateral (
-           select * from usage_sums where ${within} and part = $5 and at = step.at
+           select * from usage_sums where ${within} and part = $5 and at = steps.at
              and value = d.value offset 0
          ) as s
          group by d.value, all_values, cost, made order by cost desc, made desc, d.value`,

@@ -92,6 +92,7 @@ export function createDeletionParts(needs: DeletionNeeds): DeletionParts {
   const jobs = [
     every(newsMs, () => erasures.refresh(), log, "hear of erasures"),
     every(1000, () => deletions.runWaiting(), log, "deletions"),
+    every(60_000, () => store.sweep(), log, "sweep news of erasures"),
     // On a server that others use too, tables are locked when its operator says so.
     isEmbedded
       ? every(5000, () => scrubbing.whenQuiet(), log, "scrub")
