@@ -118,13 +118,14 @@ function highest({ kind, series, steps }: ChartProps): number {
   return Math.max(0, ...tops);
 }
 
-/** The next number that is 1, 2, 4 or 5 with zeros; half of it reads well too. */
+/** The next round number, so close that drawings fill their height; half of it reads well too. */
 export function niceTop(value: number): number {
   if (value <= 0) return 1;
   const unit = 10 ** Math.floor(Math.log10(value));
-  const factor = [1, 2, 4, 5, 10].find((one) => one * unit >= value * 0.9999) ?? 10;
-  return factor * unit;
+  return tenths.map((one) => one * unit / 10).find((top) => top >= value * 0.9999)!;
 }
+
+const tenths = [10, 12, 16, 20, 30, 40, 50, 60, 80, 100];
 
 function gridLines(steps: number): string {
   return [0.5, height / 2, height - 0.5].map((y) => `M0 ${y}H${steps * stepWidth}`).join("");

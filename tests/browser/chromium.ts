@@ -50,3 +50,16 @@ export async function openPage(
   page.on("pageerror", (thrown) => complaints.push(String(thrown)));
   return { page, context, complaints };
 }
+
+/**
+ * Widths of the page's pictures, once each is there; throws when one can't be shown. Evaluated from
+ * outside the page: `waitForFunction` polls inside it, where its content policy forbids that.
+ */
+export async function pictureWidths(page: Page): Promise<number[]> {
+  return await page.$$eval("img", (images) =>
+    Promise.all(images.map(async (one) => {
+      one.loading = "eager";
+      await one.decode();
+      return one.naturalWidth;
+    })));
+}

@@ -1,7 +1,7 @@
 /** The pages on interactions in a real browser. */
 import assert from "@std/assert";
 import type { Page } from "playwright-core";
-import { openPage } from "./chromium.ts";
+import { openPage, pictureWidths } from "./chromium.ts";
 import { makeSampleCalls } from "./sample_calls.ts";
 import { looksFine, startAsOwner } from "./world.ts";
 
@@ -136,9 +136,8 @@ for (const scheme of ["light", "dark"] as const) {
     for (const path of [list, `${list}/${calls.picture}`]) {
       await phone.page.goto(service.baseUrl + path);
       await looksFine(phone.page, `${path} on a phone`);
-      await phone.page.waitForFunction(
-        "[...document.images].every((one) => one.complete && one.naturalWidth > 100)",
-      );
+      const widths = await pictureWidths(phone.page);
+      assert.ok(widths.every((one) => one > 100), `${path}: ${widths}`);
       const width = await phone.page.evaluate("document.documentElement.scrollWidth");
       assert.equal(width, 390, `${path} is wider than a phone`);
     }

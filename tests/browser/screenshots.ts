@@ -1,15 +1,15 @@
 /**
- * `deno task screenshots [folder]`: every page of the dashboard, desktop and phone, light and dark,
- * as people see it with some life in it. Writes PNG files to the folder, `dist/screenshots` if none
- * is given.
+ * `deno task screenshots [folder [size [scheme]]]`: every page of the dashboard, desktop and phone,
+ * light and dark (or one of them), as people see it with some life in it. Writes PNG files to the
+ * folder, `dist/screenshots` if none is given.
  */
 import type { Page } from "playwright-core";
 import { startBusyService } from "../support/busy_service.ts";
-import { desktop, openChromium, openPage, phone } from "./chromium.ts";
+import { desktop, openChromium, openPage, phone, pictureWidths } from "./chromium.ts";
 import { fillRecords } from "./life.ts";
 import { makeSampleCalls } from "./sample_calls.ts";
 
-const folder = Deno.args[0] ?? "dist/screenshots";
+const [folder = "dist/screenshots", onlySize, onlyScheme] = Deno.args;
 await Deno.mkdir(folder, { recursive: true });
 
 await using service = await startBusyService();
@@ -30,6 +30,7 @@ await page.goto(`${service.baseUrl}/dashboard/keys`);
 const pages: Record<string, string> = {
   overview: "/dashboard/overview",
   "overview-day": "/dashboard/overview?range=24h&by=app",
+  "overview-weeks": `/dashboard/overview?from=${daysAgo(180)}`,
   keys: "/dashboard/keys",
   "new-key": "/dashboard/keys/new",
   rotate: await page.getAttribute("a[href$=rotate]", "href") ?? "",
@@ -49,11 +50,13 @@ const pages: Record<string, string> = {
   "interaction-delete": `/dashboard/interactions/${calls.cut}/delete`,
 };
 for (const [size, viewport] of Object.entries({ desktop, phone })) {
+  if (onlySize && size !== onlySize) continue;
   for (const scheme of ["light", "dark"] as const) {
+    if (onlyScheme && scheme !== onlyScheme) continue;
     const shown = await openPage(browser, { viewport, scheme, cookies: context });
     for (const [name, path] of Object.entries(pages)) {
       await shown.page.goto(service.baseUrl + path);
-      await shown.page.waitForFunction("[...document.images].every((one) => one.complete)");
+      await pictureWidths(shown.page);
       await shown.page.screenshot({ path: `${folder}/${name}-${size}-${scheme}.png` });
     }
     await playground(shown.page);
@@ -76,7 +79,10 @@ for (const [size, viewport] of Object.entries({ desktop, phone })) {
 }
 await browser.close();
 console.log(`Pictures are in ${folder}`);
-await service.stop();
+
+function daysAgo(days: number): string {
+  return new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10);
+}
 
 /** Some keys, vendor keys and people. */
 async function fill(page: Page): Promise<void> {
