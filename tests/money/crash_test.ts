@@ -11,6 +11,7 @@ import {
   outcomeOf,
   type PayingVendor,
   postgresSite,
+  type Site,
   soundBalance,
   startPayingVendor,
 } from "../support/money.ts";
@@ -36,6 +37,8 @@ async function statuses(service: ServiceProcess, key: string, count: number): Pr
 async function killInTheMiddle(service: ServiceProcess, vendor: PayingVendor): Promise<string> {
   const key = service.firstKey;
   assert.deepEqual(await statuses(service, key, 10), Array(10).fill(200));
+  // What a read shows is written, and its charge posted.
+  assert.equal((await asked(service, key).rows()).length, 10);
   const readers = await Promise.all(Array.from({ length: 50 }, async () => {
     const body = chatBody("[hold] Talk.", { stream: true });
     const answer = await asked(service, key).post(chatPath, body);
@@ -134,7 +137,7 @@ postgresSite(
     // All that is not charged, and nothing that was: what had ended may have died unposted.
     const rest = await statuses(other, key, 60);
     answered += rest.filter((status) => status === 200).length;
-    assert.ok(answered >= 50 && answered <= 55, `${answered}`);
+    assert.ok(answered >= 50 && answered <= 55, `${answered}, ${await entriesOf(site)}`);
     const spent = BigInt(10 + 5 + answered) * cent;
     // It comes back late after all: charges in its journal are posted all the same.
     await using late = await startService({ env: { ...site.env, ...settings } });
@@ -149,6 +152,18 @@ postgresSite(
     console.log(`spendable again after ${seconds.toFixed(1)} s, ${answered} of 50 to 55 answered`);
   },
 );
+
+/** What the ledger has by kind, for whoever reads why it failed. */
+async function entriesOf(site: Site): Promise<string> {
+  const rows = await site.look((database) =>
+    database.query(
+      `select kind, count(*)::int as entries, sum(amount_nanos)::text as nanos from ledger_entries
+       group by kind`,
+      [],
+    )
+  );
+  return JSON.stringify(rows);
+}
 
 /** The calls of the process that died: the first 65. */
 function byFirst(rows: readonly Row[]): (row: Row) => boolean {
