@@ -1,7 +1,13 @@
 /** The overview's sums are at every moment those of the rows, whatever happens to these. */
 import assert from "@std/assert";
 import type { Interaction } from "../../src/domain/interaction.ts";
-import { errorsOf, type UsageQuery } from "../../src/domain/usage_sums.ts";
+import {
+  errorsOf,
+  type UsagePart,
+  usageParts,
+  type UsageQuery,
+  type UsageStore,
+} from "../../src/domain/usage_sums.ts";
 import type { Database } from "../../src/store/database.ts";
 import { giveBackCharge } from "../../src/store/give_back.ts";
 import { createInteractions } from "../../src/store/interactions.ts";
@@ -22,6 +28,32 @@ const ever = { from: new Date("2026-01-01T00:00:00Z"), to: new Date("2027-01-01T
 
 function everything(accountId: number, span: UsageQuery["span"] = "day"): UsageQuery {
   return { accountId, span, ...ever };
+}
+
+/** Values say the same by hour as by day, of whole days and of others, and add up to the steps. */
+async function valuesAgree(store: UsageStore, accountId: number, part: UsagePart): Promise<void> {
+  const [byDay, byHour] = await Promise.all(
+    (["day", "hour"] as const).map((span) => store.values(everything(accountId, span), part, 4)),
+  );
+  assert.equal(byHour!.all, byDay!.all);
+  assert.deepEqual(
+    byHour!.values.map(({ costs: _, ...sums }) => sums),
+    byDay!.values.map(({ costs: _, ...sums }) => sums),
+  );
+  for (const { costs, costNanos } of [...byDay!.values, ...byHour!.values]) {
+    assert.equal([...costs.values()].reduce((sum, one) => sum + one, 0n), costNanos);
+  }
+  const some = {
+    ...everything(accountId, "hour"),
+    from: new Date(now.getTime() - now.getTime() % hour - 500 * hour),
+    to: new Date(now.getTime() - now.getTime() % hour - 5 * hour),
+  };
+  const steps = await store.steps(some);
+  const { values, all } = await store.values(some, part, 1000);
+  assert.equal(values.length, all);
+  const calls = (of: readonly { calls: number }[]) => of.reduce((sum, one) => sum + one.calls, 0);
+  assert.ok(calls(steps) > 0);
+  assert.equal(calls(values), calls(steps));
 }
 
 /** A call as any may be. */
@@ -157,6 +189,7 @@ eachDatabase(
       return sum(steps);
     }));
     assert.equal(counted[0]! + counted[1]!, everWritten.size);
+    for (const part of usageParts) await valuesAgree(store, accounts[0]!, part);
     // The ledger says the same of what was charged, but for charges given back after the erasure.
     const [rows] = await database.query("select count(*) as count from interactions");
     assert.ok(Number(rows!.count) > 50 && Number(rows!.count) < everWritten.size);
