@@ -21,6 +21,8 @@ export function interactionPages(): Pages {
     "app": "app=app+3",
     "rare app": "app=app+rare",
     "key": "key=key+3",
+    "frequent app, rare key": "app=app+3&key=key+rare",
+    "frequent user, rare key": "user=everybody&key=key+rare",
     "cohort": "cohort=cohort+7",
     "frequent user": "user=everybody",
     "rare user": "user=user+77777",

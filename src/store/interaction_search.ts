@@ -119,8 +119,8 @@ class Searcher {
     if (isBelow(place, bottom)) return this.#whole();
     const top = spanBeyond(place);
     const lowest = Math.max(spanOf(bottom), top - maxSpans + 1);
-    const isNarrowed = this.#hasFilters || this.#terms.phrases.length > 0;
-    const most = !isNarrowed ? this.#missing : this.#terms.phrases.length > 0 ? maxRead : maxHeld;
+    const hasPhrases = this.#terms.phrases.length > 0;
+    const most = hasPhrases ? maxRead : this.#hasFilters ? maxHeld : this.#missing;
     const found = await this.#found(place, { top, lowest, most });
     this.#rows.push(...await this.#meeting(found));
     if (this.#isFull) return this.#whole();

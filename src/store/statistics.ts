@@ -6,7 +6,8 @@ import type { Database } from "./database.ts";
  */
 const columns = {
   interactions: [
-    ...["account_id", "created_at", "vendor", "model", "status", "cost_nanos", "latency_ms"],
+    ...["account_id", "api_key_id", "created_at", "vendor", "model", "status"],
+    ...["cost_nanos", "latency_ms"],
   ],
   interaction_payloads: ["created_at"],
   cohort_outcomes: ["account_id", "created_at"],

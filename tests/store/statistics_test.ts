@@ -37,5 +37,6 @@ onEmbedded("the planner knows tables that have grown, and no word of anybody", a
   );
   const text = samples.map((row) => String(row.text)).join(" ");
   assert.match(text, /gpt-4\.1/);
+  assert.match(text, /key_1/);
   assert.doesNotMatch(text, /canary/);
 });
