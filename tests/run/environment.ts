@@ -30,7 +30,7 @@ const kept: readonly RegExp[] = [
   /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|TZ|TERM|CI)$/,
   /^LC_/,
   // How long the long forms of tests take.
-  /^(KILLS|OUTAGE_SECONDS|FUZZ_RUNS|FUZZ_SEED)$/,
+  /^(KILLS|OUTAGE_SECONDS|ATTACK_SECONDS|FUZZ_RUNS|FUZZ_SEED)$/,
   /^XDG_/,
   /^DENO_/,
   /^(npm|NPM)_/,
