@@ -153,6 +153,8 @@ function takeRequests(
     outgoing.removeHeader("connection");
     return handle(request, incoming.socket.remoteAddress ?? "");
   }, {
+    // Of requests of HTTP/1.0, which may name none.
+    hostname: "localhost",
     // Deno's own Request and Response stay as they are for everybody else.
     overrideGlobalObjects: false,
     errorHandler: answerUnreadable,
