@@ -55,6 +55,7 @@ const canonicalNames: Readonly<Record<number, string>> = {
   402: "FAILED_PRECONDITION",
   403: "PERMISSION_DENIED",
   404: "NOT_FOUND",
+  408: "DEADLINE_EXCEEDED",
   409: "ABORTED",
   413: "INVALID_ARGUMENT",
   416: "OUT_OF_RANGE",

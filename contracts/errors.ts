@@ -71,7 +71,8 @@ export const errors = {
   eval_not_found: row(404, "not_found_error", "No such evaluation run."),
   media_not_found: row(404, "not_found_error", "No such media."),
   response_not_found: row(404, "not_found_error", "No such stored response."),
-  // 409, 413, 416
+  // 408, 409, 413, 416
+  request_timeout: row(408, "timeout_error", "The request did not arrive in time."),
   idempotency_conflict: row(
     409,
     "invalid_request_error",
@@ -157,6 +158,7 @@ export type ErrorStatus =
   | 402
   | 403
   | 404
+  | 408
   | 409
   | 413
   | 416

@@ -42,6 +42,14 @@ export interface Config {
   /** Silence in a translated stream after which the caller is sent something without meaning. */
   keepAliveMs: number;
   journalSync: "always" | "interval";
+  // Callers' connections (docs/configuration.md, "Connections").
+  callerHeadTimeoutMs: number;
+  callerBodyTimeoutMs: number;
+  callerIdleTimeoutMs: number;
+  connectionsMax: number;
+  connectionsPerPeerMax: number;
+  /** Where systemd wants to hear that the service is well, and how often at least. */
+  notifySocket: string | undefined;
   leaseSeconds: number;
   metricsToken: Secret | undefined;
   fetchAllowHosts: readonly string[];
@@ -94,6 +102,13 @@ export function parseConfig(environment: Environment): Config {
     idleTimeoutMs: read.milliseconds("IDLE_TIMEOUT_MS") ?? 60_000,
     keepAliveMs: read.milliseconds("KEEP_ALIVE_MS") ?? 15_000,
     journalSync: read.oneOf("JOURNAL_SYNC", ["always", "interval"]) ?? "always",
+    callerHeadTimeoutMs: read.milliseconds("CALLER_HEAD_TIMEOUT_MS") ?? 15_000,
+    callerBodyTimeoutMs: read.milliseconds("CALLER_BODY_TIMEOUT_MS") ?? 30_000,
+    callerIdleTimeoutMs: read.milliseconds("CALLER_IDLE_TIMEOUT_MS") ?? 75_000,
+    connectionsMax: read.integer("CONNECTIONS_MAX", { min: 1, max: 1_000_000 }) ?? 8192,
+    connectionsPerPeerMax: read.integer("CONNECTIONS_PER_PEER_MAX", { min: 1, max: 1_000_000 }) ??
+      2048,
+    notifySocket: read.text("NOTIFY_SOCKET"),
     leaseSeconds: read.integer("LEASE_SECONDS", { min: 5, max: 86_400 }) ?? 150,
     metricsToken: read.secret("METRICS_TOKEN"),
     fetchAllowHosts: read.hosts("FETCH_ALLOW_HOSTS"),

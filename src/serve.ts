@@ -12,7 +12,12 @@ import {
   type Listener,
   type ListenOptions,
   openListener,
-} from "./listener.ts";
+} from "./listener/open.ts";
+import { connectionsByDescriptors } from "./listener/descriptors.ts";
+import { limitsOf } from "./listener/limits.ts";
+import { SharedParsersError } from "./listener/runtime_parsers.ts";
+import type { Hearers } from "./listener/news.ts";
+import { systemClock } from "./base/clock.ts";
 import { messageOf } from "./domain/fault.ts";
 import { createServices, type Services } from "./services.ts";
 import { firstStart } from "./first_start.ts";
@@ -92,7 +97,11 @@ export async function startServer(
     undo.push(() => control.close());
     const first = await firstStart(services);
     const app = createApp(services, dashboard);
-    listeners.open((request, remoteHost) => app.fetch(request, { remoteHost }));
+    listeners.open((request, remoteHost) => app.fetch(request, { remoteHost }), {
+      log: services.log,
+      count: (reason, connections) =>
+        services.metrics.connectionsEnded.inc({ reason }, connections),
+    });
     const claim = await claimLink(dashboard);
     for (const line of greeting(services, listeners.address, first, claim)) print(line);
     return {
@@ -118,7 +127,7 @@ async function stop(
 interface Listeners {
   address: string;
   /** From now on requests are answered; earlier ones have waited. */
-  open(handle: Handle): void;
+  open(handle: Handle, hearers: Hearers): void;
   drain(ms: number): Promise<void>;
   abort(): Promise<void>;
 }
@@ -126,11 +135,13 @@ interface Listeners {
 /** Takes the port, and the plain one beside it where there is TLS. */
 async function listen(config: Config): Promise<Listeners> {
   const opened = Promise.withResolvers<Handle>();
+  const mostByDescriptors = connectionsByDescriptors(() => Deno.openSync(config.dataDir));
+  const few = mostByDescriptors === undefined ? {} : { mostByDescriptors };
   const tls = readTls(config);
   const main = await listenOn(
     config,
     "PORT",
-    { port: config.port, ...(tls ? { tls } : {}) },
+    { port: config.port, ...few, ...(tls ? { tls } : {}) },
     async (request, remoteHost) => (await opened.promise)(request, remoteHost),
   );
   const listeners = [main];
@@ -138,7 +149,7 @@ async function listen(config: Config): Promise<Listeners> {
   if (plainPort !== undefined) {
     const upgradeHere: Handle = (request) => upgrade(request, config.baseUrl, main.port);
     try {
-      listeners.push(await listenOn(config, "HTTP_PORT", { port: plainPort }, upgradeHere));
+      listeners.push(await listenOn(config, "HTTP_PORT", { port: plainPort, ...few }, upgradeHere));
     } catch (thrown) {
       await main.abort();
       throw thrown;
@@ -146,7 +157,10 @@ async function listen(config: Config): Promise<Listeners> {
   }
   return {
     address: `${config.tls ? "https" : "http"}://${shownHost(config.host)}:${main.port}`,
-    open: (handle) => opened.resolve(handle),
+    open(handle, hearers) {
+      for (const listener of listeners) listener.tell(hearers);
+      opened.resolve(handle);
+    },
     async drain(ms) {
       await Promise.all(listeners.map((listener) => listener.drain(ms)));
     },
@@ -186,12 +200,15 @@ function readPem(variable: string, path: string): string {
 async function listenOn(
   config: Config,
   variable: string,
-  options: Omit<ListenOptions, "host" | "refuse">,
+  options: Pick<ListenOptions, "port" | "tls" | "mostByDescriptors">,
   handle: Handle,
 ): Promise<Listener> {
   try {
-    return await openListener({ host: config.host, refuse: refuseUnread, ...options }, handle);
+    const { host } = config;
+    const common = { host, refuse: refuseUnread, limits: limitsOf(config), clock: systemClock };
+    return await openListener({ ...common, ...options }, handle);
   } catch (thrown) {
+    if (thrown instanceof SharedParsersError) throw thrown;
     throw new ConfigError(listenFailure(config, variable, options.port, thrown));
   }
 }

@@ -4,14 +4,29 @@ import { securityHeaders } from "./respond.ts";
 
 const faults = {
   too_large: () => new Fault("headers_too_large"),
-  too_slow: () =>
-    new Fault("invalid_request", { message: "The request's headers did not arrive in time." }),
+  too_many_headers: () =>
+    new Fault("headers_too_large", { message: "The request has more than 200 headers." }),
+  too_slow: () => new Fault("request_timeout"),
   malformed: () => new Fault("invalid_request", { message: "The request is not valid HTTP." }),
+  bad_host: () =>
+    new Fault("invalid_request", {
+      param: "Host",
+      message: "Host: expected exactly one header with a host name, as HTTP/1.1 requires it.",
+    }),
+  connect: () =>
+    new Fault("invalid_request", {
+      message: "This service is no proxy: it takes no CONNECT.",
+    }),
+  full: () =>
+    new Fault("overloaded", {
+      message: "The service has no room for another connection. Retry later.",
+      retryAfterSeconds: 5,
+    }),
 } as const;
 
 /**
- * The answer to a request whose head could not be read: like every other, with a body and the
- * headers of all answers, though nothing is known of it, not even whether it has an id.
+ * The answer to a request that was not read, or not to its end: like every other, with a body and
+ * the headers of all answers, though nothing is known of it, not even whether it has an id.
  */
 export function refuseUnread(why: keyof typeof faults) {
   const requestId = crypto.randomUUID();

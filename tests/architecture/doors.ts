@@ -72,11 +72,11 @@ const callDoors: readonly Door[] = [
   {
     what: /^(setTimeout|setInterval|setImmediate|AbortSignal\.timeout)$/,
     // Time-outs towards vendors, a word in their silence, the loops that run jobs, what the store
-    // does in the background, the limit on draining at the end, and a vendor that does not close
+    // does in the background, the limits on connections and on draining at the end, and a vendor that does not close
     // after its last words, the limit on asking the identity provider. Nothing else on the
     // way of a request waits for a timer.
     may:
-      /^src\/(base\/watch\.ts$|vendors\/|jobs\/|store\/|dashboard\/identity_provider\.ts$|(services|wiring\/money|wiring\/exports|listener|gateway\/(stream_forwarder|operation_stream))\.ts$)/,
+      /^src\/(base\/watch\.ts$|vendors\/|jobs\/|store\/|listener\/|dashboard\/identity_provider\.ts$|(services|wiring\/money|wiring\/exports|gateway\/(stream_forwarder|operation_stream))\.ts$)/,
     instead: "a timer needs a place in the list of tests/architecture/doors.ts",
   },
 ];
@@ -86,7 +86,7 @@ const packageDoors: readonly (Door & { readonly typesMay?: RegExp })[] = [
   {
     what: /^node:(http|https|http2|net|tls)$/,
     // One file calls out, one listens, one asks our own listener whether it is ready.
-    may: /^src\/(vendors\/(upstream[^/]*|public_agents)|listener|run_health)\.ts$/,
+    may: /^src\/(vendors\/(upstream[^/]*|public_agents)|listener\/[^/]*|run_health)\.ts$/,
     typesMay: everybody,
     instead: "only src/vendors/upstream*.ts calls out",
   },

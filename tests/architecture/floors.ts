@@ -35,6 +35,8 @@ const floors: readonly Floor[] = [
   { name: "dialects", rank: 4, holds: /^src\/dialects\// },
   { name: "vendors", rank: 5, holds: /^src\/vendors\// },
   { name: "gateway", rank: 6, holds: /^src\/gateway\// },
+  // What it serves is handed to it.
+  { name: "listener", rank: 1, holds: /^src\/listener\//, only: ["base"] },
   // It is shipped on its own: it knows nothing but itself.
   { name: "client", rank: 0, holds: /^openapi\/client\//, only: [] },
   { name: "openapi", rank: 7, holds: /^openapi\//, only: ["contracts", "settings"] },

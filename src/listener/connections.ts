@@ -1,0 +1,262 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { Clock } from "../base/clock.ts";
+import { Connection, type Overdue } from "./connection.ts";
+import { ChunkWatch, CountedMessage } from "./counted_message.ts";
+import { Crowd } from "./crowd.ts";
+import type { ConnectionLimits } from "./limits.ts";
+import type { EndReason, News } from "./news.ts";
+import { writePiecewise } from "./piecewise.ts";
+import { type Refusal, refuse, type Unreadable } from "./refusal.ts";
+import { afterEachRead } from "./runtime_parsers.ts";
+
+/** A connection with what it hangs on. */
+interface Held {
+  readonly connection: Connection;
+  readonly peer: string;
+  /** The TLS socket as soon as there is one. */
+  socket: Socket;
+  chunks: ChunkWatch | undefined;
+  readonly isServed: boolean;
+}
+
+/** They stand for a second, so that their callers read it. */
+const mostToldSo = 16;
+
+/**
+ * All open connections: how many there may be, in all and of one address, and how long each may
+ * take over what it sends and reads. One look at all of them, each second at most, does for all.
+ */
+export class Connections {
+  /** At most `limits.most`; less where descriptors run out earlier. */
+  most: number;
+  /** Accepted so far. */
+  accepted = 0;
+
+  readonly #parts: ConnectionsParts;
+  readonly #held = new Map<Socket, Held>();
+  readonly #all = new Crowd<Held>();
+  readonly #peers = new Map<string, Crowd<Held>>();
+  /** Connections that are being told that there is no room for them. */
+  #toldSo = 0;
+  readonly #looking: ReturnType<typeof setInterval>;
+
+  constructor(parts: ConnectionsParts) {
+    this.#parts = parts;
+    this.most = parts.limits.most;
+    const { headMs, bodyMs, idleMs, unreadMs } = parts.limits;
+    const shortest = Math.min(headMs, bodyMs, idleMs, unreadMs);
+    const everyMs = Math.max(20, Math.min(1_000, shortest / 8));
+    this.#looking = setInterval(() => this.look(), everyMs);
+  }
+
+  get size(): number {
+    return this.#all.size;
+  }
+
+  /** Takes a connection in; false when it was closed instead. */
+  admit(socket: Socket, isShaking: boolean): boolean {
+    this.accepted++;
+    // From the first moment: an error that nobody listens for ends the process.
+    socket.on("error", () => socket.destroy());
+    const peer = socket.remoteAddress ?? "";
+    const crowd = this.#peers.get(peer) ?? new Crowd<Held>();
+    const full = this.#makeRoom(crowd);
+    if (full !== undefined) {
+      this.#parts.news.ended(full, peer);
+      this.#sendAway(socket, isShaking);
+      return false;
+    }
+    const connection = new Connection(this.#parts.limits, this.#nowMs(), isShaking);
+    const held: Held = {
+      connection,
+      peer,
+      socket,
+      chunks: undefined,
+      get isServed() {
+        return connection.isServed;
+      },
+    };
+    this.#peers.set(peer, crowd);
+    this.#add(held, crowd);
+    socket.once("close", () => this.#drop(socket));
+    return true;
+  }
+
+  /** The connection speaks HTTP from now on, over TLS in the socket that is given. */
+  ready(socket: Socket, underTls?: Socket): void {
+    const held = this.#held.get(underTls ?? socket);
+    if (held === undefined) return void socket.destroy();
+    if (underTls !== undefined) {
+      held.connection.handshakeEnded(this.#nowMs());
+      this.#held.delete(underTls);
+      this.#held.set(socket, held);
+      held.socket = socket;
+      socket.on("error", () => socket.destroy());
+      socket.once("close", () => this.#drop(socket));
+    }
+    writePiecewise(socket, () => held.connection.piecesTaken++);
+  }
+
+  /** False when the connection was refused already: nothing of it is answered any more. */
+  requestBegan(request: IncomingMessage, answer: ServerResponse): boolean {
+    const { socket } = request;
+    const held = this.#held.get(socket);
+    if (held === undefined || held.connection.isRefused) return false;
+    const { connection } = held;
+    if (!connection.isBusy) this.#leave(held);
+    connection.requestBegan(request, answer, socket, this.#nowMs());
+    if (request.headers["transfer-encoding"] !== undefined) this.#followChunks(held, request);
+    answer.once("close", () => {
+      connection.answerEnded(socket, this.#nowMs());
+      if (!connection.isBusy && this.#held.get(socket) === held) this.#wait(held);
+    });
+    return true;
+  }
+
+  /** Ends a connection whose next request can't be read; answers under way are cut. */
+  refuse(socket: Socket, why: Unreadable): void {
+    const connection = this.#held.get(socket)?.connection;
+    // What is sent on is wrong again; it was refused already.
+    if (connection?.isRefused) return;
+    if (connection) connection.isRefused = true;
+    if (connection?.isAnswerable === false) return void socket.destroy();
+    refuse(socket, this.#parts.refuse(why));
+  }
+
+  /** No request of this connection is answered after the one that is. */
+  refuseFurther(socket: Socket): void {
+    const connection = this.#held.get(socket)?.connection;
+    if (connection) connection.isRefused = true;
+  }
+
+  peerOf(socket: Socket): string {
+    return this.#held.get(socket)?.peer ?? "";
+  }
+
+  /** Ends those without a request until no more than `most` are open, silent ones first. */
+  shrink(): void {
+    while (this.size > this.most) {
+      const held = this.#all.oldest;
+      if (held === undefined) return;
+      this.#end(held, "made_room");
+    }
+  }
+
+  /** Ends all that have no request under way. */
+  endWaiting(): void {
+    for (const { connection, socket } of this.#held.values()) {
+      if (!connection.isBusy) socket.destroy();
+    }
+  }
+
+  endAll(): void {
+    for (const socket of this.#held.keys()) socket.destroy();
+  }
+
+  close(): void {
+    clearInterval(this.#looking);
+  }
+
+  /** Ends what takes too long. */
+  look(): void {
+    const nowMs = this.#nowMs();
+    for (const held of this.#held.values()) {
+      const { connection, socket } = held;
+      if (connection.isRefused && !connection.isBusy) continue;
+      const overdue = connection.look(socket, nowMs);
+      if (overdue !== undefined) this.#endOverdue(held, overdue);
+    }
+    this.#parts.news.write();
+  }
+
+  #endOverdue(held: Held, overdue: Overdue): void {
+    const { connection, socket, peer } = held;
+    if (overdue !== "idle") this.#parts.news.ended(overdue, peer);
+    const isTold = (overdue === "slow_head" && connection.hasHeadBegun) ||
+      (overdue === "slow_body" && connection.isAnswerable);
+    if (isTold) this.refuse(socket, "too_slow");
+    else socket.destroy();
+  }
+
+  #followChunks(held: Held, request: IncomingMessage): void {
+    if (!(request instanceof CountedMessage)) return;
+    if (held.chunks === undefined) {
+      const { socket } = held;
+      const chunks = held.chunks = new ChunkWatch();
+      afterEachRead(socket, () => {
+        if (!chunks.hasTooMuch(socket.bytesRead) || held.connection.isRefused) return;
+        this.#parts.news.ended("chunk_overhead", held.peer);
+        this.refuse(socket, "malformed");
+      });
+    }
+    held.chunks.follow(request);
+  }
+
+  /** TLS has no words for it before its handshake, and a crowd isn't told one by one. */
+  #sendAway(socket: Socket, isShaking: boolean): void {
+    if (isShaking || this.#toldSo >= mostToldSo) return void socket.destroy();
+    this.#toldSo++;
+    socket.once("close", () => this.#toldSo--);
+    refuse(socket, this.#parts.refuse("full"));
+  }
+
+  /** Why there is no room, after those that only wait were sent away for it. */
+  #makeRoom(crowd: Crowd<Held>): "full" | "peer_full" | undefined {
+    if (crowd.size >= this.#parts.limits.mostPerPeer) {
+      if (crowd.oldestSilent === undefined) return "peer_full";
+      this.#end(crowd.oldestSilent, "made_room");
+    }
+    if (this.size < this.most) return undefined;
+    const oldest = this.#all.oldest;
+    if (oldest === undefined) return "full";
+    this.#end(oldest, "made_room");
+    return undefined;
+  }
+
+  #end(held: Held, reason: EndReason): void {
+    this.#parts.news.ended(reason, held.peer);
+    this.#drop(held.socket);
+    held.socket.destroy();
+  }
+
+  #add(held: Held, crowd: Crowd<Held>): void {
+    this.#held.set(held.socket, held);
+    this.#all.size++;
+    crowd.size++;
+    this.#wait(held);
+  }
+
+  /** It is gone. */
+  #drop(socket: Socket): void {
+    const held = this.#held.get(socket);
+    if (held === undefined) return;
+    this.#held.delete(socket);
+    this.#leave(held);
+    this.#all.size--;
+    const crowd = this.#peers.get(held.peer);
+    if (crowd !== undefined && --crowd.size === 0) this.#peers.delete(held.peer);
+  }
+
+  #wait(held: Held): void {
+    this.#all.wait(held);
+    this.#peers.get(held.peer)?.wait(held);
+  }
+
+  #leave(held: Held): void {
+    this.#all.leave(held);
+    this.#peers.get(held.peer)?.leave(held);
+  }
+
+  #nowMs(): number {
+    return this.#parts.clock.monotonicMs();
+  }
+}
+
+export interface ConnectionsParts {
+  readonly limits: ConnectionLimits;
+  readonly clock: Clock;
+  readonly news: News;
+  /** What who is refused is told. */
+  refuse(why: Unreadable): Refusal;
+}

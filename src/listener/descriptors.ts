@@ -1,0 +1,26 @@
+/** What needs a descriptor to be held; an open file. */
+export interface Descriptor {
+  close(): void;
+}
+
+/** Opening more takes milliseconds of each start; the watch learns higher limits when they are met. */
+const mostTried = 2_100;
+/** That the service itself needs: its database, journal and standard streams. */
+const ownDescriptors = 40;
+
+/**
+ * How many connections the limit of descriptors allows, found by opening some, since a process may
+ * not read its limit: half of them, so that each caller's call finds one for its vendor. Undefined
+ * where there are many.
+ */
+export function connectionsByDescriptors(open: () => Descriptor): number | undefined {
+  const opened: Descriptor[] = [];
+  try {
+    while (opened.length < mostTried) opened.push(open());
+    return undefined;
+  } catch {
+    return Math.max(8, Math.floor((opened.length - ownDescriptors) / 2));
+  } finally {
+    for (const one of opened) one.close();
+  }
+}

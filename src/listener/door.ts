@@ -1,0 +1,92 @@
+import type http from "node:http";
+import net from "node:net";
+import type { Door, Knock } from "./accept_watch.ts";
+import type { Connections } from "./connections.ts";
+
+/** A knock that waits longer was not heard. */
+const patienceMs = 1_000;
+/** How often it is looked whether it was. */
+const lookMs = 20;
+
+/** A server's port, as the watch knocks at it and opens it anew. */
+export function doorOf(
+  server: http.Server,
+  connections: Connections,
+  at: { readonly port: number; readonly host: string },
+): Door {
+  let seen = connections.accepted;
+  return {
+    get size() {
+      return connections.size;
+    },
+    keepBelow(most) {
+      connections.most = Math.min(connections.most, most);
+      connections.shrink();
+    },
+    async knock() {
+      // Callers have knocked meanwhile.
+      const result = connections.accepted > seen
+        ? "taken"
+        : await knock(connections, { port: at.port, host: reachable(at.host) });
+      seen = connections.accepted;
+      return result;
+    },
+    reopen: () => reopen(server, at),
+  };
+}
+
+/**
+ * Connecting says little, since the system does that for a listener that takes nobody: it counts
+ * whether the listener took a connection meanwhile, ours or another one.
+ */
+function knock(connections: Connections, at: { port: number; host: string }): Promise<Knock> {
+  const before = connections.accepted;
+  return new Promise((resolve) => {
+    const socket = net.connect(at.port, at.host);
+    let waitedMs = 0;
+    const looking = setInterval(() => {
+      waitedMs += lookMs;
+      // By turns of the timer: after a long pause of this process callers come first.
+      if (connections.accepted > before) end("taken");
+      else if (waitedMs >= patienceMs) end("not_taken");
+    }, lookMs);
+    const end = (result: Knock) => {
+      clearInterval(looking);
+      socket.destroy();
+      resolve(result);
+    };
+    socket.on("error", (thrown: Error & { code?: string }) => {
+      end(/^E(MFILE|NFILE)$/.test(thrown.code ?? "") ? "no_descriptor" : "failed");
+    });
+  });
+}
+
+/** Opens the port anew, without the server's own `close`: that would end connections that wait. */
+function reopen(server: http.Server, at: { port: number; host: string }): Promise<void> {
+  if (server.listening) net.Server.prototype.close.call(server);
+  return listen(server, at);
+}
+
+/** Rejects with the system's error when the port can't be opened. */
+export function listen(
+  server: http.Server,
+  at: { readonly port: number; readonly host: string },
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const end = (thrown?: Error) => {
+      server.off("error", end);
+      server.off("listening", end);
+      if (thrown instanceof Error) reject(thrown);
+      else resolve();
+    };
+    server.once("error", end);
+    server.once("listening", end);
+    server.listen(at.port, at.host);
+  });
+}
+
+/** The address of this machine at which a listener on `host` is reached. */
+function reachable(host: string): string {
+  if (host === "0.0.0.0") return "127.0.0.1";
+  return host === "::" ? "::1" : host;
+}

@@ -1,0 +1,78 @@
+import type { Clock } from "../base/clock.ts";
+import type { Log } from "../base/log.ts";
+
+/** Why a connection was not taken, or ended before its caller did. */
+export type EndReason =
+  | "slow_handshake"
+  | "slow_head"
+  | "slow_body"
+  | "unread"
+  | "chunk_overhead"
+  | "malformed"
+  | "too_large"
+  | "full"
+  | "peer_full"
+  | "made_room";
+
+/** Who hears of it. */
+export interface Hearers {
+  readonly log: Log;
+  /** Adds to the metric. */
+  count(reason: EndReason, connections: number): void;
+}
+
+/** A crowd is one line of the log in this time, for each reason. */
+const lineEveryMs = 10_000;
+
+const explained: Readonly<Record<EndReason, string>> = {
+  slow_handshake: "connections ended: their TLS handshake took longer than CALLER_HEAD_TIMEOUT_MS",
+  slow_head: "connections ended: no whole head came within CALLER_HEAD_TIMEOUT_MS",
+  slow_body: "connections ended: their body did not get on (CALLER_BODY_TIMEOUT_MS)",
+  unread: "connections ended: nothing was taken of an answer for IDLE_TIMEOUT_MS",
+  chunk_overhead: "connections ended: more around the chunks of a body than in them",
+  malformed: "connections ended: what came is not valid HTTP",
+  too_large: "connections ended: their head is too large",
+  full: "connections refused: all that may be open are in use (CONNECTIONS_MAX)",
+  peer_full: "connections refused: their address has all that it may (CONNECTIONS_PER_PEER_MAX)",
+  made_room: "connections without a request ended to make room for others",
+};
+
+/** Counts what happened, and says it without letting callers fill the log. */
+export class News {
+  readonly #clock: Clock;
+  readonly #untold = new Map<EndReason, { connections: number; peer: string }>();
+  readonly #toldMs = new Map<EndReason, number>();
+  #hearers: Hearers | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** What happened earlier is told now. */
+  tell(hearers: Hearers): void {
+    this.#hearers = hearers;
+    for (const [reason, { connections }] of this.#untold) hearers.count(reason, connections);
+  }
+
+  ended(reason: EndReason, peer: string): void {
+    const { connections = 0 } = this.#untold.get(reason) ?? {};
+    this.#untold.set(reason, { connections: connections + 1, peer });
+    this.#hearers?.count(reason, 1);
+  }
+
+  error(message: string, fields: Readonly<Record<string, number | string>> = {}): void {
+    this.#hearers?.log.error(message, fields);
+  }
+
+  /** Writes the lines that are due. */
+  write(): void {
+    if (this.#hearers === undefined) return;
+    const nowMs = this.#clock.monotonicMs();
+    for (const [reason, { connections, peer }] of this.#untold) {
+      if (nowMs - (this.#toldMs.get(reason) ?? -Infinity) < lineEveryMs) continue;
+      this.#toldMs.set(reason, nowMs);
+      this.#untold.delete(reason);
+      this.#hearers.log.warn(explained[reason], { reason, connections, last_peer: peer });
+    }
+  }
+}

@@ -1,0 +1,214 @@
+import { createPrivateKey, X509Certificate } from "node:crypto";
+import http from "node:http";
+import https from "node:https";
+import type net from "node:net";
+import { getRequestListener } from "@hono/node-server";
+import type { Clock } from "../base/clock.ts";
+import { AcceptWatch } from "./accept_watch.ts";
+import { Connections } from "./connections.ts";
+import { CountedMessage } from "./counted_message.ts";
+import { doorOf, listen } from "./door.ts";
+import { faultOfHead } from "./head.ts";
+import type { ConnectionLimits } from "./limits.ts";
+import { type Hearers, News } from "./news.ts";
+import { type Refusal, type Unreadable, unreadable } from "./refusal.ts";
+import { keepNoParsers } from "./runtime_parsers.ts";
+
+/** Answers a request; `remoteHost` is the address of the peer. */
+export type Handle = (request: Request, remoteHost: string) => Response | Promise<Response>;
+
+/** An open port. */
+export interface Listener {
+  readonly port: number;
+  /** Connections at the moment. */
+  readonly connections: number;
+  /** Who hears from now on what connections were refused or ended. */
+  tell(hearers: Hearers): void;
+  /** Takes no new requests and resolves when those under way are answered, at most after `ms`. */
+  drain(ms: number): Promise<void>;
+  /** Ends at once. */
+  abort(): Promise<void>;
+}
+
+export interface ListenOptions {
+  host: string;
+  port: number;
+  /** What who sends such a request is told, before the connection is closed. */
+  refuse(why: Unreadable): Refusal;
+  /** Certificate and key in PEM; the listener speaks HTTPS then. */
+  tls?: { cert: string; key: string };
+  limits: ConnectionLimits;
+  clock: Clock;
+  /** Connections that descriptors allow, where that is known to be few. */
+  mostByDescriptors?: number;
+  /** Called each second as long as the port takes connections. */
+  onAlive?(): void;
+}
+
+/**
+ * Opens a port. On `node:http`, since `Deno.serve` (2.9.6) does not notice a caller who leaves
+ * before the answer begins unless head and body came in one piece: the vendor would be paid for
+ * nobody. Its parsers are never shared, and what it leaves out (time limits, caps, an error of
+ * accepting) is done here. Rejects with the system's error (`code` EADDRINUSE, EACCES, …) when it
+ * can't listen.
+ */
+export async function openListener(options: ListenOptions, handle: Handle): Promise<Listener> {
+  keepNoParsers();
+  const { limits, clock } = options;
+  const news = new News(clock);
+  const connections = new Connections({ limits, clock, news, refuse: options.refuse });
+  connections.most = Math.min(limits.most, options.mostByDescriptors ?? Infinity);
+  const server = createServer(options);
+  takeConnections(server, connections, options.tls !== undefined);
+  takeRequests(server, connections, options, handle);
+  refuseTheRest(server, connections, news);
+  try {
+    await listen(server, options);
+  } catch (thrown) {
+    connections.close();
+    throw thrown;
+  }
+  // A later one, as of opening anew, is its caller's; without a listener it would end the process.
+  server.on("error", () => {});
+  const address = server.address();
+  const port = typeof address === "object" && address !== null ? address.port : options.port;
+  const door = doorOf(server, connections, { port, host: options.host });
+  const watch = new AcceptWatch(door, news, () => options.onAlive?.());
+  watch.start();
+  const close = (ms: number) => {
+    watch.close();
+    return drain(server, connections, ms);
+  };
+  return {
+    port,
+    get connections() {
+      return connections.size;
+    },
+    tell: (hearers) => news.tell(hearers),
+    drain: close,
+    abort: () => close(0),
+  };
+}
+
+/** Throws when certificate and key don't belong together or can't be read. */
+export function checkTls({ cert, key }: { cert: string; key: string }): void {
+  const fits = new X509Certificate(cert).checkPrivateKey(createPrivateKey(key));
+  if (!fits) throw new Error("the key is not the certificate's");
+}
+
+function createServer({ tls, limits }: ListenOptions): http.Server {
+  const common = {
+    IncomingMessage: CountedMessage,
+    // Streams leave in small pieces.
+    noDelay: true,
+    // Heads, bodies and idle connections are timed in `Connections`: what the runtime has for it
+    // (2.9.6) ends nothing, or not what stands before its first request.
+    requestTimeout: 0,
+    headersTimeout: 0,
+    keepAliveTimeout: limits.idleMs,
+    // Said in our own words, and looked at more closely.
+    requireHostHeader: false,
+  };
+  const server = tls
+    ? https.createServer({ ...common, ...tls, handshakeTimeout: limits.headMs })
+    : http.createServer(common);
+  // The runtime leaves headers out silently from the thousandth on; more than 200 are refused.
+  server.maxHeadersCount = 0;
+  return server;
+}
+
+/** Counts connections in before anything reads them. */
+function takeConnections(server: http.Server, connections: Connections, isTls: boolean): void {
+  const runtimes = server.listeners("connection");
+  server.removeAllListeners("connection");
+  server.on("connection", (socket: net.Socket) => {
+    if (!connections.admit(socket, isTls)) return;
+    for (const listener of runtimes) listener.call(server, socket);
+    if (!isTls) connections.ready(socket);
+  });
+  if (!isTls) return;
+  server.prependListener("secureConnection", (socket: TlsSocket) => {
+    const { _parent: raw } = socket;
+    connections.ready(socket, raw ?? undefined);
+  });
+  server.on("tlsClientError", (_error: Error, socket: net.Socket) => socket.destroy());
+}
+
+/** What the runtime's TLS sockets know of the socket below. */
+type TlsSocket = net.Socket & { _parent?: net.Socket | null };
+
+function takeRequests(
+  server: http.Server,
+  connections: Connections,
+  options: ListenOptions,
+  handle: Handle,
+): void {
+  const answerUnreadable = () => {
+    const { status, headers, body } = options.refuse("malformed");
+    return new Response(body, { status, headers });
+  };
+  const answer = getRequestListener((request, bindings) => {
+    const { incoming, outgoing } = bindings as Bindings;
+    // Keeping the connection is what HTTP/1.1 does anyway; callers need no headers that say so.
+    outgoing.removeHeader("connection");
+    return handle(request, incoming.socket.remoteAddress ?? "");
+  }, {
+    // Of requests of HTTP/1.0, which may name none.
+    hostname: "localhost",
+    // Deno's own Request and Response stay as they are for everybody else.
+    overrideGlobalObjects: false,
+    errorHandler: answerUnreadable,
+  });
+  const take = (request: http.IncomingMessage, response: http.ServerResponse) => {
+    if (!connections.requestBegan(request, response)) return void request.resume();
+    const fault = faultOfHead(request);
+    if (fault === undefined) return void answer(request, response);
+    connections.refuseFurther(request.socket);
+    const { status, headers, body } = options.refuse(fault);
+    const length = { "content-length": new TextEncoder().encode(body).length };
+    response.writeHead(status, { ...headers, ...length, connection: "close" });
+    response.end(body);
+    request.resume();
+  };
+  server.on("request", take);
+  // An expectation that we don't know is no reason to refuse what we do.
+  server.on("checkExpectation", take);
+}
+
+/** What is no request that anybody answers. */
+function refuseTheRest(server: http.Server, connections: Connections, news: News): void {
+  server.on("clientError", (error: Error & { code?: string }, socket: net.Socket) => {
+    if (!socket.writable) return void socket.destroy();
+    const why = unreadable(error.code);
+    news.ended(why, connections.peerOf(socket));
+    connections.refuse(socket, why);
+  });
+  // Without this the runtime would close the connection in silence. Requests to upgrade are
+  // ordinary ones: who doesn't know the protocol may answer in HTTP/1.1 (RFC 9110 §7.8).
+  server.on("connect", (_request: http.IncomingMessage, socket: net.Socket) => {
+    connections.refuse(socket, "connect");
+  });
+}
+
+/** How often connections are looked for whose last answer has ended meanwhile. */
+const idleLookMs = 50;
+
+/** Connections that a client keeps open without a request are closed, those it opened ahead too. */
+function drain(server: http.Server, connections: Connections, ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => connections.endAll(), ms);
+    const looking = setInterval(() => connections.endWaiting(), idleLookMs);
+    server.close(() => {
+      clearTimeout(timer);
+      clearInterval(looking);
+      connections.close();
+      resolve();
+    });
+    connections.endWaiting();
+  });
+}
+
+interface Bindings {
+  incoming: http.IncomingMessage;
+  outgoing: http.ServerResponse;
+}

@@ -1,0 +1,397 @@
+import assert from "@std/assert";
+import { systemClock } from "../base/clock.ts";
+import type { ConnectionLimits } from "./limits.ts";
+import { type Handle, type ListenOptions, openListener } from "./open.ts";
+
+const limits: ConnectionLimits = {
+  headMs: 15_000,
+  bodyMs: 30_000,
+  bodyBytesPerSecond: 1024,
+  rateSpanMs: 30_000,
+  idleMs: 75_000,
+  unreadMs: 300_000,
+  most: 1000,
+  mostPerPeer: 1000,
+};
+
+/** A listener on loopback; `given` are limits that differ. */
+function open(
+  handle: Handle,
+  given: Partial<ConnectionLimits> = {},
+  more: Partial<ListenOptions> = {},
+) {
+  const options = { host: "127.0.0.1", port: 0, refuse, clock: systemClock };
+  return openListener({ ...options, limits: { ...limits, ...given }, ...more }, handle);
+}
+
+Deno.test("a connection without a request does not hold up the end, a request under way does", async () => {
+  const answer = Promise.withResolvers<Response>();
+  const asked = Promise.withResolvers<void>();
+  const listener = await open(() => {
+    asked.resolve();
+    return answer.promise;
+  });
+  using silent = await Deno.connect({ hostname: "127.0.0.1", port: listener.port });
+  const fetched = fetch(`http://127.0.0.1:${listener.port}/`).then((response) => response.text());
+  await asked.promise;
+  let drained = false;
+  const startedMs = performance.now();
+  const draining = listener.drain(60_000).then(() => drained = true);
+  assert.equal(await silent.read(new Uint8Array(1)), null, "it is closed");
+  assert.equal(drained, false, "the request is answered first");
+  answer.resolve(new Response("late"));
+  assert.equal(await fetched, "late");
+  await draining;
+  assert.ok(performance.now() - startedMs < 30_000, "nobody was waited for in vain");
+});
+
+const statuses: Readonly<Record<string, number>> = { too_large: 431, too_slow: 408, full: 503 };
+
+function refuse(why: string) {
+  return { status: statuses[why] ?? 400, headers: { "x-why": why }, body: `${why}!` };
+}
+
+/** Sends text as it is; gives what comes back until the connection is closed. */
+async function exchange(port: number, ...pieces: string[]): Promise<string> {
+  using connection = await Deno.connect({ hostname: "127.0.0.1", port });
+  for (const piece of pieces) await connection.write(new TextEncoder().encode(piece));
+  return await new Response(connection.readable).text();
+}
+
+Deno.test("a head that can't be read is refused in the service's own words", async () => {
+  const listener = await open(() => {
+    return new Response("fine");
+  });
+  const long = `GET / HTTP/1.1\r\nhost: x\r\nx-a: ${"a".repeat(20_000)}\r\n\r\n`;
+  const said = await exchange(listener.port, long);
+  assert.match(said, /^HTTP\/1\.1 431 .*\r\n/);
+  assert.match(
+    said,
+    /\r\nx-why: too_large\r\ncontent-length: 10\r\nconnection: close\r\n\r\ntoo_large!$/,
+  );
+  assert.match(await exchange(listener.port, "GARBAGE\r\n\r\n"), /^HTTP\/1\.1 400 .*malformed!$/s);
+  const twoLengths =
+    "POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab";
+  assert.match(await exchange(listener.port, twoLengths), /^HTTP\/1\.1 400 .*malformed!$/s);
+  await listener.drain(1000);
+});
+
+/** A raw connection; what is written to one that is closed is nobody's. */
+async function dial(port: number) {
+  const connection = await Deno.connect({ hostname: "127.0.0.1", port });
+  return {
+    async send(text: string): Promise<boolean> {
+      const bytes = new TextEncoder().encode(text);
+      try {
+        for (let at = 0; at < bytes.length;) at += await connection.write(bytes.subarray(at));
+        return true;
+      } catch {
+        return false;
+      }
+    },
+    /** Everything until the other side closes. */
+    async rest(): Promise<string> {
+      const parts: string[] = [];
+      const buffer = new Uint8Array(64 * 1024);
+      try {
+        for (;;) {
+          const length = await connection.read(buffer);
+          if (length === null) break;
+          parts.push(new TextDecoder().decode(buffer.subarray(0, length)));
+        }
+      } catch {
+        parts.push("(reset)");
+      }
+      return parts.join("");
+    },
+    /** The next piece. */
+    async piece(): Promise<string> {
+      const buffer = new Uint8Array(64 * 1024);
+      const length = await connection.read(buffer).catch(() => null);
+      return length === null ? "(closed)" : new TextDecoder().decode(buffer.subarray(0, length));
+    },
+    [Symbol.dispose]() {
+      try {
+        connection.close();
+      } catch {
+        // It is closed already.
+      }
+    },
+  };
+}
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+const get = "GET / HTTP/1.1\r\nhost: x\r\n\r\n";
+
+Deno.test("heads that don't get on are told 408, silent connections are closed, others are not", async () => {
+  const ended: string[] = [];
+  const listener = await open(() => new Response("fine"), { headMs: 300, idleMs: 3000 });
+  listener.tell(hearers(ended));
+  using silent = await dial(listener.port);
+  using slow = await dial(listener.port);
+  using second = await dial(listener.port);
+  using kept = await dial(listener.port);
+  for (const one of [second, kept]) {
+    await one.send(get);
+    assert.match(await one.piece(), /^HTTP\/1\.1 200 /);
+  }
+  const dripping = drip(slow, "GET / HTTP/1.1\r\nhost: x\r\n", "a: b\r\n");
+  const drippingToo = drip(second, "GET / HTTP/1.1\r\nhost: x\r\n", "a: b\r\n");
+  assert.equal(await silent.rest(), "");
+  assert.match(await slow.rest(), /^HTTP\/1\.1 408 .*too_slow!$/s);
+  assert.match(await second.rest(), /^HTTP\/1\.1 408 .*too_slow!$/s);
+  await Promise.all([dripping, drippingToo]);
+  await kept.send(get);
+  assert.match(await kept.piece(), /^HTTP\/1\.1 200 /, "an idle one stands as long as it may");
+  assert.deepEqual(ended.sort(), ["slow_head", "slow_head", "slow_head"]);
+  await listener.drain(1000);
+});
+
+Deno.test("a connection that is idle too long is closed without a word", async () => {
+  const listener = await open(() => new Response("fine"), { idleMs: 200 });
+  using idle = await dial(listener.port);
+  await idle.send(get);
+  assert.match(await idle.piece(), /200/);
+  assert.equal(await idle.rest(), "");
+  await listener.drain(1000);
+});
+
+/** Sends a piece every 50 ms until nobody takes it. */
+async function drip(
+  one: { send(text: string): Promise<boolean> },
+  first: string,
+  piece: string,
+): Promise<void> {
+  await one.send(first);
+  for (let times = 0; times < 100; times++) {
+    await pause(50);
+    if (!await one.send(piece)) return;
+  }
+}
+
+const post = (length: number) => `POST / HTTP/1.1\r\nhost: x\r\ncontent-length: ${length}\r\n\r\n`;
+const bodyLimits = { bodyMs: 300, rateSpanMs: 600, bodyBytesPerSecond: 1024 };
+
+Deno.test("bodies that stop or drip are told 408; one that gets on is not cut", async () => {
+  const listener = await open(
+    async (request) => new Response(`${(await request.text()).length}`),
+    bodyLimits,
+  );
+  using silent = await dial(listener.port);
+  using dripping = await dial(listener.port);
+  using honest = await dial(listener.port);
+  await silent.send(post(1000) + "a");
+  const sending = drip(dripping, post(100_000), "a");
+  await honest.send(post(60_000));
+  const uploading = (async () => {
+    for (let piece = 0; piece < 40; piece++) {
+      await pause(40);
+      await honest.send("a".repeat(1500));
+    }
+  })();
+  assert.match(await silent.rest(), /^HTTP\/1\.1 408 .*too_slow!$/s);
+  assert.match(await dripping.rest(), /^HTTP\/1\.1 408 .*too_slow!$/s);
+  await sending;
+  await uploading;
+  assert.match(await honest.piece(), /^HTTP\/1\.1 200 .*60000$/s);
+  await listener.drain(1000);
+});
+
+Deno.test("a body that we don't read is not cut for our slowness", async () => {
+  const mayRead = Promise.withResolvers<void>();
+  const listener = await open(async (request) => {
+    const reader = request.body!.getReader();
+    let length = (await reader.read()).value?.length ?? 0;
+    await mayRead.promise;
+    for (let part; !(part = await reader.read()).done;) length += part.value.length;
+    return new Response(`${length}`);
+  }, bodyLimits);
+  using caller = await dial(listener.port);
+  const length = 16 * 1024 * 1024;
+  const sending = caller.send(post(length) + "a".repeat(length));
+  await pause(1500);
+  mayRead.resolve();
+  assert.equal(await sending, true);
+  assert.match(await caller.piece(), new RegExp(`^HTTP/1\\.1 200 .*${length}$`, "s"));
+  await listener.drain(1000);
+});
+
+Deno.test("what stands around the chunks of a body is bounded, small chunks are not cut", async () => {
+  const ended: string[] = [];
+  const listener = await open(
+    async (request) => new Response(`${(await request.text()).length}`),
+  );
+  listener.tell(hearers(ended));
+  const head = "POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n";
+  const taken = async (first: string, piece: string, last: string) => {
+    using caller = await dial(listener.port);
+    const said = caller.rest();
+    await caller.send(head + first);
+    let sent = 0;
+    while (sent < 96 && await caller.send(piece.repeat(1024 * 1024 / piece.length))) sent++;
+    await caller.send(last);
+    return { sent, said: await said };
+  };
+  const extension = await taken("5;a=", "e".repeat(1024), "\r\nhello\r\n0\r\n\r\n");
+  assert.ok(extension.sent < 48, `${extension.sent} MiB of a chunk extension were taken`);
+  const trailers = await taken("5\r\nhello\r\n0\r\n", "a: bcdefghijkl\r\n", "\r\n");
+  assert.ok(trailers.sent < 48, `${trailers.sent} MiB of trailers were taken`);
+  assert.doesNotMatch(extension.said + trailers.said, / 200 /);
+  assert.ok(ended.length > 0);
+  using small = await dial(listener.port);
+  await small.send(head + "1\r\na\r\n".repeat(100_000) + "0\r\n\r\n");
+  assert.match(await small.piece(), /^HTTP\/1\.1 200 .*100000$/s);
+  await listener.drain(1000);
+});
+
+Deno.test("an answer of which nothing is taken is ended, and its stream cancelled; a slow reader's is not", async () => {
+  const cancelled = Promise.withResolvers<void>();
+  const listener = await open((request) => {
+    if (request.url.endsWith("/whole")) return new Response("a".repeat(30_000_000));
+    return new Response(
+      new ReadableStream({
+        pull: (controller) => controller.enqueue(new Uint8Array(100_000)),
+        cancel: () => cancelled.resolve(),
+      }),
+    );
+  }, { unreadMs: 600, idleMs: 600 });
+  using stream = await dial(listener.port);
+  using whole = await dial(listener.port);
+  using slow = await dial(listener.port);
+  await stream.send(get);
+  await whole.send("GET /whole HTTP/1.1\r\nhost: x\r\n\r\n");
+  await slow.send("GET /whole HTTP/1.1\r\nhost: x\r\n\r\n");
+  for (let times = 0; times < 30; times++) {
+    await pause(100);
+    for (let pieces = 0; pieces < 8; pieces++) assert.notEqual(await slow.piece(), "(closed)");
+  }
+  await cancelled.promise;
+  const rest = await whole.rest();
+  assert.ok(rest.length < 30_000_000, `${rest.length} bytes were kept for who reads nothing`);
+  const slowRest = await slow.rest();
+  assert.ok(!slowRest.includes("(reset)") && slowRest.length > 0);
+  await listener.drain(1000);
+});
+
+Deno.test("Host stands there once and is a host; the answer is ours", async () => {
+  const listener = await open(() => new Response("fine"));
+  const said = (head: string) => exchange(listener.port, `${head}\r\nconnection: close\r\n\r\n`);
+  for (
+    const odd of [
+      "GET / HTTP/1.1",
+      "GET / HTTP/1.1\r\nhost: a\r\nhost: a",
+      "GET / HTTP/1.1\r\nhost: a\r\nHOST: b",
+      "GET / HTTP/1.1\r\nhost:",
+      "GET / HTTP/1.1\r\nhost: a b",
+      "GET / HTTP/1.1\r\nhost: a@b",
+      "GET / HTTP/1.1\r\nhost: a/b",
+      "GET / HTTP/1.1\r\nhost: a:b",
+      "GET / HTTP/1.1\r\nhost: a:99999",
+      'GET / HTTP/1.1\r\nhost: a"><script>',
+      "GET / HTTP/1.0\r\nhost: a\r\nhost: b",
+    ]
+  ) assert.match(await said(odd), /^HTTP\/1\.1 400 .*bad_host!$/s, odd);
+  for (
+    const good of [
+      "GET / HTTP/1.1\r\nhost: a",
+      "GET / HTTP/1.1\r\nhost: a_b.example:8080",
+      "GET / HTTP/1.1\r\nhost: [::1]:80",
+      "GET / HTTP/1.1\r\nhost: 127.0.0.1",
+      "GET / HTTP/1.0",
+    ]
+  ) assert.match(await said(good), /^HTTP\/1\.[01] 200 .*fine$/s, good);
+  const many = `GET / HTTP/1.1\r\nhost: a\r\n${"a: b\r\n".repeat(300)}`;
+  assert.match(await said(many.trimEnd()), /too_many_headers!$/);
+  await listener.drain(1000);
+});
+
+Deno.test("nothing after a refused head is answered, not even a good request in the same piece", async () => {
+  let asked = 0;
+  const listener = await open(() => {
+    asked++;
+    return new Response("fine");
+  });
+  for (
+    const odd of [
+      "GET / HTTP/1.1\r\n\r\n",
+      "GARBAGE\r\n\r\n",
+      `GET / HTTP/1.1\r\nhost: x\r\na: ${"a".repeat(20_000)}\r\n\r\n`,
+      "CONNECT example.com:443 HTTP/1.1\r\nhost: example.com:443\r\n\r\n",
+    ]
+  ) {
+    const said = await exchange(listener.port, odd + get, get, get);
+    assert.match(said, /^HTTP\/1\.1 4\d\d /, odd);
+    assert.equal(said.split("HTTP/1.1").length, 2, odd);
+  }
+  assert.equal(asked, 0);
+  await listener.drain(1000);
+});
+
+Deno.test("an upgrade that isn't known is answered in HTTP/1.1", async () => {
+  const listener = await open(() => new Response("fine"));
+  const upgrade =
+    "GET / HTTP/1.1\r\nhost: x\r\nconnection: upgrade, close\r\nupgrade: h2c\r\nhttp2-settings: AAMAAABkAAQAAP__\r\n\r\n";
+  assert.match(await exchange(listener.port, upgrade), /^HTTP\/1\.1 200 .*fine$/s);
+  await listener.drain(1000);
+});
+
+Deno.test("beyond the caps silent connections make room, callers go on, others are told 503", async () => {
+  const ended: string[] = [];
+  const answer = Promise.withResolvers<void>();
+  const listener = await open(async (request) => {
+    if (request.url.endsWith("/wait")) await answer.promise;
+    return new Response("fine");
+  }, { most: 4, mostPerPeer: 100 });
+  listener.tell(hearers(ended));
+  using busy = await dial(listener.port);
+  await busy.send("GET /wait HTTP/1.1\r\nhost: x\r\n\r\n");
+  const silent = [];
+  for (let times = 0; times < 20; times++) silent.push(await dial(listener.port));
+  using late = await dial(listener.port);
+  await late.send(get);
+  assert.match(await late.piece(), /^HTTP\/1\.1 200 /);
+  const others = [];
+  for (let times = 0; times < 3; times++) {
+    const other = await dial(listener.port);
+    others.push(other);
+    await other.send("GET /wait HTTP/1.1\r\nhost: x\r\n\r\n");
+  }
+  await pause(100);
+  using refused = await dial(listener.port);
+  assert.match(await refused.rest(), /^HTTP\/1\.1 503 .*full!$/s);
+  answer.resolve();
+  for (const one of [busy, ...others]) assert.match(await one.piece(), /^HTTP\/1\.1 200 /);
+  for (const one of [...silent, ...others]) one[Symbol.dispose]();
+  assert.ok(ended.includes("made_room") && ended.includes("full"));
+  await listener.drain(1000);
+});
+
+Deno.test("one address has only so many", async () => {
+  const ended: string[] = [];
+  const answer = Promise.withResolvers<void>();
+  const listener = await open(async () => {
+    await answer.promise;
+    return new Response("fine");
+  }, { mostPerPeer: 2 });
+  listener.tell(hearers(ended));
+  using one = await dial(listener.port);
+  using two = await dial(listener.port);
+  for (const each of [one, two]) await each.send(get);
+  await pause(100);
+  using three = await dial(listener.port);
+  assert.match(await three.rest(), /^HTTP\/1\.1 503 /);
+  assert.deepEqual(ended, ["peer_full"]);
+  answer.resolve();
+  for (const each of [one, two]) assert.match(await each.piece(), /^HTTP\/1\.1 200 /);
+  await listener.drain(1000);
+});
+
+function hearers(ended: string[]) {
+  const quiet = () => {};
+  return {
+    log: { info: quiet, warn: quiet, error: quiet },
+    count: (reason: string, times: number) => {
+      for (let at = 0; at < times; at++) ended.push(reason);
+    },
+  };
+}

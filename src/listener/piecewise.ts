@@ -1,0 +1,46 @@
+import { Buffer } from "node:buffer";
+import type { Socket } from "node:net";
+
+/** Smaller writes are one. */
+const pieceBytes = 64 * 1024;
+
+type Done = (error?: Error | null) => void;
+interface Chunk {
+  chunk: string | Uint8Array;
+  encoding: BufferEncoding;
+}
+
+/**
+ * Has large writes go out in pieces, each when the one before it was taken: of a single write
+ * nobody can tell whether the other side reads it slowly or not at all. Calls `onTaken` after each.
+ */
+export function writePiecewise(socket: Socket, onTaken: () => void): void {
+  const write = socket._write;
+  const writeMany = socket._writev;
+  const inPieces = (bytes: Buffer, done: Done) => {
+    let at = 0;
+    const next = (error?: Error | null): void => {
+      if (error || at >= bytes.length) return done(error);
+      onTaken();
+      const piece = bytes.subarray(at, at += pieceBytes);
+      write.call(socket, piece, "buffer" as BufferEncoding, next);
+    };
+    next();
+  };
+  socket._write = (chunk: string | Uint8Array, encoding, done) => {
+    if (chunk.length <= pieceBytes) return write.call(socket, chunk, encoding, done);
+    inPieces(bytesOf({ chunk, encoding }), done);
+  };
+  if (writeMany === undefined) return;
+  socket._writev = (chunks: Chunk[], done: Done) => {
+    let length = 0;
+    for (const { chunk } of chunks) length += chunk.length;
+    if (length <= pieceBytes) return writeMany.call(socket, chunks, done);
+    inPieces(Buffer.concat(chunks.map(bytesOf)), done);
+  };
+}
+
+function bytesOf({ chunk, encoding }: Chunk): Buffer {
+  if (typeof chunk === "string") return Buffer.from(chunk, encoding);
+  return Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+}

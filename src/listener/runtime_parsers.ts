@@ -1,0 +1,97 @@
+import { createRequire } from "node:module";
+import type { Socket } from "node:net";
+
+/**
+ * What is done to the inside of the runtime's `node:http`, and nowhere else. It keeps parsers in a
+ * pool that servers and clients share, and a connection whose head was refused goes on feeding the
+ * parser that it had: what a stranger sent after a 431 was read as a vendor's answer to somebody
+ * else's call (decisions.md, 2026-11-22). A pool of no places keeps none: each parser is closed
+ * with its connection. Throws where that can't be done: a listener that would mix up callers must
+ * not start.
+ */
+export function keepNoParsers(inside: unknown = insideOfHttp()): void {
+  const parsers = parsersIn(inside);
+  if (parsers === undefined) {
+    throw new SharedParsersError(
+      "this runtime's node:http has no pool of parsers that can be switched off, and connections could read each other's bytes: start the service with the Deno release that it was made for",
+    );
+  }
+  parsers.max = 0;
+  parsers.list.length = 0;
+  // Asked, not believed: a pool that keeps what it is given has another way of counting.
+  const parser = parsers.alloc();
+  const isKept = parsers.free(parser);
+  if (isKept !== false || parsers.list.length > 0) {
+    throw new SharedParsersError(
+      "this runtime's node:http keeps parsers although its pool has no places: start the service with the Deno release that it was made for",
+    );
+  }
+  parser.close();
+}
+
+/** This runtime can't keep connections apart; one line that says so and what to do. */
+export class SharedParsersError extends Error {
+  override name = "SharedParsersError";
+}
+
+interface Pool {
+  max: number;
+  list: unknown[];
+  alloc(): { close(): void };
+  /** False when it didn't keep what it was given. */
+  free(parser: unknown): boolean;
+}
+
+function parsersIn(inside: unknown): Pool | undefined {
+  if (!isRecord(inside)) return undefined;
+  const { parsers } = inside;
+  const fits = isRecord(parsers) && typeof parsers.max === "number" &&
+    Array.isArray(parsers.list) && isFunction(parsers.alloc) && isFunction(parsers.free);
+  return fits ? parsers as unknown as Pool : undefined;
+}
+
+function insideOfHttp(): unknown {
+  try {
+    return createRequire("file:///")("_http_common");
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Calls `look` after each piece that a connection's parser has read. On plain connections the parser
+ * takes bytes past the socket, which then has no event of its own for them.
+ */
+export function afterEachRead(socket: Socket & { parser?: unknown }, look: () => void): void {
+  socket.on("data", look);
+  const { parser } = socket;
+  if (!isRecord(parser) || parser._consumed !== true) return;
+  const key = executeKey(parser);
+  const execute = parser[key];
+  if (!isFunction(execute)) return;
+  parser[key] = (...given: unknown[]) => {
+    execute(...given);
+    look();
+  };
+}
+
+/** From now on the connection's parser gets none of its bytes; the socket has them. */
+export function detachParser({ parser }: Socket & { parser?: unknown }): void {
+  if (!isRecord(parser) || parser._consumed !== true || !isFunction(parser.unconsume)) return;
+  parser.unconsume();
+  parser._consumed = false;
+}
+
+/** `HTTPParser.kOnExecute`. */
+function executeKey(parser: Record<string | number, unknown>): number {
+  const kOnExecute = (parser.constructor as { kOnExecute?: unknown } | undefined)?.kOnExecute;
+  return typeof kOnExecute === "number" ? kOnExecute : 5;
+}
+
+function isRecord(value: unknown): value is Record<string | number, unknown> {
+  return typeof value === "object" && value !== null;
+}
+
+function isFunction(value: unknown): value is (...given: unknown[]) => unknown {
+  return typeof value === "function";
+}
