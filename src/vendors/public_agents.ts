@@ -31,7 +31,7 @@ export function publicConnector(options: { lookup: Lookup; ca?: string }): Conne
 
 /** No connection is kept: a host that was public a moment ago is looked at again. */
 export function publicConnections(clock: Clock, connector: Connector): ConnectionPool {
-  return new ConnectionPool({ clock, connector, maxPerHost: Infinity, keepMs: 0 });
+  return new ConnectionPool({ clock, connector, maxPerHost: Infinity, keepMs: 0, settleMs: 0 });
 }
 
 /** Finds a host of the operator's: any address will do. */

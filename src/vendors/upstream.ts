@@ -77,6 +77,8 @@ export interface UpstreamOptions {
   readonly maxAnswerBytes: number;
   /** Open connections per vendor address; further calls wait up to `connectMs`. */
   readonly maxConnectionsPerHost?: number;
+  /** How long a connection rests between two calls while another one can be had. */
+  readonly settleMs?: number;
   readonly random?: () => number;
   readonly later?: Later;
 }
@@ -97,6 +99,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
       connector: createConnector(),
       maxPerHost: options.maxConnectionsPerHost ?? 1024,
       keepMs: maxIdleConnectionMs,
+      settleMs: options.settleMs ?? settleMs,
     }),
     closed: false,
   };
@@ -121,6 +124,8 @@ const maxStale = 3;
 const maxDrainedBytes = 64 * 1024;
 /** Shorter than the idle limits of vendors' front ends and of the networks between (60 s and up). */
 const maxIdleConnectionMs = 30_000;
+/** Bytes that a vendor sends after its answer come with it or shortly after. */
+const settleMs = 10;
 
 async function callWithRetries(client: Client, request: UpstreamRequest): Promise<UpstreamAnswer> {
   const prepared = prepare(request);

@@ -124,6 +124,7 @@ class Attempt implements Dispatcher.DispatchHandler, Exchange {
     if (this.#state !== "connecting") return controller.abort(new UpstreamAborted());
     this.#controller = controller;
     this.#state = "sent";
+    if (this.#connection) this.#connection.awaitsHead = true;
     this.#watch.limit(this.#deps.firstByteMs);
   }
 
@@ -145,6 +146,7 @@ class Attempt implements Dispatcher.DispatchHandler, Exchange {
       return this.#fail(failureOf(new errors.SocketError("bad response"), "sent", false));
     }
     controller.pause();
+    if (this.#connection) this.#connection.awaitsHead = false;
     this.#settle("answering");
     this.status = status;
     this.headers = plainHeaders(headers);

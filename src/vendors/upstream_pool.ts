@@ -24,6 +24,8 @@ export interface PoolOptions {
   readonly maxPerHost: number;
   /** How long a connection is kept that nobody uses; 0: none is used twice. */
   readonly keepMs: number;
+  /** How long one rests before it carries the next call, so that stray bytes are met at rest. */
+  readonly settleMs: number;
 }
 
 const maxFree = 256;
@@ -93,16 +95,16 @@ class Host {
 
   /** The one used last: what is needed less and less often falls idle and goes. */
   #next(): Connection | undefined {
-    for (;;) {
-      const connection = this.#free.pop();
-      if (connection === undefined) break;
-      if (connection.isOpen) return connection.taken();
-      connection.destroy();
+    const { clock, settleMs, maxPerHost } = this.pool.options;
+    const settledMs = clock.monotonicMs() - settleMs;
+    const at = this.#free.findLastIndex((one) => one.isOpen && one.freedMs <= settledMs);
+    if (at >= 0) return this.#free.splice(at, 1)[0]?.taken();
+    if (this.#all.size < maxPerHost) {
+      const fresh = new Connection(this);
+      this.#all.add(fresh);
+      return fresh;
     }
-    if (this.#all.size >= this.pool.options.maxPerHost) return undefined;
-    const fresh = new Connection(this);
-    this.#all.add(fresh);
-    return fresh;
+    return this.#free.shift()?.taken();
   }
 
   freed(connection: Connection): void {
@@ -148,6 +150,8 @@ class Host {
   }
 }
 
+const continues = new TextEncoder().encode("HTTP/1.1 100");
+
 /** One connection, lent to one call after the other. */
 export class Connection {
   readonly #client: Client;
@@ -156,6 +160,10 @@ export class Connection {
   #state: "lent" | "free" | "gone" = "lent";
   /** Whether it stood before the present call, and may have been closed by the other side since. */
   reused = false;
+  /** A request was sent, and what comes next is the head of an answer. */
+  awaitsHead = false;
+  /** When its last call ended. */
+  freedMs = 0;
 
   constructor(host: Host) {
     this.#host = host;
@@ -164,6 +172,7 @@ export class Connection {
       connect: (options, done) => {
         this.reused = false;
         this.#socket = connector(options, done);
+        this.#passOverContinue(this.#socket);
       },
       allowH2: false,
       pipelining: 1,
@@ -176,6 +185,21 @@ export class Connection {
     this.#client.on("disconnect", (_origin, _targets, error) => {
       if (this.#state === "free") this.destroy(isNotHttp(codeOf(error)));
     });
+  }
+
+  /**
+   * undici takes `100 Continue`, which may come unasked (RFC 9110 §15.2), for a broken answer, and
+   * passes over other 1xx, so it is shown as one of those.
+   */
+  #passOverContinue(socket: Socket): void {
+    const read = socket.read.bind(socket);
+    socket.read = (size?: number) => {
+      const bytes: Uint8Array | null = read(size);
+      const is100 = this.awaitsHead && bytes !== null &&
+        continues.every((byte, at) => byte === bytes[at]);
+      if (is100) bytes[continues.length - 1] = "2".charCodeAt(0);
+      return bytes;
+    };
   }
 
   get isOpen(): boolean {
@@ -212,6 +236,7 @@ export class Connection {
       // The answer came before the vendor had the whole request: it may never read the rest.
       if (!this.isOpen || this.unsentBytes > 0) return this.destroy();
       this.#state = "free";
+      this.freedMs = this.#host.pool.options.clock.monotonicMs();
       this.#host.freed(this);
     });
   }
