@@ -8,14 +8,21 @@ export const systemLater: Later = (ms, run) => {
   return () => clearTimeout(timer);
 };
 
+/** A timer that is later than this says that the process was too busy to look at its sockets. */
+const starvedMs = 50;
+
 /**
  * A deadline that moves. Moving it later costs a reading of the clock and no timer: the one timer
  * looks, when it fires, whether the deadline has moved meanwhile.
+ *
+ * Where the process itself was busy beyond the deadline, what is waited for may be there, unread: it
+ * gets as long again as the process was late, once.
  */
 export class Watch {
   #deadlineMs = Infinity;
   #wakeAtMs = Infinity;
   #cancel: (() => void) | undefined;
+  #isExtended = false;
 
   constructor(
     readonly clock: Pick<Clock, "monotonicMs">,
@@ -26,6 +33,7 @@ export class Watch {
   /** The deadline is `ms` from now, whatever it was. */
   limit(ms: number): void {
     this.#deadlineMs = this.clock.monotonicMs() + ms;
+    this.#isExtended = false;
     if (this.#deadlineMs >= this.#wakeAtMs) return;
     this.#cancel?.();
     this.#schedule(ms);
@@ -50,11 +58,16 @@ export class Watch {
   }
 
   #wake(): void {
+    const nowMs = this.clock.monotonicMs();
+    const lateMs = nowMs - this.#wakeAtMs;
     this.#cancel = undefined;
     this.#wakeAtMs = Infinity;
     if (this.#deadlineMs === Infinity) return;
-    const leftMs = this.#deadlineMs - this.clock.monotonicMs();
-    if (leftMs > 0) this.#schedule(Math.ceil(leftMs));
-    else this.onExpire();
+    const leftMs = this.#deadlineMs - nowMs;
+    if (leftMs > 0) return this.#schedule(Math.ceil(leftMs));
+    if (lateMs <= starvedMs || this.#isExtended) return this.onExpire();
+    this.#isExtended = true;
+    this.#deadlineMs = nowMs + lateMs;
+    this.#schedule(lateMs);
   }
 }

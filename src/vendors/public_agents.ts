@@ -1,7 +1,8 @@
 import dns from "node:dns";
-import http from "node:http";
-import https from "node:https";
+import type net from "node:net";
+import type { Clock } from "../base/clock.ts";
 import { isPublicAddress } from "./public_address.ts";
+import { ConnectionPool, type Connector, createConnector } from "./upstream_pool.ts";
 
 /** All addresses of a name, as the system knows them. */
 export type Resolve = (name: string) => Promise<readonly ResolvedAddress[]>;
@@ -18,24 +19,19 @@ export type Lookup = (
   done: (error: Error | null, addresses: string | ResolvedAddress[], family?: number) => void,
 ) => void;
 
-export interface PublicAgents {
-  readonly http: http.Agent;
-  readonly https: https.Agent;
+/** Connections that go where `lookup` says. `ca`: trusted in place of the well-known ones. */
+export function publicConnector(options: { lookup: Lookup; ca?: string }): Connector {
+  const { lookup, ca } = options;
+  return createConnector({
+    lookup: lookup as NonNullable<net.TcpNetConnectOpts["lookup"]>,
+    rejectUnauthorized: true,
+    ...(ca === undefined ? {} : { ca }),
+  });
 }
 
-/** Agents whose connections go where `lookup` says. `ca`: trusted in place of the well-known ones. */
-export function createAgents(options: { lookup: Lookup; ca?: string }): PublicAgents {
-  const { lookup, ca } = options;
-  // No connection is kept: a host that was public a moment ago is looked at again.
-  const common = { keepAlive: false, lookup: lookup as NonNullable<http.AgentOptions["lookup"]> };
-  return {
-    http: new http.Agent(common),
-    https: new https.Agent({
-      ...common,
-      rejectUnauthorized: true,
-      ...(ca === undefined ? {} : { ca }),
-    }),
-  };
+/** No connection is kept: a host that was public a moment ago is looked at again. */
+export function publicConnections(clock: Clock, connector: Connector): ConnectionPool {
+  return new ConnectionPool({ clock, connector, maxPerHost: Infinity, keepMs: 0, settleMs: 0 });
 }
 
 /** Finds a host of the operator's: any address will do. */

@@ -2,10 +2,10 @@ import type { Clock } from "../base/clock.ts";
 import { plainMime } from "../dialects/media_source.ts";
 import { Fault } from "../domain/fault.ts";
 import {
-  createAgents,
   type Lookup,
   plainLookup,
-  type PublicAgents,
+  publicConnections,
+  publicConnector,
   publicLookup,
   type Resolve,
   systemResolve,
@@ -14,6 +14,7 @@ import { publicFault } from "./public_fault.ts";
 import { createPermit, type Permit, type PublicTarget } from "./public_target.ts";
 import { attempt, AttemptFailure, type Exchange, UpstreamAborted } from "./upstream_attempt.ts";
 import { createBody } from "./upstream_body.ts";
+import type { ConnectionPool, Connector } from "./upstream_pool.ts";
 import { type Later, systemLater, Watch } from "../base/watch.ts";
 
 /** Fetches what callers name by an address, from nowhere but the public internet. */
@@ -47,7 +48,7 @@ export interface PublicFetchParts {
   readonly later?: Later;
   /** Tests have their own names and certificates. */
   readonly resolve?: Resolve;
-  readonly agents?: (lookup: Lookup) => PublicAgents;
+  readonly connector?: (lookup: Lookup) => Connector;
 }
 
 /** Of one address, whatever a caller of `fetch` asks for (translation.md §11). */
@@ -61,13 +62,14 @@ const maxRedirects = 3;
 /** Builds the client. It keeps no connections. Throws RangeError for a wrong entry of `allowHosts`. */
 export function createPublicFetch(parts: PublicFetchParts): PublicFetch {
   const resolve = parts.resolve ?? systemResolve;
-  const agents = parts.agents ?? ((lookup: Lookup) => createAgents({ lookup }));
+  const connector = parts.connector ?? ((lookup: Lookup) => publicConnector({ lookup }));
+  const connections = (lookup: Lookup) => publicConnections(parts.clock, connector(lookup));
   const client: Client = {
     clock: parts.clock,
     later: parts.later ?? systemLater,
     permit: createPermit(parts.allowHosts),
-    publicAgents: agents(publicLookup(resolve)),
-    trustedAgents: agents(plainLookup(resolve)),
+    publicConnections: connections(publicLookup(resolve)),
+    trustedConnections: connections(plainLookup(resolve)),
   };
   return { fetch: (url, options) => fetchInTime(client, url, options) };
 }
@@ -76,8 +78,8 @@ interface Client {
   readonly clock: Clock;
   readonly later: Later;
   readonly permit: Permit;
-  readonly publicAgents: PublicAgents;
-  readonly trustedAgents: PublicAgents;
+  readonly publicConnections: ConnectionPool;
+  readonly trustedConnections: ConnectionPool;
 }
 
 async function fetchInTime(
@@ -130,9 +132,9 @@ async function ask(
 ): Promise<Exchange> {
   // An attempt hears only of what happens after it began.
   if (options.signal.aborted) throw new UpstreamAborted();
-  const agents = target.trusted ? client.trustedAgents : client.publicAgents;
+  const connections = target.trusted ? client.trustedConnections : client.publicConnections;
   try {
-    return await attempt({ ...client, agents, connectMs, firstByteMs: totalMs }, {
+    return await attempt({ ...client, connections, connectMs, firstByteMs: totalMs }, {
       url: target.url,
       method: "GET",
       headers: {

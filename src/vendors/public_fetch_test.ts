@@ -1,12 +1,12 @@
 import assert from "@std/assert";
 import https from "node:https";
 import type { AddressInfo } from "node:net";
-import tls from "node:tls";
 import { FakeTimers } from "../../tests/support/fake_timers.ts";
 import { testCertificate, testCertificateKey } from "../../tests/support/service_certificate.ts";
 import { Fault } from "../domain/fault.ts";
-import { createAgents, type Lookup, type PublicAgents } from "./public_agents.ts";
+import { type Lookup, publicConnector } from "./public_agents.ts";
 import { createPublicFetch, type PublicFetch } from "./public_fetch.ts";
+import type { Connector } from "./upstream_pool.ts";
 
 const notFetched = "the address can't be fetched: it has to be a public https address that answers";
 const publicAddress = "93.184.215.14";
@@ -58,7 +58,7 @@ async function withSite(
       resolved.push(name);
       return Promise.resolve(found.map((address) => ({ address, family: family(address) })));
     },
-    agents: (lookup) => loopbackAgents(ledTo(lookup), port),
+    connector: (lookup) => loopbackConnector(ledTo(lookup), port),
   });
   try {
     await run({ requests, connectedTo, resolved, port, client });
@@ -69,14 +69,10 @@ async function withSite(
   }
 }
 
-/** Real agents, but port 443 is the test server's. */
-function loopbackAgents(lookup: Lookup, port: number): PublicAgents {
-  const agents = createAgents({ lookup, ca: testCertificate });
-  agents.https.createConnection = (given) => {
-    const asked = given as tls.ConnectionOptions;
-    return tls.connect({ ...asked, port: asked.port === 443 ? port : asked.port! });
-  };
-  return agents;
+/** The real connector, but port 443 is the test server's. */
+function loopbackConnector(lookup: Lookup, port: number): Connector {
+  const connector = publicConnector({ lookup, ca: testCertificate });
+  return (asked, done) => connector({ ...asked, port: asked.port || String(port) }, done);
 }
 
 function family(address: string): number {

@@ -1,5 +1,3 @@
-import http from "node:http";
-import https from "node:https";
 import type { Clock } from "../base/clock.ts";
 import { Fault } from "../domain/fault.ts";
 import {
@@ -10,15 +8,17 @@ import {
   UpstreamAborted,
 } from "./upstream_attempt.ts";
 import { type BodyHandlers, createBody, type UpstreamBody } from "./upstream_body.ts";
+import { ConnectionPool, createConnector } from "./upstream_pool.ts";
 import { isRetryStatus, nextDelayMs, retryAfterMs } from "./upstream_retry.ts";
 import { type Later, systemLater } from "../base/watch.ts";
 
 export type { BodyHandlers, UpstreamBody };
 
 /**
- * The only outbound HTTP client. It stands on node:http with keep-alive agents, because reading a
- * fetch body chunk by chunk is several times slower on this runtime (design.md §4). It follows no
- * redirects and knows no proxies.
+ * The only outbound HTTP client. It stands on undici, whose connections have a parser each: those of
+ * node:http come from a pool that listeners share, so that a caller's bytes once were read as a
+ * vendor's answer. Reading a fetch body chunk by chunk is several times slower (design.md §4). It
+ * follows no redirects and knows no proxies.
  */
 export interface Upstream {
   /**
@@ -77,6 +77,8 @@ export interface UpstreamOptions {
   readonly maxAnswerBytes: number;
   /** Open connections per vendor address; further calls wait up to `connectMs`. */
   readonly maxConnectionsPerHost?: number;
+  /** How long a connection rests between two calls while another one can be had. */
+  readonly settleMs?: number;
   readonly random?: () => number;
   readonly later?: Later;
 }
@@ -88,28 +90,24 @@ export function isAbort(thrown: unknown): boolean {
 
 /** Builds the client; it owns its connections until `close`. */
 export function createUpstream(options: UpstreamOptions): Upstream {
-  const agentOptions = {
-    keepAlive: true,
-    noDelay: true,
-    scheduling: "lifo" as const,
-    maxSockets: options.maxConnectionsPerHost ?? 1024,
-    maxFreeSockets: 256,
-    // Closes kept connections that nobody used for so long; those in use are not touched.
-    timeout: maxIdleConnectionMs,
-  };
   const client: Client = {
     ...options,
     random: options.random ?? Math.random,
     later: options.later ?? systemLater,
-    agents: { http: new http.Agent(agentOptions), https: new https.Agent(agentOptions) },
+    connections: new ConnectionPool({
+      clock: options.clock,
+      connector: createConnector(),
+      maxPerHost: options.maxConnectionsPerHost ?? 1024,
+      keepMs: maxIdleConnectionMs,
+      settleMs: options.settleMs ?? settleMs,
+    }),
     closed: false,
   };
   return {
     call: (request) => callWithRetries(client, request),
     close() {
       client.closed = true;
-      client.agents.http.destroy();
-      client.agents.https.destroy();
+      client.connections.close();
     },
   };
 }
@@ -117,7 +115,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
 interface Client extends UpstreamOptions {
   readonly random: () => number;
   readonly later: Later;
-  readonly agents: { readonly http: http.Agent; readonly https: https.Agent };
+  readonly connections: ConnectionPool;
   closed: boolean;
 }
 
@@ -126,6 +124,8 @@ const maxStale = 3;
 const maxDrainedBytes = 64 * 1024;
 /** Shorter than the idle limits of vendors' front ends and of the networks between (60 s and up). */
 const maxIdleConnectionMs = 30_000;
+/** Bytes that a vendor sends after its answer come with it or shortly after. */
+const settleMs = 10;
 
 async function callWithRetries(client: Client, request: UpstreamRequest): Promise<UpstreamAnswer> {
   const prepared = prepare(request);
@@ -139,7 +139,7 @@ async function callWithRetries(client: Client, request: UpstreamRequest): Promis
     if (tried instanceof AttemptFailure && client.closed) throw tried.fault;
     if (tried instanceof AttemptFailure && tried.kind === "stale" && stale < maxStale) {
       stale++;
-      dropIdle(client, prepared.url);
+      client.connections.dropIdle(prepared.url.origin);
       continue;
     }
     const delayMs = request.retry === false ? undefined : delayAfter(client, tried, state);
@@ -188,11 +188,12 @@ async function tryOnce(
   request: AttemptRequest,
   log: AttemptLogEntry[],
 ): Promise<Exchange | AttemptFailure> {
-  const { clock, later, agents } = client;
+  const { clock, later, connections } = client;
   const { connectMs, firstByteMs } = client.timeouts;
   const startMs = clock.monotonicMs();
   try {
-    const exchange = await attempt({ clock, later, agents, connectMs, firstByteMs }, request);
+    const deps = { clock, later, connections, connectMs, firstByteMs };
+    const exchange = await attempt(deps, request);
     log.push({ status: exchange.status, ms: clock.monotonicMs() - startMs });
     return exchange;
   } catch (thrown) {
@@ -236,15 +237,19 @@ function answerOf(
  * returned function ends that: what is not finished by then is closed.
  */
 function drain(exchange: Exchange): () => void {
-  const { message } = exchange;
   let bytes = 0;
-  message.on("error", () => {});
-  message.on("data", (chunk: Uint8Array) => {
-    bytes += chunk.byteLength;
-    if (bytes > maxDrainedBytes) exchange.destroy();
+  let ended = false;
+  exchange.listen({
+    data(chunk) {
+      bytes += chunk.byteLength;
+      if (bytes > maxDrainedBytes) exchange.destroy();
+    },
+    end: () => ended = true,
+    error() {},
   });
+  exchange.resume();
   return () => {
-    if (!message.readableEnded) exchange.destroy();
+    if (!ended) exchange.destroy();
   };
 }
 
@@ -260,13 +265,4 @@ function wait(client: Client, ms: number, signal: AbortSignal): Promise<void> {
     });
     signal.addEventListener("abort", onAbort, { once: true });
   });
-}
-
-/** When one kept connection was closed by the vendor, its siblings probably were too. */
-function dropIdle(client: Client, url: URL): void {
-  const agent = url.protocol === "https:" ? client.agents.https : client.agents.http;
-  for (const [name, sockets] of Object.entries(agent.freeSockets)) {
-    if (!name.startsWith(`${url.hostname}:`)) continue;
-    for (const socket of [...(sockets ?? [])]) socket.destroy();
-  }
 }

@@ -1,8 +1,17 @@
-import http from "node:http";
-import https from "node:https";
+import { type Dispatcher, errors } from "undici";
 import type { Clock } from "../base/clock.ts";
-import { Fault } from "../domain/fault.ts";
 import { type Later, Watch } from "../base/watch.ts";
+import {
+  AttemptFailure,
+  codeOf,
+  failureOf,
+  isNotHttp,
+  type Progress,
+  timeoutFailure,
+  UpstreamAborted,
+} from "./upstream_failure.ts";
+import type { Connection, ConnectionPool } from "./upstream_pool.ts";
+export { AttemptFailure, UpstreamAborted };
 
 /** One try, its body encoded once for all tries. */
 export interface AttemptRequest {
@@ -18,7 +27,14 @@ export interface AttemptDeps {
   readonly later: Later;
   readonly connectMs: number;
   readonly firstByteMs: number;
-  readonly agents: { readonly http: http.Agent; readonly https: https.Agent };
+  readonly connections: ConnectionPool;
+}
+
+/** Where an answer's body goes: of `end` and `error` exactly one is called, once. */
+export interface BodySink {
+  data(chunk: Uint8Array): void;
+  end(): void;
+  error(error: unknown): void;
 }
 
 /** An answer whose status and headers have arrived and whose body waits to be read. */
@@ -26,148 +42,210 @@ export interface Exchange {
   readonly status: number;
   /** Names in lower case. */
   readonly headers: Record<string, string>;
-  readonly message: http.IncomingMessage;
-  /** Destroys the connection, whatever is still under way on it. */
+  /** Names the sink, once. A failure is told at once, data and end only after `resume`. */
+  listen(sink: BodySink): void;
+  pause(): void;
+  resume(): void;
+  /** Destroys the connection, whatever is still under way on it; the sink hears nothing more. */
   destroy(): void;
-}
-
-/** Why a try failed before an answer came. */
-export class AttemptFailure extends Error {
-  constructor(
-    readonly fault: Fault,
-    /** `connect`: nothing was sent; `stale`: a kept connection had been closed meanwhile. */
-    readonly kind: "connect" | "stale" | "final",
-    /** Short and without an address, for the record. */
-    readonly code: string,
-  ) {
-    super(code, { cause: fault });
-  }
-}
-
-/** The caller left; the connection to the vendor is closed. */
-export class UpstreamAborted extends Error {
-  constructor() {
-    super("The call to the vendor was aborted");
-    this.name = "AbortError";
-  }
 }
 
 /** Sends one request. Rejects with AttemptFailure, or UpstreamAborted when `signal` fires. */
 export function attempt(deps: AttemptDeps, request: AttemptRequest): Promise<Exchange> {
   const { promise, resolve, reject } = Promise.withResolvers<Exchange>();
-  let state: "queued" | "connecting" | "sent" | "over" = "queued";
-  let reused = false;
-  const outgoing = open(deps, request);
-  const onAbort = () => fail(new UpstreamAborted());
-  const watch = new Watch(deps.clock, deps.later, () => fail(timeoutFailure(state)));
-  function settle(): void {
-    state = "over";
-    watch.stop();
-    request.signal.removeEventListener("abort", onAbort);
-  }
-  function fail(reason: AttemptFailure | UpstreamAborted): void {
-    if (state === "over") return;
-    settle();
-    reject(reason);
-    outgoing.destroy();
-  }
-  function connected(): void {
-    state = "sent";
-    watch.limit(deps.firstByteMs);
-  }
-  outgoing.on("socket", (socket) => {
-    socket.setNoDelay(true);
-    reused = outgoing.reusedSocket;
-    // Deno 2.9 repeats a request by itself when a reused connection closes before an answer, even
-    // when it was we who closed it: a call that was aborted would be sent, and billed, again.
-    outgoing.reusedSocket = false;
-    if (reused) return connected();
-    state = "connecting";
-    socket.once(request.url.protocol === "https:" ? "secureConnect" : "connect", connected);
-  });
-  // A large body takes its time; the vendor's time to answer begins when it has been written.
-  outgoing.on("finish", () => state === "sent" && watch.limit(deps.firstByteMs));
-  outgoing.on("response", (message) => {
-    if (state === "over") return;
-    settle();
-    // Until the body's reader listens: an error event that nobody hears would end the process.
-    message.on("error", () => {});
-    const headers = plainHeaders(message.headers);
-    const status = message.statusCode ?? 0;
-    resolve({ status, headers, message, destroy: () => void outgoing.destroy() });
-  });
-  // Also heard, and ignored, after the answer has begun; the message reports those too.
-  outgoing.on("error", (error) => fail(failureOf(error, state, reused)));
-  outgoing.on("close", () => fail(failureOf({ code: "closed" }, state, reused)));
-  request.signal.addEventListener("abort", onAbort);
-  watch.limit(deps.connectMs);
-  const pieces = request.body ?? [];
-  for (const piece of pieces.slice(0, -1)) outgoing.write(piece);
-  outgoing.end(pieces.at(-1));
+  new Attempt(deps, request, resolve, reject).start();
   return promise;
 }
 
-function open(deps: AttemptDeps, request: AttemptRequest): http.ClientRequest {
-  const secure = request.url.protocol === "https:";
-  try {
-    return (secure ? https : http).request(request.url, {
-      method: request.method,
-      headers: request.headers,
-      agent: secure ? deps.agents.https : deps.agents.http,
+/** Answers of 1xx that are passed over; a vendor that says more does not mean to answer. */
+const maxInformational = 32;
+
+class Attempt implements Dispatcher.DispatchHandler, Exchange {
+  readonly #deps: AttemptDeps;
+  readonly #request: AttemptRequest;
+  readonly #resolve: (exchange: Exchange) => void;
+  readonly #reject: (reason: unknown) => void;
+  readonly #watch: Watch;
+  #state: Progress | "answering" | "over" = "queued";
+  #connection: Connection | undefined;
+  #controller: Dispatcher.DispatchController | undefined;
+  #leaveQueue = () => {};
+  #informational = 0;
+  status = 0;
+  headers: Record<string, string> = {};
+  #sink: BodySink | undefined;
+  #paused = true;
+  /** What came in spite of the pause: the library stops at the next piece. */
+  #held: Uint8Array[] = [];
+  #ended = false;
+  #failure: { error: unknown } | undefined;
+
+  constructor(
+    deps: AttemptDeps,
+    request: AttemptRequest,
+    resolve: (exchange: Exchange) => void,
+    reject: (reason: unknown) => void,
+  ) {
+    this.#deps = deps;
+    this.#request = request;
+    this.#resolve = resolve;
+    this.#reject = reject;
+    this.#watch = new Watch(deps.clock, deps.later, () => {
+      if (this.#isAsking()) this.#fail(timeoutFailure(this.#state as Progress));
     });
-  } catch (cause) {
-    // A header that HTTP can't carry. The cause is left out: it may quote the value.
-    const code = codeOf(cause);
-    const fault = new Fault("internal_error", { note: `The vendor call is malformed: ${code}` });
-    throw new AttemptFailure(fault, "final", code);
+  }
+
+  start(): void {
+    this.#request.signal.addEventListener("abort", this.#onAbort);
+    this.#watch.limit(this.#deps.connectMs);
+    const { origin } = this.#request.url;
+    this.#leaveQueue = this.#deps.connections.take(origin, (connection) => this.#send(connection));
+  }
+
+  #onAbort = (): void => this.#fail(new UpstreamAborted());
+
+  #isAsking(): boolean {
+    return this.#state !== "answering" && this.#state !== "over";
+  }
+
+  #send(connection: Connection): void {
+    this.#connection = connection;
+    this.#state = "connecting";
+    const { url, method, headers, body } = this.#request;
+    const path = url.pathname + url.search;
+    // A list is written piece by piece, one piece at once with the head.
+    const bytes = body === undefined || body.length > 1 ? body : body[0];
+    const sent = bytes === undefined ? null : bytes as Dispatcher.DispatchOptions["body"] & object;
+    connection.send({ path, method, headers, body: sent }, this);
+  }
+
+  /** The connection stands, and the request's first byte is about to be written. */
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    if (this.#state !== "connecting") return controller.abort(new UpstreamAborted());
+    this.#controller = controller;
+    this.#state = "sent";
+    if (this.#connection) this.#connection.awaitsHead = true;
+    this.#watch.limit(this.#deps.firstByteMs);
+  }
+
+  /** A large body takes its time; the vendor's time to answer begins when it has been taken. */
+  onRequestSent(): void {
+    const restart = () => this.#state === "sent" && this.#watch.limit(this.#deps.firstByteMs);
+    restart();
+    if ((this.#connection?.unsentBytes ?? 0) > 0) this.#connection?.onSent(restart);
+  }
+
+  onResponseStart(
+    controller: Dispatcher.DispatchController,
+    status: number,
+    headers: Record<string, string | string[] | undefined>,
+  ): void {
+    if (this.#state !== "sent") return;
+    if (status < 200) {
+      if (++this.#informational <= maxInformational) return;
+      return this.#fail(failureOf(new errors.SocketError("bad response"), "sent", false));
+    }
+    controller.pause();
+    if (this.#connection) this.#connection.awaitsHead = false;
+    this.#settle("answering");
+    this.status = status;
+    this.headers = plainHeaders(headers);
+    this.#resolve(this);
+  }
+
+  onResponseData(_controller: unknown, chunk: Uint8Array): void {
+    if (this.#state !== "answering") return;
+    if (this.#paused) this.#held.push(chunk);
+    else this.#sink?.data(chunk);
+  }
+
+  onResponseEnd(): void {
+    if (this.#state !== "answering") return;
+    this.#ended = true;
+    this.#connection?.release();
+    if (!this.#paused) this.#end();
+  }
+
+  onResponseError(_controller: unknown, error: Error): void {
+    if (this.#isAsking()) {
+      const reused = this.#connection?.reused === true;
+      return this.#fail(failureOf(error, this.#state as Progress, reused));
+    }
+    this.#connection?.destroy(isNotHttp(codeOf(error)));
+    if (this.#state !== "answering") return;
+    this.#state = "over";
+    this.#failure = { error };
+    this.#sink?.error(error);
+  }
+
+  #fail(reason: AttemptFailure | UpstreamAborted): void {
+    if (!this.#isAsking()) return;
+    this.#settle("over");
+    this.#reject(reason);
+    this.#leaveQueue();
+    this.#connection?.destroy(reason instanceof AttemptFailure && isNotHttp(reason.code));
+  }
+
+  #settle(state: "answering" | "over"): void {
+    this.#state = state;
+    this.#watch.stop();
+    this.#request.signal.removeEventListener("abort", this.#onAbort);
+  }
+
+  listen(sink: BodySink): void {
+    this.#sink = sink;
+    if (this.#failure) sink.error(this.#failure.error);
+  }
+
+  pause(): void {
+    if (this.#state !== "answering") return;
+    this.#paused = true;
+    if (!this.#ended) this.#controller?.pause();
+  }
+
+  resume(): void {
+    // Not within a handler of another connection, whose bytes the parser is reading just then.
+    if (!this.#paused) return;
+    this.#paused = false;
+    queueMicrotask(() => this.#flow());
+  }
+
+  #flow(): void {
+    while (!this.#paused && this.#state === "answering") {
+      const chunk = this.#held.shift();
+      if (chunk) this.#sink?.data(chunk);
+      else if (this.#ended) return this.#end();
+      else return this.#controller?.resume();
+    }
+  }
+
+  #end(): void {
+    if (this.#held.length > 0) return;
+    this.#state = "over";
+    this.#sink?.end();
+  }
+
+  destroy(): void {
+    if (this.#state === "over") return;
+    this.#state = "over";
+    this.#held = [];
+    if (!this.#ended) this.#connection?.destroy();
   }
 }
 
-/** Failures of a connection that was not made which a later try may not meet again. */
-const passingConnectCodes: ReadonlySet<string> = new Set(
-  ["ECONNREFUSED", "ECONNRESET", "ECONNABORTED", "EPIPE", "ETIMEDOUT", "EHOSTUNREACH"]
-    .concat(["ENETUNREACH", "EHOSTDOWN", "ENETDOWN", "ENOTFOUND", "EAI_AGAIN", "EADDRNOTAVAIL"]),
+/** Of these only the first one counts, should a vendor send two. */
+const single: ReadonlySet<string> = new Set(
+  ["content-type", "content-length", "content-encoding", "location", "retry-after", "etag"]
+    .concat(["retry-after-ms", "last-modified", "expires", "server"]),
 );
 
-const closedCodes: ReadonlySet<string> = new Set(["ECONNRESET", "ECONNABORTED", "EPIPE", "closed"]);
-
-function failureOf(error: unknown, state: string, reused: boolean): AttemptFailure {
-  const code = codeOf(error);
-  if (code.startsWith("HPE_")) {
-    const note = `The vendor's answer is not HTTP: ${code}`;
-    return new AttemptFailure(new Fault("upstream_invalid_response", { note }), "final", code);
-  }
-  const sent = state === "sent";
-  const note = `${sent ? "The connection closed before an answer" : "No connection"}: ${code}`;
-  const fault = new Fault("upstream_unreachable", { note, cause: error });
-  const kind = sent
-    ? (reused && closedCodes.has(code) ? "stale" : "final")
-    : (passingConnectCodes.has(code) ? "connect" : "final");
-  return new AttemptFailure(fault, kind, code);
-}
-
-function timeoutFailure(state: string): AttemptFailure {
-  if (state === "queued") {
-    const note = "All connections to the vendor are in use";
-    return new AttemptFailure(new Fault("overloaded", { note }), "final", "no_free_connection");
-  }
-  const note = state === "sent" ? "No first byte in time" : "No connection in time";
-  const code = state === "sent" ? "first_byte_timeout" : "connect_timeout";
-  const fault = new Fault(state === "sent" ? "upstream_timeout" : "upstream_unreachable", { note });
-  return new AttemptFailure(fault, "final", code);
-}
-
-/** The system's error code; of several tried addresses the first one's. */
-function codeOf(error: unknown): string {
-  if (error instanceof AggregateError && error.errors.length > 0) return codeOf(error.errors[0]);
-  const code = (error as { code?: unknown } | null)?.code;
-  return typeof code === "string" ? code : "unknown";
-}
-
-function plainHeaders(headers: http.IncomingHttpHeaders): Record<string, string> {
+function plainHeaders(
+  headers: Record<string, string | string[] | undefined>,
+): Record<string, string> {
   const plain: Record<string, string> = {};
   for (const [name, value] of Object.entries(headers)) {
-    if (value !== undefined) plain[name] = Array.isArray(value) ? value.join(", ") : value;
+    if (typeof value === "string") plain[name] = value;
+    else if (value) plain[name] = single.has(name) ? value[0] ?? "" : value.join(", ");
   }
   return plain;
 }

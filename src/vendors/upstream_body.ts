@@ -1,4 +1,4 @@
-import type { Readable, Transform } from "node:stream";
+import type { Transform } from "node:stream";
 import zlib from "node:zlib";
 import { joinBytes } from "../base/bytes.ts";
 import type { Clock } from "../base/clock.ts";
@@ -51,8 +51,8 @@ class Body implements UpstreamBody {
   readonly #exchange: Exchange;
   readonly #signal: AbortSignal;
   readonly #watch: Watch;
-  /** Where decoded bytes come from: the message itself, or a decompressor behind it. */
-  #source: Readable;
+  /** Between the exchange and the reader, where the vendor compresses. */
+  #decoder: Transform | undefined;
   #handlers: BodyHandlers | undefined;
   #paused = false;
   /** Why it failed, kept for a reader who comes later. */
@@ -65,17 +65,17 @@ class Body implements UpstreamBody {
     this.#deps = deps;
     this.#exchange = exchange;
     this.#signal = signal;
-    this.#source = exchange.message;
     this.#watch = new Watch(deps.clock, deps.later, () => {
       this.#fail(new Fault("upstream_timeout", { note: "The vendor went silent while answering" }));
     });
     // From the beginning, so that a cut or an abort before anybody reads is not lost.
-    const { message } = exchange;
-    message.on("error", (error) => this.#cut(error));
-    message.on("close", () => message.complete || this.#cut());
+    exchange.listen({
+      data: (chunk) => this.#arrived(chunk),
+      end: () => this.#decoder ? void this.#decoder.end() : this.#end(),
+      error: (error) => this.#cut(error),
+    });
     signal.addEventListener("abort", this.#onAbort);
     if (signal.aborted) this.#onAbort();
-    else if (message.destroyed && !message.complete) this.#cut(message.errored);
   }
 
   onData(handlers: BodyHandlers): void {
@@ -84,27 +84,24 @@ class Body implements UpstreamBody {
     if (this.#failure) handlers.error(this.#failure.reason);
     if (this.#over) return;
     if (!this.#paused) this.#watch.limit(this.#deps.idleMs);
-    const { message, headers } = this.#exchange;
+    const { headers } = this.#exchange;
     const decoder = decoderFor(headers["content-encoding"]?.trim().toLowerCase() ?? "");
     if (decoder === "unknown") return this.#invalid("uses a content encoding not asked for");
-    if (decoder === undefined) {
-      message.on("data", (chunk: Uint8Array) => {
-        this.#arrived(chunk.byteLength);
-        this.#take(chunk);
-      });
-      message.on("end", () => this.#end());
-      return;
-    }
-    this.#source = decoder;
-    message.on("data", (chunk: Uint8Array) => this.#arrived(chunk.byteLength));
+    if (decoder) this.#decode(decoder);
+    // Where there is a decoder, its own buffer says when it has enough.
+    if (decoder || !this.#paused) this.#exchange.resume();
+  }
+
+  #decode(decoder: Transform): void {
+    this.#decoder = decoder;
     decoder.on("data", (chunk: Uint8Array) => this.#take(chunk));
+    decoder.on("drain", () => this.#exchange.resume());
     decoder.on("end", () => this.#end());
     decoder.on("error", (error) => {
       const unfinished = (error as { code?: unknown }).code === "Z_BUF_ERROR";
       unfinished ? this.#cut(error) : this.#invalid("can't be decompressed");
     });
     if (this.#paused) decoder.pause();
-    message.pipe(decoder);
   }
 
   readAll(maxBytes: number): Promise<Uint8Array> {
@@ -127,14 +124,17 @@ class Body implements UpstreamBody {
     if (this.#over) return;
     this.#paused = true;
     this.#watch.suspend();
-    this.#source.pause();
+    if (this.#decoder) this.#decoder.pause();
+    else this.#exchange.pause();
   }
 
   resume(): void {
     if (this.#over || !this.#paused) return;
     this.#paused = false;
-    if (this.#handlers) this.#watch.limit(this.#deps.idleMs);
-    this.#source.resume();
+    if (!this.#handlers) return;
+    this.#watch.limit(this.#deps.idleMs);
+    if (this.#decoder) this.#decoder.resume();
+    else this.#exchange.resume();
   }
 
   destroy(): void {
@@ -142,11 +142,13 @@ class Body implements UpstreamBody {
   }
 
   /** Bytes came over the wire: the vendor is alive. */
-  #arrived(bytes: number): void {
+  #arrived(chunk: Uint8Array): void {
     if (this.#over) return;
     if (!this.#paused) this.#watch.limit(this.#deps.idleMs);
-    this.#rawBytes += bytes;
-    if (this.#rawBytes > this.#deps.maxAnswerBytes) this.#tooLarge();
+    this.#rawBytes += chunk.byteLength;
+    if (this.#rawBytes > this.#deps.maxAnswerBytes) return this.#tooLarge();
+    if (this.#decoder === undefined) this.#take(chunk);
+    else if (!this.#decoder.write(chunk)) this.#exchange.pause();
   }
 
   #take(chunk: Uint8Array): void {
@@ -162,7 +164,6 @@ class Body implements UpstreamBody {
   }
 
   #end(): void {
-    if (!this.#exchange.message.complete) return this.#cut();
     if (!this.#finish()) return;
     try {
       this.#handlers?.end();

@@ -23,7 +23,7 @@ interface Door {
 
 const nobody = /(?!)/;
 const everybody = /(?:)/;
-const upstream = /^src\/vendors\/(upstream[^/]*|public_agents)\.ts$/;
+const upstream = /^src\/vendors\/upstream[^/]*\.ts$/;
 const clock = /^src\/base\/clock\.ts$/;
 
 /** Global members, by their full name, called or not. */
@@ -86,8 +86,13 @@ const packageDoors: readonly (Door & { readonly typesMay?: RegExp })[] = [
   {
     what: /^node:(http|https|http2|net|tls)$/,
     // One file calls out, one listens, one asks our own listener whether it is ready.
-    may: /^src\/(vendors\/(upstream[^/]*|public_agents)|listener\/[^/]*|run_health)\.ts$/,
+    may: /^src\/(listener\/[^/]*|run_health)\.ts$/,
     typesMay: everybody,
+    instead: "its parsers are shared with the listener's; only src/vendors/upstream*.ts calls out",
+  },
+  {
+    what: /^undici(\/|$)/,
+    may: /^src\/vendors\/upstream[^/]*\.ts$/,
     instead: "only src/vendors/upstream*.ts calls out",
   },
   {

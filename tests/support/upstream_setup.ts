@@ -33,6 +33,7 @@ export async function withVendor(
     random: () => 0,
     timeouts,
     maxAnswerBytes: 1 << 20,
+    settleMs: 0,
     ...options,
   });
   const signal = new AbortController().signal;
@@ -71,9 +72,9 @@ export async function rejectsAborted(promise: Promise<unknown>): Promise<void> {
   assert.equal(isAbort(thrown), true, String(thrown));
 }
 
-/** Some turns of the event loop, for what must not happen. */
+/** Some turns of the event loop, for what must not happen. The runtime looks at its sockets each 61. */
 export async function turns(): Promise<void> {
-  for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve));
+  for (let turn = 0; turn < 150; turn++) await new Promise((resolve) => setImmediate(resolve));
 }
 
 /** Leaves a connection that the next call will use. */
