@@ -2,27 +2,38 @@ import { z } from "@hono/zod-openapi";
 import { callErrors } from "./call_errors.ts";
 import { chatEvent, chatUsage } from "./chat_stream.ts";
 import { defineContract } from "./contract.ts";
-import { optional } from "./common.ts";
+import { mostOf, openObject, optional, upTo } from "./common.ts";
 import { operationName, type VendorFamily } from "./vendors.ts";
 
-const message = z.looseObject({
+const message = openObject({
   role: z.enum(["system", "developer", "user", "assistant", "tool", "function"]).describe(
     "Who speaks.",
   ),
-  content: z.unknown().optional().describe(
+  content: upTo(mostOf.parts).optional().describe(
     "Text, or an array of parts; null or left out beside tool calls.",
   ),
+  tool_calls: upTo(mostOf.parts).optional().describe("Calls that the assistant made."),
 }).openapi("ChatMessage");
 
 /**
  * A chat-completions request (protocols/chat-completions.md §1). Only what the service interprets
  * is checked; every other field reaches a chat-style vendor as it was sent.
  */
-export const chatRequest = z.looseObject({
+export const chatRequest = openObject({
   model: z.string().min(1).describe(
     "`<provider>/<model_name>` on the unified endpoint; the vendor's own name, with or without the provider, on a vendor's family.",
   ).openapi({ example: "vendor-b/gpt-5-mini" }),
-  messages: z.array(message).min(1).describe("The conversation so far, oldest first."),
+  messages: z.array(message).min(1).max(mostOf.turns).describe(
+    "The conversation so far, oldest first.",
+  ),
+  tools: upTo(mostOf.tools).optional().describe("What the model may call. Default none."),
+  functions: upTo(mostOf.tools).optional().describe("Older name of `tools`.").openapi({
+    deprecated: true,
+  }),
+  stop: upTo(mostOf.others).optional().describe(
+    "Text, or texts, that end the answer. Default none.",
+  ),
+  modalities: upTo(mostOf.others).optional().describe("Kinds of answer. Default the model's."),
   stream: optional(z.boolean()).describe("Answer as server-sent events. Default false."),
   stream_options: optional(z.looseObject({
     include_usage: optional(z.boolean()).describe(

@@ -56,3 +56,48 @@ export function optional<T extends z.ZodType>(schema: T) {
 export function orNull<T extends z.ZodType>(schema: T) {
   return z.union([schema, z.null()]);
 }
+
+/**
+ * How many elements arrays of requests take; the document says it, and it is looked at before the
+ * elements are. A body's values are counted in all besides, and its levels (interface.md §5).
+ */
+export const mostOf = {
+  /** Messages, items or contents. */
+  turns: 20_000,
+  /** Parts in one of them. */
+  parts: 10_000,
+  tools: 4_096,
+  /** What vendors take a handful of, such as stop sequences. */
+  others: 1_000,
+} as const;
+
+/** Whatever is there, for who it is for to look at; where it is an array, it has so many at most. */
+export function upTo(most: number) {
+  const list = z.array(z.unknown()).max(most);
+  return z.union([z.string(), list, openObject({}), z.number(), z.boolean(), z.null()]);
+}
+
+/**
+ * An object with further fields that nobody looks at. It is given on as it came: copying those fields
+ * would cost more than all checks. So nothing in `shape` may have a default or change its value.
+ */
+export function openObject<Shape extends z.ZodRawShape>(shape: Shape) {
+  return new OpenObject({ type: "object", shape, catchall: z.unknown() }) as unknown as z.ZodObject<
+    Shape,
+    z.core.$loose
+  >;
+}
+
+const OpenObject = z.core.$constructor<z.ZodObject, z.core.$ZodObjectDef>(
+  "OpenObject",
+  (inst, def) => {
+    z.ZodObject.init(inst, def);
+    const named = z.object(def.shape);
+    inst._zod.parse = (payload, context) => {
+      const { value } = payload;
+      named._zod.run(payload, context);
+      if (payload.issues.length === 0) payload.value = value as typeof payload.value;
+      return payload;
+    };
+  },
+);

@@ -13,9 +13,10 @@ const ids = (what: string, example: string) =>
 const table = z.enum(["interactions", "eval_runs", "eval_results"]);
 
 export const deletionRequest = z.strictObject({
-  tables: z.array(table).min(1).default(["interactions", "eval_runs", "eval_results"]).describe(
-    "Tables to delete from; default: all three. Erasing an interaction erases the evaluation results drawn from it, whether their table is named or not. A table that lacks a column that is asked for has no match.",
-  ),
+  tables: z.array(table).min(1).max(100).default(["interactions", "eval_runs", "eval_results"])
+    .describe(
+      "Tables to delete from; default: all three. Erasing an interaction erases the evaluation results drawn from it, whether their table is named or not. A table that lacks a column that is asked for has no match.",
+    ),
   start_date: timestampSchema.optional().describe(
     "Rows created at this moment or later (`created_at`), RFC 3339.",
   ),

@@ -1,12 +1,12 @@
 import { z } from "@hono/zod-openapi";
 import { callErrors } from "./call_errors.ts";
-import { optional } from "./common.ts";
+import { mostOf, openObject, optional, upTo } from "./common.ts";
 import { defineContract } from "./contract.ts";
 import { operationName, type VendorFamily } from "./vendors.ts";
 
-const content = z.looseObject({
+const content = openObject({
   role: optional(z.string()).describe("`user` or `model`. Default `user`."),
-  parts: optional(z.array(z.looseObject({}))).describe(
+  parts: optional(z.array(openObject({})).max(mostOf.parts)).describe(
     "Text, inline data, function calls and their answers.",
   ),
 }).openapi("GenerateContent");
@@ -15,17 +15,24 @@ const content = z.looseObject({
  * A native content-generation request (protocols/generate-content.md §2). Only what the service
  * interprets is checked; every other field reaches the native vendor as it was sent.
  */
-export const generateRequest = z.looseObject({
-  contents: z.union([z.array(content).min(1), content]).describe(
+const tool = upTo(mostOf.tools).optional();
+
+export const generateRequest = openObject({
+  contents: z.union([z.array(content).min(1).max(mostOf.turns), content]).describe(
     "The conversation so far, oldest first.",
   ),
+  tools: tool.describe("What the model may call. Default none."),
+  safetySettings: upTo(mostOf.others).optional().describe("What is to be refused."),
 }).openapi("GenerateRequest");
 
-const countRequest = z.looseObject({
-  contents: z.union([z.array(content), content]).optional().describe(
+const countRequest = openObject({
+  contents: z.union([z.array(content).max(mostOf.turns), content]).optional().describe(
     "The conversation that is counted. Either this or `generateContentRequest`.",
   ),
-  generateContentRequest: z.looseObject({}).optional().describe(
+  generateContentRequest: openObject({
+    contents: upTo(mostOf.turns).optional().describe("As in a request to generate."),
+    tools: tool.describe("As in a request to generate."),
+  }).optional().describe(
     "A whole request, system instruction and tools included.",
   ),
 }).openapi("GenerateCountRequest");

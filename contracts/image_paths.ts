@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { optional } from "./common.ts";
+import { mostOf, optional, upTo } from "./common.ts";
 import { defineContract } from "./contract.ts";
 import { imageEvent } from "./media_stream.ts";
 import { endUser, familyNote, formFile, operationModel, operationPath } from "./operation_paths.ts";
@@ -24,7 +24,7 @@ const imageRequest = z.looseObject({
   user: endUser,
 }).openapi("ImageRequest");
 
-const given = z.unknown().optional();
+const given = upTo(mostOf.others).optional();
 
 const imageEditRequest = imageRequest.extend({
   image: given.describe('The picture to start from; vendor-g takes `{type: "image_url", url}`.'),
@@ -46,10 +46,10 @@ const numeral = (least: number, most: number) =>
 const imageEditForm = z.looseObject({
   model: operationModel.openapi({ example: "gpt-image-2" }),
   prompt,
-  image: z.union([formFile, z.array(formFile)]).optional().describe(
+  image: z.union([formFile, z.array(formFile).max(mostOf.others)]).optional().describe(
     "The picture to start from; several as `image[]`.",
   ),
-  "image[]": z.union([formFile, z.array(formFile)]).optional().describe(
+  "image[]": z.union([formFile, z.array(formFile).max(mostOf.others)]).optional().describe(
     "The pictures to start from.",
   ),
   mask: formFile.optional().describe("Picture whose transparent places are to be drawn anew."),

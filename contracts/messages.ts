@@ -1,30 +1,44 @@
 import { z } from "@hono/zod-openapi";
 import { callErrors } from "./call_errors.ts";
-import { optional, typedPart } from "./common.ts";
+import { mostOf, openObject, optional, upTo } from "./common.ts";
 import { defineContract } from "./contract.ts";
 import { messageEvent, messageObject } from "./messages_stream.ts";
 import { operationName, type VendorFamily } from "./vendors.ts";
 
-const message = z.looseObject({
+const block = openObject({
+  type: z.string().describe("What it is, such as `text`."),
+  content: upTo(mostOf.parts).optional().describe("Blocks within it, such as a tool's answer."),
+}).openapi("MessagesBlock");
+
+const message = openObject({
   role: z.enum(["user", "assistant", "system"]).describe("Who speaks."),
-  content: z.union([z.string(), z.array(typedPart)]).describe("Text, or an array of blocks."),
+  content: z.union([z.string(), z.array(block).max(mostOf.parts)]).describe(
+    "Text, or an array of blocks.",
+  ),
 }).openapi("MessagesMessage");
 
 /**
  * A messages request (protocols/messages.md §2). Only what the service interprets is checked;
  * every other field reaches a vendor that speaks this dialect as it was sent.
  */
-export const messagesRequest = z.looseObject({
+export const messagesRequest = openObject({
   model: z.string().min(1).describe(
     "`<provider>/<model_name>` on the unified endpoint; the vendor's own name on its family.",
   ).openapi({ example: "vendor-c/claude-haiku-5-5" }),
   max_tokens: z.number().int().min(0).describe(
     "Upper bound of the answer in tokens, thinking included. Required; no default.",
   ),
-  messages: z.array(message).min(1).describe("The conversation so far, oldest first."),
-  system: optional(z.union([z.string(), z.array(z.looseObject({}))])).describe(
+  messages: z.array(message).min(1).max(mostOf.turns).describe(
+    "The conversation so far, oldest first.",
+  ),
+  system: optional(z.union([z.string(), z.array(openObject({})).max(mostOf.parts)])).describe(
     "System prompt: text, or an array of text blocks. Default none.",
   ),
+  tools: upTo(mostOf.tools).optional().describe("What the model may call. Default none."),
+  stop_sequences: upTo(mostOf.others).optional().describe(
+    "Texts that end the answer. Default none.",
+  ),
+  mcp_servers: upTo(mostOf.others).optional().describe("Servers of tools. Default none."),
   stream: optional(z.boolean()).describe("Answer as server-sent events. Default false."),
   metadata: optional(z.looseObject({
     user_id: optional(z.string()).describe("The end user, recorded as `user_id`."),
@@ -33,11 +47,13 @@ export const messagesRequest = z.looseObject({
   ),
 }).openapi("MessagesRequest");
 
-const countRequest = z.looseObject({
+const countRequest = openObject({
   model: z.string().min(1).describe("As in a messages request.").openapi({
     example: "vendor-c/claude-haiku-5-5",
   }),
-  messages: z.array(message).min(1).describe("The conversation that is counted."),
+  messages: z.array(message).min(1).max(mostOf.turns).describe("The conversation that is counted."),
+  system: upTo(mostOf.parts).optional().describe("As in a messages request."),
+  tools: upTo(mostOf.tools).optional().describe("As in a messages request."),
 }).openapi("MessagesCountRequest");
 
 const tokenCount = z.looseObject({

@@ -1,24 +1,32 @@
 import { z } from "@hono/zod-openapi";
 import { callErrors } from "./call_errors.ts";
-import { optional } from "./common.ts";
+import { mostOf, openObject, optional, upTo } from "./common.ts";
 import { defineContract } from "./contract.ts";
 import { responseEvent, responseObject } from "./responses_stream.ts";
 import { operationName, type VendorFamily } from "./vendors.ts";
+
+const item = openObject({
+  content: upTo(mostOf.parts).optional().describe("Text, or parts."),
+  summary: upTo(mostOf.parts).optional().describe("Of reasoning."),
+  output: upTo(mostOf.parts).optional().describe("Of a tool: text, or parts."),
+}).openapi("ResponsesInputItem");
 
 /**
  * A responses request (protocols/responses.md §1). Only what the service interprets is checked;
  * every other field reaches a vendor that speaks this dialect as it was sent.
  */
-export const responsesRequest = z.looseObject({
+export const responsesRequest = openObject({
   model: z.string().min(1).describe(
     "`<provider>/<model_name>` on the unified endpoint; the vendor's own name on its family.",
   ).openapi({ example: "vendor-b/gpt-5-mini" }),
-  input: z.union([z.string(), z.array(z.looseObject({}))]).describe(
+  input: z.union([z.string(), z.array(item).max(mostOf.turns)]).describe(
     "Text of one user message, or the items of the conversation.",
   ),
   instructions: optional(z.string()).describe(
     "Put before the input; not kept for the next turn. Default none.",
   ),
+  tools: upTo(mostOf.tools).optional().describe("What the model may call. Default none."),
+  include: upTo(mostOf.others).optional().describe("What else the answer is to hold."),
   stream: optional(z.boolean()).describe("Answer as server-sent events. Default false."),
   store: optional(z.boolean()).describe(
     "Keep the response, so that it can be read and continued. Default true.",

@@ -39,8 +39,8 @@ export function createApp(services: Services, dashboard: DashboardParts): Hono<E
   const app = new Hono<Env>({ strict: true });
   const errorDialect = createErrorDialect(services.registry.all.map((vendor) => vendor.family));
   const onFault = faultLog(services);
-  const { bodies } = services;
-  const parts: BindParts = { maxBodyBytes: config.maxBodyBytes, bodies, onFault };
+  const { bodies, heavy } = services;
+  const parts: BindParts = { maxBodyBytes: config.maxBodyBytes, bodies, heavy, onFault };
   const answerFault = (fault: Fault, path: string, scene: Env["Variables"]["scene"]) => {
     onFault(fault, scene.requestId);
     return toResponse(errorReply(fault, errorDialect(path), scene.requestId), scene);

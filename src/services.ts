@@ -1,4 +1,7 @@
 import { type ByteGate, createByteGate } from "./base/byte_gate.ts";
+import { createHeavyWork } from "./base/heavy_work.ts";
+import { Fault } from "./domain/fault.ts";
+import type { HeavyBodies } from "./http/read_json.ts";
 import { createGarbage } from "./base/garbage.ts";
 import { type Clock, systemClock } from "./base/clock.ts";
 import { createUuidv7 } from "./base/ids.ts";
@@ -86,6 +89,8 @@ export interface Services
   speakText: (request: SpeechRequest) => Promise<Reply>;
   /** Room for large requests; see `BODIES_IN_FLIGHT_BYTES`. */
   bodies: ByteGate;
+  /** Where bodies that hold much are worked on. */
+  heavy: HeavyBodies;
   countTokens: (request: CountRequest) => Promise<Reply>;
   dialects: Readonly<Record<DialectName, FullDialect>>;
   journalStatus: () => Promise<JournalStatus>;
@@ -194,7 +199,7 @@ function createCalls(
   newTransactionId: () => string,
 ): Pick<
   Services,
-  "relay" | "operations" | "drawImages" | "speakText" | "bodies" | "countTokens"
+  "relay" | "operations" | "drawImages" | "speakText" | "bodies" | "heavy" | "countTokens"
 > {
   const { payloadMaxBytes, mediaInlineBytes, keepAliveMs } = config;
   const publicFetch = createPublicFetch({
@@ -222,6 +227,7 @@ function createCalls(
       drawImages({ registry, operations, publicFetch, vendorFetch }, request),
     speakText: (request) => speakText({ registry, operations }, request),
     bodies: gateOf(config),
+    heavy: heavyBodies(),
     countTokens: (request) => countTokens(all, request),
   };
 }
@@ -239,6 +245,16 @@ function gateOf({ bodiesInFlightBytes }: Config): ByteGate {
   const garbage = createGarbage(bodiesInFlightBytes / 2);
   const released = (bytes: number) => garbage.left(bytes);
   return createByteGate({ capacityBytes: bodiesInFlightBytes, maxHoldMs, released });
+}
+
+/** Values of bodies that hold much, all together; somewhat more than one body may have. */
+const heavyValues = 1_500_000;
+
+function heavyBodies(): HeavyBodies {
+  return {
+    work: createHeavyWork({ tooLate: () => new Fault("overloaded") }),
+    room: createByteGate({ capacityBytes: heavyValues, maxHoldMs }),
+  };
 }
 
 /** Service keys and stored vendor keys, as stored and in memory. */

@@ -1,11 +1,32 @@
 import { z } from "zod";
 import { Fault } from "./fault.ts";
 
+/**
+ * The library stops at the first wrong element or field, as it does for those who only ask whether a
+ * value is right: of a large value with nothing right in it the others would be megabytes.
+ */
+const firstOnly: z.core.ParseContextInternal<z.core.$ZodIssue> = { reportInput: true, abortEarly: true };
+
 /** Checks a value against a contract's schema; the fault names the first wrong field by path. */
 export function validate<T extends z.ZodType>(schema: T, value: unknown): z.output<T> {
-  const result = schema.safeParse(value, { reportInput: true });
+  const result = schema.safeParse(value, firstOnly);
   if (result.success) return result.data;
-  throw faultOf(result.error.issues[0]!);
+  const first = result.error.issues[0]!;
+  throw faultOf(tooMany(first, first.path) ?? first);
+}
+
+/** What a union says where one of its forms has too many elements: that is what is wrong. */
+function tooMany(
+  issue: z.core.$ZodIssue,
+  path: readonly PropertyKey[],
+): z.core.$ZodIssue | undefined {
+  if (issue.code === "too_big" && issue.origin === "array") return { ...issue, path: [...path] };
+  if (issue.code !== "invalid_union") return undefined;
+  for (const inner of issue.errors.flat()) {
+    const found = tooMany(inner, [...path, ...inner.path]);
+    if (found) return found;
+  }
+  return undefined;
 }
 
 function faultOf(issue: z.core.$ZodIssue): Fault {

@@ -17,7 +17,7 @@ import type { Prices } from "../vendors/prices.ts";
 import type { Caller } from "./caller.ts";
 import type { Funds } from "./funds.ts";
 import type { Bill, CallMeter, Meter } from "./meter.ts";
-import { type BoundPayload, boundPayload } from "./payload.ts";
+import { type BoundPayload, boundPayload, payloadLimits } from "./payload.ts";
 import type { Keeper } from "./conversation.ts";
 import type { KeptMemory } from "./kept_memory.ts";
 import type { Lane } from "./lane.ts";
@@ -53,6 +53,8 @@ export interface CallFacts {
   body: unknown;
   /** JSON text for the record; as the caller sent it where it sent JSON. */
   bodyText: string;
+  /** The same as it is recorded, where that is known. */
+  payload?: BoundPayload;
   /** Media that `bodyText` names by hash. */
   bodyMedia?: readonly Media[];
   /** Makes what is kept of the answer for whoever continues it; undefined: nothing. */
@@ -98,7 +100,7 @@ export class Call<M extends CallMeter = Meter> {
     this.#facts = facts;
     this.transactionId = facts.transactionId;
     this.meter = meter;
-    this.#request = this.#bound(facts.bodyText);
+    this.#request = facts.payload ?? this.#bound(facts.bodyText);
     parts.journal.begin(this.#begun());
     facts.caller.trace.transactionId = this.transactionId;
   }
@@ -249,9 +251,7 @@ export class Call<M extends CallMeter = Meter> {
   }
 
   #bound(text: string): BoundPayload {
-    const { payloadMaxBytes: maxBytes, mediaInlineBytes: inlineBytes } = this.#parts;
-    const { mediaFields: fields } = this.#facts.dialect;
-    return boundPayload(text, { maxBytes, inlineBytes, fields });
+    return boundPayload(text, payloadLimits(this.#parts, this.#facts.dialect));
   }
 
   /** A streamed answer as its folded whole; nothing when nothing came. */

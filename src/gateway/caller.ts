@@ -1,3 +1,4 @@
+import type { Step } from "../base/heavy_work.ts";
 import type { Secret } from "../base/secret.ts";
 import type { Principal } from "../domain/api_key.ts";
 import type { Interaction } from "../domain/interaction.ts";
@@ -23,6 +24,8 @@ export interface Caller {
   readonly arrivedAt: Date;
   readonly arrivedMs: number;
   readonly trace: CallTrace;
+  /** Does what is to be done with the body; absent: at once. */
+  readonly step?: Step;
   /** Interactions whose words a call of our own says again: it is not written once they are erased. */
   readonly repeats?: readonly string[];
 }

@@ -1,8 +1,11 @@
+import { atOnce } from "../base/heavy_work.ts";
 import type { Clock } from "../base/clock.ts";
 import type { DialectName } from "../../contracts/vendors.ts";
 import type { RequestFacts } from "../dialects/dialect.ts";
+import { promptText } from "../dialects/prompt_text.ts";
 import { withoutTags } from "../dialects/tag_blocks.ts";
 import type { TranslationMode } from "../domain/api_key.ts";
+import { estimateTokens } from "../domain/estimate.ts";
 import { Fault } from "../domain/fault.ts";
 import type { KeptStore } from "../domain/kept.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
@@ -43,10 +46,14 @@ export interface LaneRequest {
  */
 export async function layLane(parts: LaneParts, request: LaneRequest): Promise<Lane> {
   const { dialect, target, facts, caller } = request;
-  if (target.vendor.dialects.includes(dialect.name)) return passThrough(request);
+  const { step = atOnce } = caller;
+  if (target.vendor.dialects.includes(dialect.name)) return await step(() => passThrough(request));
   const upstream = parts.dialects[target.vendor.dialects[0]!];
   const mode = translationMode(caller);
-  const decoded = dialect.decodeRequest(withoutTags(request.body, facts.tagBlocks));
+  const decoded = await step(() =>
+    dialect.decodeRequest(withoutTags(request.body, facts.tagBlocks))
+  );
+  const inputTokens = await step(() => estimateTokens(promptText(request.body)));
   const { needsInline } = upstream;
   const inlined = needsInline
     ? await inlineMedia(
@@ -57,15 +64,24 @@ export async function layLane(parts: LaneParts, request: LaneRequest): Promise<L
     )
     : decoded;
   const account = caller.principal.account.id;
+  const recalled = await recallReasoning(inlined, upstream.name, account, parts.kept);
+  const maxOutputTokens = parts.prices.find(target.vendor.label, target.model, caller.arrivedAt)
+    ?.maxOutputTokens;
+  const { quirks } = target.vendor;
+  const encoded = await step(() =>
+    upstream.encodeRequest(recalled, { model: target.model, maxOutputTokens, quirks })
+  );
+  const requestText = await step(() => JSON.stringify(encoded.body));
   return translate({
     transactionId: request.transactionId,
     dialect,
     upstream,
-    request: await recallReasoning(inlined, upstream.name, account, parts.kept),
+    request: recalled,
+    encoded,
+    requestText,
     body: request.body,
+    inputTokens,
     target,
-    maxOutputTokens: parts.prices.find(target.vendor.label, target.model, caller.arrivedAt)
-      ?.maxOutputTokens,
     mode,
     showUsage: facts.wantsStreamUsage,
     jsonArray: request.jsonArray,

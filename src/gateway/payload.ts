@@ -11,6 +11,13 @@ export interface PayloadLimits {
   fields: readonly MediaField[];
 }
 
+export function payloadLimits(
+  { payloadMaxBytes, mediaInlineBytes }: { payloadMaxBytes: number; mediaInlineBytes: number },
+  { mediaFields }: { mediaFields: readonly MediaField[] },
+): PayloadLimits {
+  return { maxBytes: payloadMaxBytes, inlineBytes: mediaInlineBytes, fields: mediaFields };
+}
+
 /** A payload on its way to the store. */
 export interface BoundPayload {
   text: string;

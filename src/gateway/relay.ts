@@ -1,3 +1,4 @@
+import { atOnce } from "../base/heavy_work.ts";
 import type { ApiKey } from "../domain/api_key.ts";
 import { Fault, messageOf } from "../domain/fault.ts";
 import type { Catalogue } from "../vendors/catalogue.ts";
@@ -18,6 +19,7 @@ import type { KeptMemory } from "./kept_memory.ts";
 import { type LaneParts, layLane } from "./lay_lane.ts";
 import type { FullDialect } from "./translation.ts";
 import type { Reply } from "./reply.ts";
+import { boundPayload, payloadLimits } from "./payload.ts";
 import { callVendor } from "./vendor_call.ts";
 import type { VendorKeyRing } from "./vendor_key_ring.ts";
 
@@ -54,8 +56,9 @@ export function createRelay(parts: RelayParts): Relay {
     async send(request) {
       parts.recorder.admit();
       const { caller, dialect } = request;
+      const { step = atOnce } = caller;
       const continued = await continueConversation(request, parts.kept);
-      const facts = dialect.readRequest(continued.body);
+      const facts = await step(() => dialect.readRequest(continued.body));
       const target = resolveTarget(parts.registry, request.vendor, facts.model);
       permitModel(caller.principal.key, target, parts.registry);
       const { key, mode } = await chooseKey(target.vendor, caller, parts.storedKeys);
@@ -68,11 +71,13 @@ export function createRelay(parts: RelayParts): Relay {
       const known = { ...request, transactionId, facts, target, jsonArray };
       const lane = await layLane(parts, { ...known, ...continued });
       const kept = keeperOf(dialect, continued);
+      const { bodyText } = request;
+      const payload = await step(() => boundPayload(bodyText, payloadLimits(parts, dialect)));
       const funds = price
         ? await fundsOf(parts, { transactionId, caller, facts, lane, price })
         : noFunds;
       const meter = new Meter(parts.payloadMaxBytes, () => parts.clock.monotonicMs());
-      const call = begin(parts, { ...known, mode, lane, kept, funds }, meter);
+      const call = begin(parts, { ...known, payload, mode, lane, kept, funds }, meter);
       const out = { transactionId, caller, facts, target, key, mode, lane, call };
       const vendor = { upstream: parts.upstream, log: parts.log, now: () => parts.clock.now() };
       return await deliver(parts.clock, out, () => callVendor(vendor, out));

@@ -2,10 +2,8 @@ import type { CanonicalAnswer, CanonicalEvent } from "../dialects/canonical.ts";
 import type { CanonicalRequest, Loss } from "../dialects/canonical_request.ts";
 import type { Dialect } from "../dialects/dialect.ts";
 import { foldEvents } from "../dialects/fold.ts";
-import { promptText } from "../dialects/prompt_text.ts";
-import type { AnswerContext, Translator } from "../dialects/translator.ts";
+import type { AnswerContext, EncodedRequest, Translator } from "../dialects/translator.ts";
 import { Undoing } from "../dialects/undo.ts";
-import { estimateTokens } from "../domain/estimate.ts";
 import { Fault } from "../domain/fault.ts";
 import type { TranslationMode } from "../domain/api_key.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
@@ -27,7 +25,12 @@ export interface TranslationCall {
   /** The caller's body, for what is echoed as it was sent. */
   body: unknown;
   target: ResolvedModel;
-  maxOutputTokens: number | undefined;
+  /** The request as the vendor gets it. */
+  encoded: EncodedRequest;
+  /** JSON text of that. */
+  requestText: string;
+  /** Estimated. */
+  inputTokens: number;
   mode: TranslationMode;
   showUsage: boolean;
   /** The caller wants a stream as one JSON array. */
@@ -45,12 +48,7 @@ export function translate(given: TranslationCall): Lane {
   let ended: number | undefined;
   // An answer ends once: what the caller sees of it and what is kept say the same.
   const call = { ...given, now: () => ended ??= given.now() };
-  const { dialect, upstream, target } = call;
-  const encoded = upstream.encodeRequest(call.request, {
-    model: target.model,
-    maxOutputTokens: call.maxOutputTokens,
-    quirks: target.vendor.quirks,
-  });
+  const { dialect, upstream, target, encoded } = call;
   const losses = judge(encoded.losses, call.mode);
   const undoing = () => {
     const ids = answerIds(`${call.transactionId}/tools`);
@@ -61,7 +59,7 @@ export function translate(given: TranslationCall): Lane {
     upstream,
     sameDialect: false,
     quirks: target.vendor.quirks,
-    requestText: JSON.stringify(encoded.body),
+    requestText: call.requestText,
     plainRequestText: () => {
       const { usageFlag } = upstream;
       return usageFlag && JSON.stringify(usageFlag.without(encoded.body));
@@ -113,7 +111,7 @@ function contextOf(call: TranslationCall): AnswerContext {
     request: call.request,
     body: call.body,
     showUsage: call.showUsage,
-    inputTokens: estimateTokens(promptText(call.body)),
+    inputTokens: call.inputTokens,
     jsonArray: call.jsonArray,
     now: call.now,
   };

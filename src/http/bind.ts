@@ -7,7 +7,9 @@ import type { Reply } from "../gateway/reply.ts";
 import { isAbort } from "../vendors/upstream.ts";
 import type { SentForm } from "../dialects/operations/request.ts";
 import type { ByteGate } from "../base/byte_gate.ts";
-import { type BodyRoom, readSent } from "./sent_body.ts";
+import type { Step } from "../base/heavy_work.ts";
+import { type BodyRoom, readSent, type SentBody } from "./sent_body.ts";
+import type { HeavyBodies } from "./read_json.ts";
 import { asFault, errorReply } from "./errors.ts";
 import { jsonReply } from "./json_reply.ts";
 import type { Env } from "./scene.ts";
@@ -49,6 +51,8 @@ export interface BindParts {
   maxBodyBytes: number;
   /** Lets large bodies in a few at a time, so that memory stays flat. */
   bodies: ByteGate;
+  /** Where bodies that hold much are worked on. */
+  heavy: HeavyBodies;
   /** Logs a failure of our own; ordinary answers are not logged as errors. */
   onFault: (fault: Fault, requestId: string) => void;
 }
@@ -69,7 +73,8 @@ export function bind<
     const caller = callerOf(context, contract.path);
     // Permission comes before validation (interface.md §5).
     authorize(contract.scope, caller);
-    return await handler({ ...await readInput(context, contract, parts, room), caller });
+    const { step, ...input } = await readInput(context, contract, parts, room);
+    return await handler({ ...input, caller: { ...caller, step } });
   });
 }
 
@@ -93,7 +98,8 @@ export function bindPublic<
   applies?: Applies,
 ): void {
   mount(app, contract, parts, async (context, room) => {
-    return await handler(await readInput(context, contract, parts, room));
+    const { step: _, ...input } = await readInput(context, contract, parts, room);
+    return await handler(input);
   }, applies);
 }
 
@@ -119,11 +125,14 @@ function mount<Answer>(
         scene,
       );
     } catch (thrown) {
-      if (isAbort(thrown) || room.isLeft) return toResponse(leftReply, scene);
+      const { signal } = context.req.raw;
+      const isLeft = room.isLeft || (signal.aborted && thrown === signal.reason);
+      if (isAbort(thrown) || isLeft) return toResponse(leftReply, scene);
       const fault = asFault(thrown);
       parts.onFault(fault, scene.requestId);
       return toResponse(errorReply(fault, contract.dialect, scene.requestId), scene);
     } finally {
+      room.leaveHeavy?.();
       room.release?.();
     }
   };
@@ -144,7 +153,7 @@ async function readInput<
   contract: Pick<Contract<Params, Query, Body>, "params" | "query" | "body" | "form">,
   parts: BindParts,
   room: BodyRoom,
-): Promise<Input<Params, Query, Body>> {
+): Promise<Input<Params, Query, Body> & { step: Step }> {
   const { principal, remoteHost } = context.get("scene");
   const who = principal ? String(principal.account.id) : remoteHost;
   const sent = await readSent(context.req.raw, contract, parts, { room, who });
@@ -152,7 +161,8 @@ async function readInput<
   return {
     params: check(contract.params, () => context.req.param()),
     query: check(contract.query, () => context.req.query()),
-    body: check(schema, sent.value) as Parsed<Body>,
+    body: await checkBody(schema, sent) as Parsed<Body>,
+    step: sent.step,
     bodyText: sent.text,
     form: sent.form,
     remoteHost,
@@ -165,6 +175,12 @@ function check<S extends z.ZodType | undefined>(
   value: () => unknown,
 ): Parsed<S> {
   return (schema === undefined ? undefined : validate(schema, value())) as Parsed<S>;
+}
+
+async function checkBody(schema: z.ZodType | undefined, sent: SentBody): Promise<unknown> {
+  if (schema === undefined) return undefined;
+  const value = await sent.value();
+  return await sent.step(() => validate(schema, value));
 }
 
 function callerOf(context: Context<Env>, endpoint: string): Caller {

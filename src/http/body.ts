@@ -1,67 +1,60 @@
 import { joinBytes } from "../base/bytes.ts";
 import { Fault } from "../domain/fault.ts";
 
-/** Reads a request's body as text; at most `maxBytes`, and only valid UTF-8. */
-export async function readBody(request: Request, maxBytes: number): Promise<string> {
-  return bodyText(await readBodyBytes(request, maxBytes));
-}
-
 /** Reads a request's body; at most `maxBytes`. */
 export async function readBodyBytes(request: Request, maxBytes: number): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of bodyPieces(request, maxBytes)) pieces.push(piece);
+  return joinBytes(pieces);
+}
+
+/** Smaller bodies that say their length are read at once. */
+const smallBytes = 256 * 1024;
+
+/**
+ * A request's body as it arrives; at most `maxBytes`. Who stops looking need not read on: the rest is
+ * read away.
+ */
+export async function* bodyPieces(
+  request: Request,
+  maxBytes: number,
+): AsyncGenerator<Uint8Array, void, void> {
   const tooLarge = () =>
     new Fault("request_too_large", {
       message: `The request body is larger than ${maxBytes} bytes.`,
     });
-  const announced = Number(request.headers.get("content-length") ?? "0");
-  if (announced > maxBytes) throw tooLarge();
-  return await readBytes(request, maxBytes, tooLarge);
-}
-
-function bodyText(bytes: Uint8Array): string {
+  const announced = request.headers.get("content-length");
+  if (Number(announced ?? "0") > maxBytes) throw tooLarge();
+  if (announced !== null && Number(announced) <= smallBytes) {
+    yield new Uint8Array(await whileWhole(request.arrayBuffer()));
+    return;
+  }
+  const reader = request.body?.getReader();
+  if (!reader) return;
+  let length = 0;
   try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-  } catch {
-    throw new Fault("invalid_json", { message: "The request body is not valid UTF-8." });
+    for (;;) {
+      const { done, value } = await whileWhole(reader.read());
+      if (done) return;
+      length += value.length;
+      if (length > maxBytes) throw tooLarge();
+      yield value;
+    }
+  } finally {
+    void discard(reader);
   }
 }
 
-async function readBytes(
-  request: Request,
-  maxBytes: number,
-  tooLarge: () => Fault,
-): Promise<Uint8Array> {
+async function whileWhole<T>(reading: Promise<T>): Promise<T> {
   try {
-    return request.headers.has("content-length")
-      ? new Uint8Array(await request.arrayBuffer())
-      : await readAtMost(request.body, maxBytes, tooLarge);
+    return await reading;
   } catch (thrown) {
-    if (thrown instanceof Fault) throw thrown;
     // The caller left in the middle of its body: no failure of ours.
     throw new Fault("invalid_request", {
       message: "The request body ended before it was complete.",
       cause: thrown,
     });
   }
-}
-
-async function readAtMost(
-  body: ReadableStream<Uint8Array> | null,
-  maxBytes: number,
-  tooLarge: () => Fault,
-): Promise<Uint8Array> {
-  if (!body) return new Uint8Array();
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  const reader = body.getReader();
-  for (let read = await reader.read(); !read.done; read = await reader.read()) {
-    length += read.value.length;
-    if (length > maxBytes) {
-      void discard(reader);
-      throw tooLarge();
-    }
-    chunks.push(read.value);
-  }
-  return joinBytes(chunks);
 }
 
 /**
@@ -90,7 +83,11 @@ export function parseJson(text: string): unknown {
     const position = thrown instanceof Error
       ? /position (\d+)/.exec(thrown.message)?.[1]
       : undefined;
-    const where = position === undefined ? "" : ` (at character ${position})`;
-    throw new Fault("invalid_json", { message: `The request body is not valid JSON${where}.` });
+    throw notJson(position);
   }
+}
+
+export function notJson(position?: number | string): Fault {
+  const where = position === undefined ? "" : ` (at character ${position})`;
+  return new Fault("invalid_json", { message: `The request body is not valid JSON${where}.` });
 }

@@ -3,7 +3,9 @@ import type { ByteGate } from "../base/byte_gate.ts";
 import { boundaryOf, MultipartError, parseMultipart } from "../base/multipart.ts";
 import { formFields, type SentForm } from "../dialects/operations/request.ts";
 import { Fault } from "../domain/fault.ts";
-import { parseJson, readBody, readBodyBytes } from "./body.ts";
+import { atOnce, type Step } from "../base/heavy_work.ts";
+import { readBodyBytes } from "./body.ts";
+import { type HeavyBodies, readJson } from "./read_json.ts";
 
 /** A request's body as it was sent. */
 export interface SentBody {
@@ -11,12 +13,16 @@ export interface SentBody {
   text: string;
   form: SentForm | undefined;
   /** What the contract's schema is held against. */
-  value: () => unknown;
+  value: () => Promise<unknown>;
+  /** Does what is to be done with it: a body that holds much is worked on in turns. */
+  step: Step;
 }
 
 /** The room that a large body takes up until its answer is there. */
 export interface BodyRoom {
   release?: () => void;
+  /** Gives back the room among bodies that hold much. */
+  leaveHeavy?: () => void;
   /** The caller left before there was room. */
   isLeft?: boolean;
 }
@@ -30,7 +36,7 @@ const likelyBytes = 8 * 1024 * 1024;
 export async function readSent(
   request: Request,
   contract: Pick<Contract, "body" | "form">,
-  { maxBodyBytes, bodies }: { maxBodyBytes: number; bodies: ByteGate },
+  { maxBodyBytes, bodies, heavy }: { maxBodyBytes: number; bodies: ByteGate; heavy: HeavyBodies },
   { room, who }: { room: BodyRoom; who: string },
 ): Promise<SentBody> {
   if (!contract.body && !contract.form) return nothing;
@@ -46,7 +52,7 @@ export async function readSent(
   const boundary = contract.form ? boundaryOf(contentType) : undefined;
   if (boundary !== undefined) {
     const form = readForm(await readBodyBytes(request, maxBodyBytes), contentType!, boundary);
-    return { text: "", form, value: () => formFields(form.parts) };
+    return { text: "", form, value: () => atOnce(() => formFields(form.parts)), step: atOnce };
   }
   if (!contract.body) {
     throw new Fault("invalid_request", {
@@ -54,11 +60,17 @@ export async function readSent(
       message: "Content-Type: expected multipart/form-data.",
     });
   }
-  const text = await readBody(request, maxBodyBytes);
-  return { text, form: undefined, value: () => parseJson(text) };
+  const { release, ...json } = await readJson(request, maxBodyBytes, heavy, who);
+  room.leaveHeavy = release;
+  return { ...json, form: undefined };
 }
 
-const nothing: SentBody = { text: "", form: undefined, value: () => undefined };
+const nothing: SentBody = {
+  text: "",
+  form: undefined,
+  value: () => Promise.resolve(undefined),
+  step: atOnce,
+};
 
 function announced(request: Request): number {
   const length = request.headers.get("content-length");

@@ -362,6 +362,32 @@ export type ChatRequest = {
      */
     messages: Array<ChatMessage>;
     /**
+     * What the model may call. Default none.
+     */
+    tools?: string | Array<unknown> | {
+        [key: string]: unknown;
+    } | number | boolean | null;
+    /**
+     * Older name of `tools`.
+     *
+     * @deprecated
+     */
+    functions?: string | Array<unknown> | {
+        [key: string]: unknown;
+    } | number | boolean | null;
+    /**
+     * Text, or texts, that end the answer. Default none.
+     */
+    stop?: string | Array<unknown> | {
+        [key: string]: unknown;
+    } | number | boolean | null;
+    /**
+     * Kinds of answer. Default the model's.
+     */
+    modalities?: string | Array<unknown> | {
+        [key: string]: unknown;
+    } | number | boolean | null;
+    /**
      * Answer as server-sent events. Default false.
      */
     stream?: boolean | null;
@@ -410,7 +436,15 @@ export type ChatMessage = {
     /**
      * Text, or an array of parts; null or left out beside tool calls.
      */
-    content?: unknown;
+    content?: string | Array<unknown> | {
+        [key: string]: unknown;
+    } | number | boolean | null;
+    /**
+     * Calls that the assistant made.
+     */
+    tool_calls?: string | Array<unknown> | {
+        [key: string]: unknown;
+    } | number | boolean | null;
     [key: string]: unknown;
 };
 
@@ -627,13 +661,23 @@ export type ResponsesRequest = {
     /**
      * Text of one user message, or the items of the conversation.
      */
-    input: string | Array<{
-        [key: string]: unknown;
-    }>;
+    input: string | Array<ResponsesInputItem>;
     /**
      * Put before the input; not kept for the next turn. Default none.
      */
     instructions?: string | null;
+    /**
+     * What the model may call. Default none.
+     */
+    tools?: string | Array<unknown> | {
+        [key: string]: unknown;
+    } | number | boolean | null;
+    /**
+     * What else the answer is to hold.
+     */
+    include?: string | Array<unknown> | {
+        [key: string]: unknown;
+    } | number | boolean | null;
     /**
      * Answer as server-sent events. Default false.
      */
@@ -660,6 +704,28 @@ export type ResponsesRequest = {
      * The end user, recorded as `user_id`.
      */
     safety_identifier?: string | null;
+    [key: string]: unknown;
+};
+
+export type ResponsesInputItem = {
+    /**
+     * Text, or parts.
+     */
+    content?: string | Array<unknown> | {
+        [key: string]: unknown;
+    } | number | boolean | null;
+    /**
+     * Of reasoning.
+     */
+    summary?: string | Array<unknown> | {
+        [key: string]: unknown;
+    } | number | boolean | null;
+    /**
+     * Of a tool: text, or parts.
+     */
+    output?: string | Array<unknown> | {
+        [key: string]: unknown;
+    } | number | boolean | null;
     [key: string]: unknown;
 };
 
@@ -962,6 +1028,24 @@ export type MessagesRequest = {
         [key: string]: unknown;
     }> | null;
     /**
+     * What the model may call. Default none.
+     */
+    tools?: string | Array<unknown> | {
+        [key: string]: unknown;
+    } | number | boolean | null;
+    /**
+     * Texts that end the answer. Default none.
+     */
+    stop_sequences?: string | Array<unknown> | {
+        [key: string]: unknown;
+    } | number | boolean | null;
+    /**
+     * Servers of tools. Default none.
+     */
+    mcp_servers?: string | Array<unknown> | {
+        [key: string]: unknown;
+    } | number | boolean | null;
+    /**
      * Answer as server-sent events. Default false.
      */
     stream?: boolean | null;
@@ -986,7 +1070,21 @@ export type MessagesMessage = {
     /**
      * Text, or an array of blocks.
      */
-    content: string | Array<TypedPart>;
+    content: string | Array<MessagesBlock>;
+    [key: string]: unknown;
+};
+
+export type MessagesBlock = {
+    /**
+     * What it is, such as `text`.
+     */
+    type: string;
+    /**
+     * Blocks within it, such as a tool's answer.
+     */
+    content?: string | Array<unknown> | {
+        [key: string]: unknown;
+    } | number | boolean | null;
     [key: string]: unknown;
 };
 
@@ -1007,6 +1105,18 @@ export type MessagesCountRequest = {
      * The conversation that is counted.
      */
     messages: Array<MessagesMessage>;
+    /**
+     * As in a messages request.
+     */
+    system?: string | Array<unknown> | {
+        [key: string]: unknown;
+    } | number | boolean | null;
+    /**
+     * As in a messages request.
+     */
+    tools?: string | Array<unknown> | {
+        [key: string]: unknown;
+    } | number | boolean | null;
     [key: string]: unknown;
 };
 
@@ -1129,6 +1239,18 @@ export type GenerateRequest = {
      * The conversation so far, oldest first.
      */
     contents: Array<GenerateContent> | GenerateContent;
+    /**
+     * What the model may call. Default none.
+     */
+    tools?: string | Array<unknown> | {
+        [key: string]: unknown;
+    } | number | boolean | null;
+    /**
+     * What is to be refused.
+     */
+    safetySettings?: string | Array<unknown> | {
+        [key: string]: unknown;
+    } | number | boolean | null;
     [key: string]: unknown;
 };
 
@@ -1191,6 +1313,18 @@ export type GenerateCountRequest = {
      * A whole request, system instruction and tools included.
      */
     generateContentRequest?: {
+        /**
+         * As in a request to generate.
+         */
+        contents?: string | Array<unknown> | {
+            [key: string]: unknown;
+        } | number | boolean | null;
+        /**
+         * As in a request to generate.
+         */
+        tools?: string | Array<unknown> | {
+            [key: string]: unknown;
+        } | number | boolean | null;
         [key: string]: unknown;
     };
     [key: string]: unknown;
@@ -3334,15 +3468,21 @@ export type ImageEditRequest = ImageRequest & {
     /**
      * The picture to start from; vendor-g takes `{type: "image_url", url}`.
      */
-    image?: unknown;
+    image?: string | Array<unknown> | {
+        [key: string]: unknown;
+    } | number | boolean | null;
     /**
      * The pictures to start from; vendor-b takes `{image_url}`, vendor-g the same as in `image`.
      */
-    images?: unknown;
+    images?: string | Array<unknown> | {
+        [key: string]: unknown;
+    } | number | boolean | null;
     /**
      * Picture whose transparent places are to be drawn anew, as vendor-b's.
      */
-    mask?: unknown;
+    mask?: string | Array<unknown> | {
+        [key: string]: unknown;
+    } | number | boolean | null;
     [key: string]: unknown;
 };
 

@@ -1,0 +1,201 @@
+import { type LargeSpans, largeSpanUnits } from "./json_count.ts";
+
+/** A text that is no JSON, and the unit where that shows, as far as it is known. */
+export class JsonTextError extends Error {
+  readonly position: number | undefined;
+
+  constructor(position: number | undefined) {
+    super("The text is not valid JSON");
+    this.position = position;
+  }
+}
+
+/**
+ * Parses JSON text as `JSON.parse` does, a few hundred kilobytes at a time: who runs it may do
+ * something else between two steps. `large` are the text's large containers (`JsonCount`): they are
+ * put together here, from what the runtime's parser makes of the pieces between their commas.
+ * Throws `JsonTextError`.
+ */
+export function* parseInSteps(
+  text: string,
+  large: LargeSpans,
+  stepUnits: number = largeSpanUnits,
+): Generator<void, unknown, void> {
+  const [start, end] = trimmed(text);
+  if (large.get(start) !== end) return parsePiece(text, start, end, "", "");
+  return yield* parseLarge({ text, large, stepUnits }, start, end);
+}
+
+interface Parsed {
+  text: string;
+  large: LargeSpans;
+  stepUnits: number;
+}
+
+function trimmed(text: string): [start: number, end: number] {
+  let [start, end] = [0, text.length];
+  while (start < end && isSpace(text.charCodeAt(start))) start++;
+  while (end > start && isSpace(text.charCodeAt(end - 1))) end--;
+  return [start, end];
+}
+
+/** A large container that begins and ends there, brackets included. */
+function* parseLarge(
+  parsed: Parsed,
+  start: number,
+  end: number,
+): Generator<void, unknown, void> {
+  const { text, large, stepUnits } = parsed;
+  const into = text.charCodeAt(start) === openBrace ? new IntoObject(text) : new IntoArray(text);
+  const last = end - 1;
+  // From here on nothing was taken yet; it begins behind a comma or the opening bracket.
+  let from = start + 1;
+  // The last comma so far that stands in this container itself.
+  let comma = -1;
+  let depth = 0;
+  for (let at = from; at < last; at++) {
+    const code = text.charCodeAt(at);
+    if (code === quote) {
+      at = behindString(text, at, last) - 1;
+    } else if (code === openBracket || code === openBrace) {
+      const behind = large.get(at);
+      if (behind === undefined) {
+        depth++;
+        continue;
+      }
+      // Where brackets don't pair, a large one may seem to stand within a small one.
+      if (depth !== 0) throw new JsonTextError(at);
+      if (comma >= from) into.take(from, comma);
+      const key = into.begin(comma >= from ? comma + 1 : from, at);
+      yield;
+      into.put(key, yield* parseLarge(parsed, at, behind));
+      at = skipSpace(text, behind);
+      if (at > last || (at < last && text.charCodeAt(at) !== commaCode)) {
+        throw new JsonTextError(at);
+      }
+      comma = at;
+      from = at + 1;
+    } else if (code === closeBracket || code === closeBrace) {
+      if (--depth < 0) throw new JsonTextError(at);
+    } else if (code === commaCode && depth === 0) {
+      comma = at;
+      if (at - from < stepUnits) continue;
+      into.take(from, at);
+      from = at + 1;
+      yield;
+    }
+  }
+  // What ended with a large value is whole; else something has to follow the last comma.
+  if (from <= last && !(into.isEmpty && isBlank(text, from, last))) into.take(from, last);
+  return into.value;
+}
+
+class IntoArray {
+  readonly value: unknown[] = [];
+  readonly #text: string;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  get isEmpty(): boolean {
+    return this.value.length === 0;
+  }
+
+  /** Adds the elements that stand there, without a comma at either end. */
+  take(start: number, end: number): void {
+    const elements = parsePiece(this.#text, start, end, "[", "]") as unknown[];
+    if (elements.length === 0) throw new JsonTextError(start);
+    for (const element of elements) this.value.push(element);
+  }
+
+  /** What stands before a large element. */
+  begin(start: number, end: number): string {
+    if (!isBlank(this.#text, start, end)) throw new JsonTextError(start);
+    return "";
+  }
+
+  put(_key: string, element: unknown): void {
+    this.value.push(element);
+  }
+}
+
+class IntoObject {
+  readonly value: Record<string, unknown> = {};
+  isEmpty = true;
+  readonly #text: string;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  take(start: number, end: number): void {
+    const members = Object.entries(parsePiece(this.#text, start, end, "{", "}") as object);
+    if (members.length === 0) throw new JsonTextError(start);
+    for (const [key, value] of members) this.put(key, value);
+  }
+
+  /** The key of a large member. */
+  begin(start: number, end: number): string {
+    const [key] = Object.keys(parsePiece(this.#text, start, end, "{", "null}") as object);
+    if (key === undefined) throw new JsonTextError(start);
+    return key;
+  }
+
+  put(key: string, value: unknown): void {
+    this.isEmpty = false;
+    if (key !== "__proto__") this.value[key] = value;
+    else {
+      const own = { value, enumerable: true, configurable: true, writable: true };
+      Object.defineProperty(this.value, key, own);
+    }
+  }
+}
+
+function parsePiece(
+  text: string,
+  start: number,
+  end: number,
+  before: string,
+  after: string,
+): unknown {
+  try {
+    return JSON.parse(before + text.slice(start, end) + after);
+  } catch (thrown) {
+    const said = thrown instanceof Error ? /position (\d+)/.exec(thrown.message)?.[1] : undefined;
+    const position = said === undefined ? undefined : Number(said) - before.length + start;
+    throw new JsonTextError(position);
+  }
+}
+
+/** Behind the string whose opening quote stands there. */
+function behindString(text: string, start: number, last: number): number {
+  for (let at = start + 1; at < last; at++) {
+    const code = text.charCodeAt(at);
+    if (code === quote) return at + 1;
+    if (code === backslash) at++;
+  }
+  return last;
+}
+
+function isBlank(text: string, start: number, end: number): boolean {
+  return skipSpace(text, start) >= end;
+}
+
+function skipSpace(text: string, from: number): number {
+  let at = from;
+  while (isSpace(text.charCodeAt(at))) at++;
+  return at;
+}
+
+function isSpace(code: number): boolean {
+  return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
+}
+
+const quote = 0x22;
+const commaCode = 0x2c;
+const openBracket = 0x5b;
+const backslash = 0x5c;
+const closeBracket = 0x5d;
+const openBrace = 0x7b;
+const closeBrace = 0x7d;

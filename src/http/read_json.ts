@@ -1,0 +1,106 @@
+import type { HeavyWork, Step } from "../base/heavy_work.ts";
+import { atOnce } from "../base/heavy_work.ts";
+import { JsonCount, type JsonExcess } from "../base/json_count.ts";
+import { JsonTextError, parseInSteps } from "../base/parse_in_steps.ts";
+import type { ByteGate } from "../base/byte_gate.ts";
+import { Fault } from "../domain/fault.ts";
+import { bodyPieces, notJson, parseJson } from "./body.ts";
+
+/** What a body of JSON may hold, whatever it is for (interface.md §5). */
+export const jsonLimits = { values: 1_000_000, depth: 128, members: 10_000 } as const;
+
+/** Bodies with more than either are worked on in turns. */
+const heavyValues = 20_000;
+const heavyUnits = 2 * 1024 * 1024;
+
+/** Where bodies that hold much are worked on. */
+export interface HeavyBodies {
+  readonly work: HeavyWork;
+  /** Room for values of heavy bodies: what is made of a text takes many times its memory. */
+  readonly room: ByteGate;
+}
+
+/** A body of JSON as it was sent. */
+export interface JsonBody {
+  readonly text: string;
+  /** Parses it. */
+  readonly value: () => Promise<unknown>;
+  /** Does what else is to be done with it. */
+  readonly step: Step;
+  /** Gives back what room it took. */
+  readonly release: () => void;
+}
+
+/**
+ * Reads a body of JSON. What it holds is counted while it arrives; beyond the limits it is refused
+ * at once, and the rest is read away. Only valid UTF-8.
+ */
+export async function readJson(
+  request: Request,
+  maxBytes: number,
+  heavy: HeavyBodies,
+  who: string,
+): Promise<JsonBody> {
+  const count = new JsonCount(jsonLimits);
+  const text = await readText(request, maxBytes, count);
+  if (count.isBroken) throw notJson();
+  if (count.values <= heavyValues && text.length <= heavyUnits) {
+    return { text, value: () => atOnce(() => parseJson(text)), step: atOnce, release: () => {} };
+  }
+  const worker = { key: who, signal: request.signal };
+  return {
+    text,
+    value: () => heavy.work.runSteps(worker, parsing(text, count)),
+    step: (job) => heavy.work.run(worker, job),
+    release: await heavy.room.enter(Math.max(count.values, heavyValues), worker),
+  };
+}
+
+async function readText(request: Request, maxBytes: number, count: JsonCount): Promise<string> {
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  const pieces: string[] = [];
+  const take = (piece: string) => {
+    const excess = count.add(piece);
+    if (excess !== undefined) throw tooMuch(excess);
+    pieces.push(piece);
+  };
+  for await (const bytes of bodyPieces(request, maxBytes)) {
+    take(decoded(() => decoder.decode(bytes, { stream: true })));
+  }
+  take(decoded(() => decoder.decode()));
+  return pieces.join("");
+}
+
+function decoded(decode: () => string): string {
+  try {
+    return decode();
+  } catch {
+    throw new Fault("invalid_json", { message: "The request body is not valid UTF-8." });
+  }
+}
+
+function tooMuch(excess: JsonExcess): Fault {
+  const most = jsonLimits[excess].toLocaleString("en-US");
+  switch (excess) {
+    case "values":
+      return new Fault("request_too_large", {
+        message: `The request body holds more than ${most} JSON values.`,
+      });
+    case "depth":
+      return new Fault("invalid_value", {
+        message: `The request body is nested deeper than ${most} levels.`,
+      });
+    case "members":
+      return new Fault("invalid_value", {
+        message: `The request body holds an object with more than ${most} members.`,
+      });
+  }
+}
+
+function* parsing(text: string, count: JsonCount): Generator<void, unknown, void> {
+  try {
+    return yield* parseInSteps(text, count.large);
+  } catch (thrown) {
+    throw thrown instanceof JsonTextError ? notJson(thrown.position) : thrown;
+  }
+}
