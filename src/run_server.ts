@@ -1,3 +1,4 @@
+import { stdoutLines } from "./base/log.ts";
 import type { Config } from "./config.ts";
 import { messageOf } from "./domain/fault.ts";
 import { type Server, startServer } from "./serve.ts";
@@ -8,9 +9,11 @@ import { type Server, startServer } from "./serve.ts";
  */
 export async function runServer(readConfig: () => Config): Promise<void> {
   let server: Server;
+  const lines = stdoutLines();
   try {
-    server = await startServer(readConfig(), (line) => console.log(line));
+    server = await startServer(readConfig(), (line) => lines.print(line), lines);
   } catch (thrown) {
+    await lines.flush();
     console.error(`error: ${messageOf(thrown).split("\n")[0]}`);
     Deno.exit(1);
   }

@@ -126,7 +126,10 @@ export function createServices(
 ): Services {
   const { database, journal } = opened;
   const clock = systemClock;
-  const log = createLog(lines.write, clock.now);
+  const log = createLog((line) => lines.write(line), clock.now);
+  lines.watch?.((dropped) =>
+    log.warn("nobody read the log for a while: lines were dropped", { lines: dropped })
+  );
   const newId = createUuidv7(clock);
   const vendors = vendorParts(config, clock);
   const apiKeys = createApiKeys(database);
@@ -142,7 +145,7 @@ export function createServices(
   const relayed = createCalls(config, calls, newId);
   const callParts = { clock, newId, log, rateLimiter, apiKeys, dialects, ...relayed, ...records };
   const { startEvals, closeEvals, ...evals } = wireEvals(database, callParts);
-  const metrics = createServiceMetrics({ ...recording, journal, clock });
+  const metrics = createServiceMetrics({ ...recording, journal, clock, lines });
   watchJournal(journal, { log, metrics });
   const stopRates = every(beatMs, () => rateLimiter.tick(), log, "rate leases");
   const { stopArchiving, ...pricing } = pricingParts(config, opened, vendors.prices, log);
@@ -313,7 +316,7 @@ async function closeAll(
   parts.upstream.close();
   await parts.database.close();
   if (parts.analytics !== parts.database) await parts.analytics.close();
-  parts.lines.flush();
+  await parts.lines.flush();
 }
 
 /** Other processes' changes of keys are looked for; the result ends that. */

@@ -1,3 +1,5 @@
+import { type Later, systemLater } from "./watch.ts";
+
 /** Fields of a log line; absent ones are left out. Never a prompt, never a key. */
 export type LogFields = Readonly<Record<string, string | number | boolean | null | undefined>>;
 
@@ -18,32 +20,120 @@ export function createLog(write: (line: string) => void, now: () => Date): Log {
 /** Where the lines go. */
 export interface LogLines {
   write(line: string): void;
-  /** Writes what waits. */
-  flush(): void;
+  /** Writes what waits; resolves when it is out, or when nobody has read it for a while. */
+  flush(): void | Promise<void>;
+  /** Lines that were not written because nobody read the output. */
+  readonly dropped?: number;
+  /** `told` hears how many lines were dropped, once the output takes lines again. */
+  watch?(told: (lines: number) => void): void;
 }
 
-/** Writes to standard output, several lines at a time: a busy service must not wait for a pipe. */
-export function stdoutLines(): LogLines {
-  const encoder = new TextEncoder();
-  let pending: string[] = [];
-  const flush = () => {
-    if (pending.length === 0) return;
-    const bytes = encoder.encode(pending.join(""));
-    pending = [];
-    try {
-      let written = 0;
-      while (written < bytes.length) written += Deno.stdout.writeSync(bytes.subarray(written));
-    } catch {
-      // Nobody reads our output any more; the calls go on.
+export interface OutputOptions {
+  /** Writes some of the bytes and says how many; standard output when absent. */
+  write?: (bytes: Uint8Array) => Promise<number>;
+  /** What waits to be written at most, in characters. */
+  maxWaiting?: number;
+  /** How long `flush` waits for a reader. */
+  flushMs?: number;
+  later?: Later;
+}
+
+/**
+ * Writes to standard output, several lines at a time, and never waits for it: what is beyond the
+ * bound while nobody reads is dropped and counted. Whoever else writes to standard output
+ * meanwhile (`console.log`) is refused by the runtime, so all lines take this way.
+ */
+export function stdoutLines(options: OutputOptions = {}): OutputLines {
+  return new OutputLines(options);
+}
+
+/** As much as is handed to the system at once. */
+const batchUnits = 64 * 1024;
+
+export class OutputLines implements LogLines {
+  readonly #encoder = new TextEncoder();
+  readonly #put: (bytes: Uint8Array) => Promise<number>;
+  readonly #maxWaiting: number;
+  readonly #flushMs: number;
+  readonly #later: Later;
+  #waiting: string[] = [];
+  #units = 0;
+  #writing: Promise<void> | undefined;
+  #dropped = 0;
+  #untold = 0;
+  #told: (lines: number) => void = () => {};
+
+  constructor(options: OutputOptions) {
+    this.#put = options.write ?? ((bytes) => Deno.stdout.write(bytes));
+    this.#maxWaiting = options.maxWaiting ?? 256 * 1024;
+    this.#flushMs = options.flushMs ?? 1_000;
+    this.#later = options.later ?? systemLater;
+  }
+
+  get dropped(): number {
+    return this.#dropped;
+  }
+
+  watch(told: (lines: number) => void): void {
+    this.#told = told;
+  }
+
+  write(line: string): void {
+    if (this.#units + line.length < this.#maxWaiting) return this.print(line);
+    this.#dropped++;
+    this.#untold++;
+  }
+
+  /** A line that is never dropped, such as a key that is shown only once. */
+  print(line: string): void {
+    this.#waiting.push(line + "\n");
+    this.#units += line.length + 1;
+    // A microtask later, so that the lines of one turn go out together.
+    this.#writing ??= Promise.resolve().then(() => this.#write());
+  }
+
+  async flush(): Promise<void> {
+    const late = Promise.withResolvers<void>();
+    const cancel = this.#later(this.#flushMs, late.resolve);
+    await Promise.race([this.#writing, late.promise]);
+    cancel();
+  }
+
+  async #write(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const isOut = await this.#putAll(this.#encoder.encode(this.#next()));
+      if (isOut) this.#tell();
     }
-  };
-  return {
-    write(line) {
-      pending.push(line + "\n");
-      if (pending.length === 1) queueMicrotask(flush);
-    },
-    flush,
-  };
+    this.#writing = undefined;
+  }
+
+  /** Once there is room for the line that says it. */
+  #tell(): void {
+    if (this.#untold === 0 || this.#units > this.#maxWaiting / 2) return;
+    const lines = this.#untold;
+    this.#untold = 0;
+    this.#told(lines);
+  }
+
+  #next(): string {
+    let units = 0;
+    let lines = 0;
+    while (lines < this.#waiting.length && units < batchUnits) {
+      units += this.#waiting[lines++]!.length;
+    }
+    this.#units -= units;
+    return this.#waiting.splice(0, lines).join("");
+  }
+
+  /** False where nobody can read any more; the calls go on. */
+  async #putAll(bytes: Uint8Array): Promise<boolean> {
+    try {
+      for (let at = 0; at < bytes.length;) at += await this.#put(bytes.subarray(at));
+      return true;
+    } catch {
+      return false;
+    }
+  }
 }
 
 function formatFields(fields: LogFields): string {

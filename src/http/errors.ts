@@ -1,5 +1,5 @@
 import { errorBody } from "../../contracts/error_bodies.ts";
-import { errors } from "../../contracts/errors.ts";
+import { type ErrorCode, errors } from "../../contracts/errors.ts";
 import type { ErrorDialect } from "../../contracts/contract.ts";
 import { Fault } from "../domain/fault.ts";
 import type { Reply } from "../gateway/reply.ts";
@@ -8,12 +8,19 @@ import type { Reply } from "../gateway/reply.ts";
 export function errorReply(fault: Fault, dialect: ErrorDialect, requestId: string): Reply {
   const { code, message, param } = fault;
   const headers: Record<string, string> = { "content-type": "application/json" };
-  if (fault.retryAfterSeconds !== undefined) {
-    headers["retry-after"] = String(Math.max(1, Math.ceil(fault.retryAfterSeconds)));
+  const retrySeconds = fault.retryAfterSeconds ?? usualRetrySeconds[code];
+  if (retrySeconds !== undefined) {
+    headers["retry-after"] = String(Math.max(1, Math.ceil(retrySeconds)));
   }
   const body = JSON.stringify(errorBody({ code, message, param, requestId }, dialect));
   return { status: errors[code].status, headers, body };
 }
+
+/** After how long a call is worth another try that we refused, where the fault doesn't say. */
+const usualRetrySeconds: Readonly<Partial<Record<ErrorCode, number>>> = {
+  overloaded: 1,
+  store_unavailable: 2,
+};
 
 /** Anything thrown as a fault; what isn't one is a failure of our own. */
 export function asFault(thrown: unknown): Fault {

@@ -1,5 +1,5 @@
 import type { Clock } from "../base/clock.ts";
-import type { Log } from "../base/log.ts";
+import type { Log, LogLines } from "../base/log.ts";
 import type { Config } from "../config.ts";
 import { createMetrics, type Metrics, type ReadMeasure } from "../gateway/metrics.ts";
 import type { Recorder } from "../gateway/recorder.ts";
@@ -8,11 +8,12 @@ import { type JournalStatus, readAside } from "../store/journal_status.ts";
 
 /** The service's measures, with those of what waits for the store. */
 export function createServiceMetrics(
-  { recorder, exports, journal, clock, deletionGauges }: {
+  { recorder, exports, journal, clock, lines, deletionGauges }: {
     recorder: Recorder;
     exports: { readonly running: number };
     journal: Journal;
     clock: Clock;
+    lines: Pick<LogLines, "dropped">;
     deletionGauges: Readonly<Record<string, ReadMeasure>>;
   },
 ): Metrics {
@@ -41,6 +42,11 @@ export function createServiceMetrics(
         const { oldest } = recorder;
         return oldest ? Math.max(0, clock.now().getTime() - oldest.getTime()) / 1000 : 0;
       },
+    },
+    gateway_log_lines_dropped_total: {
+      help: "Log lines that were not written because nobody read standard output",
+      kind: "counter",
+      read: () => lines.dropped ?? 0,
     },
     gateway_resident_bytes: {
       help: "Resident memory of the process",

@@ -1,0 +1,84 @@
+import assert from "@std/assert";
+import { stdoutLines } from "./log.ts";
+
+function reader() {
+  const out: string[] = [];
+  let opened = Promise.withResolvers<void>();
+  return {
+    out,
+    open: () => opened.resolve(),
+    shut: () => opened = Promise.withResolvers<void>(),
+    write: async (bytes: Uint8Array) => {
+      await opened.promise;
+      // A pipe takes what it has room for.
+      const taken = bytes.subarray(0, 7);
+      out.push(new TextDecoder().decode(taken));
+      return taken.length;
+    },
+  };
+}
+
+Deno.test("lines go out whole and in order, however little the output takes at once", async () => {
+  const { out, open, write } = reader();
+  const lines = stdoutLines({ write });
+  open();
+  lines.write("the first line");
+  lines.write("the second");
+  await lines.flush();
+  lines.write("a third");
+  await lines.flush();
+  assert.equal(out.join(""), "the first line\nthe second\na third\n");
+});
+
+Deno.test("what nobody reads is dropped beyond the bound, counted, and told once it is read", async () => {
+  const { out, open, write } = reader();
+  const lines = stdoutLines({ write, maxWaiting: 100 });
+  lines.watch((dropped) => lines.write(`${dropped} dropped`));
+  lines.write("x".repeat(90));
+  // The first is with the system.
+  await Promise.resolve();
+  lines.write("y".repeat(90));
+  lines.write("lost");
+  lines.write("lost again".repeat(3));
+  assert.equal(lines.dropped, 1);
+  lines.print("z".repeat(200));
+  open();
+  await lines.flush();
+  assert.deepEqual(out.join("").trim().split("\n").map((line) => line.slice(0, 5)), [
+    "xxxxx",
+    "yyyyy",
+    "lost",
+    "zzzzz",
+    "1 dro",
+  ]);
+});
+
+Deno.test("a flush waits for a reader no longer than its time", async () => {
+  let expire = () => {};
+  const lines = stdoutLines({
+    write: () => new Promise(() => {}),
+    later: (_ms, run) => {
+      expire = run;
+      return () => {};
+    },
+  });
+  lines.write("never read");
+  const flushed = lines.flush();
+  expire();
+  await flushed;
+});
+
+Deno.test("an output that is gone stops nothing", async () => {
+  let tries = 0;
+  const lines = stdoutLines({
+    write: () => {
+      tries++;
+      return Promise.reject(new Error("broken pipe"));
+    },
+  });
+  lines.write("one");
+  await lines.flush();
+  lines.write("two");
+  await lines.flush();
+  assert.equal(tries, 2);
+});
