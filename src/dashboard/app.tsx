@@ -24,7 +24,8 @@ import type { DashboardParts } from "./parts.ts";
 import { createPlainProvider } from "./plain_provider.ts";
 import { home } from "./return_path.ts";
 import { hashToken, newToken } from "../domain/link_token.ts";
-import { signInOff, signInRoutes } from "./sign_in.tsx";
+import { signInRoutes } from "./sign_in.tsx";
+import { signInOff } from "./sign_in_pages.tsx";
 import type { IdentityProvider, SignInSettings } from "./identity_provider.ts";
 
 /** All below `/dashboard`. */

@@ -13,6 +13,7 @@ import { type Notice, noticeSeconds, parseNotice } from "./notice.ts";
 import type { DashboardParts } from "./parts.ts";
 import { hashToken } from "../domain/link_token.ts";
 import { csrfOf, openFor, sameText, sealFor } from "./secrets.ts";
+import { isFromElsewhere } from "./visitor.ts";
 
 /** What handlers and helpers share. */
 export interface Desk extends DashboardParts {
@@ -63,19 +64,26 @@ export type Status = 200 | 400 | 403 | 404 | 500 | 502 | 503;
 /** There is no such thing in the account. */
 export class NotFound extends Error {}
 
-/** Shows a page, or gives a file, to who is signed in with at least that role. */
+/**
+ * Shows a page, or gives a file, to who is signed in with at least that role. With `ownLinksAt`
+ * only our own pages lead here, others to that path: for what leaves a trace, such as a download.
+ */
 export function page(
   desk: Desk,
   needed: Role,
   load: (visit: Visit) => Page | Response | Promise<Page | Response>,
+  { ownLinksAt }: { ownLinksAt?: string } = {},
 ): Handler {
   return async (context) => {
+    if (ownLinksAt !== undefined && isFromElsewhere(context)) {
+      return context.redirect(ownLinksAt, 303);
+    }
     const visit = await visitOf(desk, context);
     if (!visit) return toSignIn(context);
     if (!mayAs(visit.session.role, needed)) {
       return forbidden(desk, context, visit.session, needed);
     }
-    desk.cookies.clear(context, "notice");
+    if (!isFromElsewhere(context)) desk.cookies.clear(context, "notice");
     return await show(desk, context, visit, () => load(visit));
   };
 }
@@ -92,7 +100,8 @@ export function action(
     const visit = await visitOf(desk, context);
     if (!token || !visit) return context.redirect("/dashboard/sign-in", 303);
     const form = await readForm(context, maxFormBytes);
-    if (!form || !sameText(form.text("csrf"), visit.csrf)) return expiredForm(desk, context);
+    const isOurs = form && !isFromElsewhere(context) && sameText(form.text("csrf"), visit.csrf);
+    if (!isOurs) return expiredForm(desk, context);
     if (!mayAs(visit.session.role, needed)) {
       return forbidden(desk, context, visit.session, needed);
     }
@@ -140,7 +149,8 @@ async function visitOf(desk: Desk, context: Context): Promise<Visit | undefined>
   const now = desk.clock.now();
   const session = await desk.sessions.find(hashToken(token), now);
   if (!session) return undefined;
-  const sealed = desk.cookies.read(context, "notice");
+  // What is said once is not used up by another site's link.
+  const sealed = isFromElsewhere(context) ? undefined : desk.cookies.read(context, "notice");
   const actor = {
     personId: session.person.id,
     name: session.person.email ?? session.person.name,
@@ -233,7 +243,8 @@ function forbidden(
   );
 }
 
-function expiredForm(desk: Desk, context: Context): Promise<Response> {
+/** For a form that is too old, or that none of our pages sent. */
+export function expiredForm(desk: Desk, context: Context): Promise<Response> {
   return card(
     desk,
     context,

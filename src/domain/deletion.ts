@@ -18,6 +18,20 @@ export interface Selectors {
   userIds?: readonly string[];
 }
 
+/** By what kind of thing rows are selected, never by which: the audit log is for good. */
+export function selectorKinds(
+  { userIds, sessionIds, transactionIds, start, end }: Selectors,
+): string {
+  const counted = (ids: readonly string[] | undefined, one: string) =>
+    ids === undefined ? [] : [`${ids.length} ${one}${ids.length === 1 ? "" : "s"}`];
+  return [
+    ...(userIds ? ["user"] : []),
+    ...counted(sessionIds, "session"),
+    ...counted(transactionIds, "transaction"),
+    ...(start || end ? ["time"] : []),
+  ].join(", ");
+}
+
 /** What was asked for; rows made after `requestedAt` are not meant. */
 export interface DeletionRequest {
   deletionId: string;

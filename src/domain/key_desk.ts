@@ -10,6 +10,8 @@ export interface KeyRow extends ApiKey {
   environment: string;
   /** Id of the key that this one was made to replace. */
   replaces: string | null;
+  /** Who made it at the dashboard; their name is null once they belong nowhere any more. */
+  madeBy: { id: string; name: string | null } | null;
   /** Another key was made to replace it. */
   isReplaced: boolean;
   /** When a call of it was last recorded. */
@@ -41,7 +43,10 @@ export interface KeyDesk {
   /** The newest first. */
   list(accountId: number): Promise<KeyRow[]>;
   find(accountId: number, id: string): Promise<KeyRow | undefined>;
-  create(key: NewApiKey, note: { environment: string; audit?: AuditNote }): Promise<void>;
+  create(
+    key: NewApiKey,
+    note: { environment: string; madeBy?: string; audit?: AuditNote },
+  ): Promise<void>;
   /** False when the account has no such key in use. */
   revoke(accountId: number, id: string, audit?: AuditNote): Promise<boolean>;
   /**
@@ -52,6 +57,6 @@ export interface KeyDesk {
     accountId: number,
     id: string,
     next: NewApiKey,
-    times: { oldEndsAt: Date; now: Date; audit?: AuditNote },
+    times: { oldEndsAt: Date; now: Date; madeBy?: string; audit?: AuditNote },
   ): Promise<boolean>;
 }

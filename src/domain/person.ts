@@ -57,6 +57,11 @@ export function domainOf(email: string): string {
 /** Why a person or role stays as it is. */
 export type Refusal = "not_found" | "last_owner";
 
+/** Who was removed, and which keys ended with that. */
+export interface Removed extends Person {
+  revokedKeyIds: readonly string[];
+}
+
 /**
  * Who belongs to which account. What is done is noted in the same transaction, under `audit`.
  * Implemented in `src/store/people.ts`.
@@ -83,10 +88,14 @@ export interface PeopleStore {
     role: Role,
     audit?: (person: Person) => AuditNote,
   ): Promise<Person | Refusal>;
-  /** Their sessions in the account end with it. An account keeps at least one owner. */
+  /**
+   * Their sessions in the account end with it. An account keeps at least one owner. `revoked`: the
+   * keys that they made end too, each noted under what it gives.
+   */
   remove(
     accountId: number,
     personId: string,
     audit?: (person: Person) => AuditNote,
-  ): Promise<Person | Refusal>;
+    revoked?: (key: { name: string; prefix: string }) => AuditNote,
+  ): Promise<Removed | Refusal>;
 }

@@ -72,18 +72,37 @@ export function createDeletions(
       const tables = dataTables.filter((table) => Number(row[table]) > 0);
       return { tables, from: row.erased_from as Date, to: row.erased_to as Date };
     },
-    async finish(deletionId) {
-      await main.query(
-        `update deletions set state = 'done', selectors = null, holder = null, held_until = null,
-           completed_at = clock_timestamp()
-         where deletion_id = $1`,
-        [deletionId],
-      );
-    },
+    finish: (deletionId) => main.transaction((tx) => finish(tx, deletionId)),
     ...receiptsOf(main),
     newsReader: () => createNewsReader(main),
     sweep: () => sweep([main, records]),
   };
+}
+
+/** What it came to is noted under who asked for it, in the same transaction and so once. */
+async function finish(tx: Queryable, deletionId: string): Promise<void> {
+  const [done] = await tx.query(
+    `update deletions set state = 'done', selectors = null, holder = null, held_until = null,
+       completed_at = clock_timestamp()
+     where deletion_id = $1 and completed_at is null returning *`,
+    [deletionId],
+  );
+  if (!done) return;
+  const { accountId, counts, completedAt } = readDeletion(done);
+  const [asked] = await tx.query(
+    `select person_id, actor from audit_log
+     where subject = $1 and action = 'data.deleted' and account_id = $2 order by id limit 1`,
+    [deletionId, accountId],
+  );
+  if (!asked) return;
+  await writeAudit(tx, {
+    accountId,
+    actor: { personId: asked.person_id as string | null, name: String(asked.actor) },
+    action: "data.deletion_done",
+    subject: deletionId,
+    detail: dataTables.map((table) => `${table}: ${counts[table]}`).join(", "),
+    at: completedAt!,
+  });
 }
 
 async function sweep(databases: readonly Database[]): Promise<void> {

@@ -9,6 +9,7 @@ import type {
 import type { AuditNote } from "../domain/audit.ts";
 import { writeAudit } from "./audit.ts";
 import type { Database, Queryable, SqlRow } from "./database.ts";
+import { revokeKeysOf } from "./key_desk.ts";
 
 export function createPeople(database: Database): PeopleStore {
   return {
@@ -59,8 +60,13 @@ export function createPeople(database: Database): PeopleStore {
           [accountId, personId, role],
         );
       }),
-    remove: (accountId, personId, audit) =>
-      change(database, accountId, personId, { staysOwner: false, audit }, async (tx) => {
+    async remove(accountId, personId, audit, revoked) {
+      let revokedKeyIds: string[] = [];
+      const removed = await change(database, accountId, personId, {
+        staysOwner: false,
+        audit,
+      }, async (tx) => {
+        if (revoked) revokedKeyIds = await revokeKeysOf(tx, accountId, personId, revoked);
         await tx.query("delete from memberships where account_id = $1 and person_id = $2", [
           accountId,
           personId,
@@ -75,7 +81,9 @@ export function createPeople(database: Database): PeopleStore {
            and not exists (select 1 from memberships where person_id = $1)`,
           [personId],
         );
-      }),
+      });
+      return typeof removed === "string" ? removed : { ...removed, revokedKeyIds };
+    },
   };
 }
 

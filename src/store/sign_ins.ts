@@ -1,36 +1,48 @@
 import { domainOf, type Identity, type Role } from "../domain/person.ts";
-import { type Admission, claimMs, type SignInStart, type SignInStore } from "../domain/sign_in.ts";
+import {
+  type Admission,
+  claimMs,
+  type Offer,
+  type SignInStart,
+  type SignInStore,
+} from "../domain/sign_in.ts";
 import { writeAudit } from "./audit.ts";
-import type { Database, Queryable } from "./database.ts";
+import type { Database, Queryable, SqlRow } from "./database.ts";
 import { storable } from "./storable.ts";
 
 export function createSignIns(database: Database): SignInStore {
   return {
-    async begin({ stateHash, returnTo, claimHash, invitationHash, expiresAt }, now) {
+    async begin({ stateHash, returnTo, claimHash, invitationHash, identity, expiresAt }, now) {
       // Those that nobody came back to.
       await database.query("delete from sign_in_states where expires_at <= $1", [now]);
       await database.query(
         `insert into sign_in_states
-           (state_hash, return_to, claim_hash, invitation_hash, expires_at)
-         values ($1, $2, $3, $4, $5)`,
-        [stateHash, returnTo, claimHash, invitationHash, expiresAt],
+           (state_hash, return_to, claim_hash, invitation_hash, identity, expires_at)
+         values ($1, $2, $3, $4, $5, $6)`,
+        [
+          stateHash,
+          returnTo,
+          claimHash,
+          invitationHash,
+          identity && storable(JSON.stringify(identity)),
+          expiresAt,
+        ],
       );
     },
     async take(stateHash, now) {
       const [row] = await database.query(
-        `delete from sign_in_states where state_hash = $1
-         returning return_to, claim_hash, invitation_hash, expires_at`,
+        `delete from sign_in_states where state_hash = $1 returning *`,
         [stateHash],
       );
-      if (!row || (row.expires_at as Date) <= now) return undefined;
-      return {
-        stateHash,
-        returnTo: String(row.return_to),
-        claimHash: row.claim_hash as string | null,
-        invitationHash: row.invitation_hash as string | null,
-        expiresAt: row.expires_at as Date,
-      };
+      return readStart(row, now);
     },
+    async look(stateHash, now) {
+      const [row] = await database.query("select * from sign_in_states where state_hash = $1", [
+        stateHash,
+      ]);
+      return readStart(row, now);
+    },
+    offer: (links, now) => findOffer(database, links, now),
     admit: (identity, start, context) =>
       database.transaction((tx) => admit(tx, identity, start, context)),
     offerClaim: (tokenHash, now) =>
@@ -51,6 +63,40 @@ export function createSignIns(database: Database): SignInStore {
   };
 }
 
+function readStart(row: SqlRow | undefined, now: Date): SignInStart | undefined {
+  if (!row || (row.expires_at as Date) <= now) return undefined;
+  return {
+    stateHash: String(row.state_hash),
+    returnTo: String(row.return_to),
+    claimHash: row.claim_hash as string | null,
+    invitationHash: row.invitation_hash as string | null,
+    identity: row.identity === null ? null : JSON.parse(String(row.identity)) as Identity,
+    expiresAt: row.expires_at as Date,
+  };
+}
+
+async function findOffer(
+  database: Database,
+  { claimHash, invitationHash }: Pick<SignInStart, "claimHash" | "invitationHash">,
+  now: Date,
+): Promise<Offer | undefined> {
+  const [row] = claimHash !== null
+    ? await database.query(
+      `select a.name, 'owner' as role from accounts a, claim_tokens t
+       where t.token_hash = $1 and t.expires_at > $2
+         and a.id = (select min(id) from accounts)
+         and not exists (
+           select 1 from memberships m where m.account_id = a.id and m.role = 'owner')`,
+      [claimHash, now],
+    )
+    : await database.query(
+      `select a.name, i.role from invitations i join accounts a on a.id = i.account_id
+       where i.token_hash = $1 and i.expires_at > $2`,
+      [invitationHash, now],
+    );
+  return row && { accountName: String(row.name), role: row.role as Role };
+}
+
 type Context = Parameters<SignInStore["admit"]>[2];
 
 async function admit(
@@ -60,27 +106,49 @@ async function admit(
   context: Context,
 ): Promise<Admission> {
   const first = await lockFirstAccount(tx);
-  if (start.claimHash !== null) {
-    if (first === undefined || !await claim(tx, first, start.claimHash, context.now)) {
+  const { now, hasAgreed } = context;
+  const { claimHash, invitationHash } = start;
+  if (claimHash !== null) {
+    if (first === undefined || !await mayClaim(tx, first, claimHash, now)) {
       return { kind: "claim_void" };
     }
+    if (!hasAgreed) return { kind: "asks", claimHash, invitationHash: null };
+    await tx.query("delete from claim_tokens");
     return await join(tx, identity, { accountId: first, role: "owner" }, context);
   }
-  if (start.invitationHash !== null) {
-    const invited = await byLink(tx, identity, start.invitationHash, context.now);
-    return typeof invited === "string"
-      ? { kind: invited }
-      : await join(tx, identity, invited, context);
+  if (invitationHash !== null) {
+    const invited = await byLink(tx, identity, invitationHash, now);
+    if (typeof invited === "string") return { kind: invited };
+    return await accept(tx, identity, invited, context);
   }
   const known = await join(tx, identity, undefined, context);
   if (known.kind === "admitted") return known;
-  const place = await byAddress(tx, identity, first, context);
+  const invited = await byAddress(tx, identity, now);
+  if (invited) return await accept(tx, identity, invited, context);
+  const place = byDomain(identity, first, context);
   return place ? await join(tx, identity, place, context) : { kind: "stranger" };
+}
+
+/** An invitation is taken once, by who agrees to it. */
+async function accept(
+  tx: Queryable,
+  identity: Identity,
+  { id, hash, ...place }: Invited,
+  context: Context,
+): Promise<Admission> {
+  if (!context.hasAgreed) return { kind: "asks", claimHash: null, invitationHash: hash };
+  await tx.query("delete from invitations where id = $1", [id]);
+  return await join(tx, identity, place, context);
 }
 
 interface Place {
   accountId: number;
   role: Role;
+}
+
+interface Invited extends Place {
+  id: string;
+  hash: string;
 }
 
 /** Claims and sign-ins come one after the other: two claims at once would make two owners. */
@@ -97,22 +165,25 @@ async function isOwned(database: Queryable, accountId: number): Promise<boolean>
   return rows.length > 0;
 }
 
-async function claim(tx: Queryable, accountId: number, hash: string, now: Date): Promise<boolean> {
+async function mayClaim(
+  tx: Queryable,
+  accountId: number,
+  hash: string,
+  now: Date,
+): Promise<boolean> {
   const [row] = await tx.query("select expires_at from claim_tokens where token_hash = $1", [hash]);
-  if (!row || (row.expires_at as Date) <= now || await isOwned(tx, accountId)) return false;
-  await tx.query("delete from claim_tokens");
-  return true;
+  return row !== undefined && (row.expires_at as Date) > now && !await isOwned(tx, accountId);
 }
 
-/** An invitation taken by its link, once. The link of one verified address is of no use to another. */
+/** The invitation of a link. The link of one verified address is of no use to another. */
 async function byLink(
   tx: Queryable,
   identity: Identity,
   hash: string,
   now: Date,
-): Promise<Place | "invitation_void" | "other_address"> {
+): Promise<Invited | "invitation_void" | "other_address"> {
   const [row] = await tx.query(
-    `select id, account_id, email, role from invitations
+    `select id, token_hash, account_id, email, role from invitations
      where token_hash = $1 and expires_at > $2 for update`,
     [hash, now],
   );
@@ -121,27 +192,43 @@ async function byLink(
   if (!isAnybodys && identity.email !== null && identity.email !== row.email) {
     return "other_address";
   }
-  await tx.query("delete from invitations where id = $1", [String(row.id)]);
-  return { accountId: Number(row.account_id), role: row.role as Role };
+  return readInvited(row);
 }
 
-/** An invitation, or the place that an allowed domain gives; only for verified addresses. */
+/** The invitation of a verified address. */
 async function byAddress(
   tx: Queryable,
   { email }: Identity,
-  first: number | undefined,
-  { now, allowedDomains }: Context,
-): Promise<Place | undefined> {
+  now: Date,
+): Promise<Invited | undefined> {
   if (email === null) return undefined;
   const [row] = await tx.query(
-    `delete from invitations where id = (
-       select id from invitations where email = $1 and expires_at > $2
-       order by created_at limit 1) returning account_id, role`,
+    `select id, token_hash, account_id, role from invitations
+     where email = $1 and expires_at > $2 order by created_at limit 1 for update`,
     [email, now],
   );
-  if (row) return { accountId: Number(row.account_id), role: row.role as Role };
-  if (first === undefined || !allowedDomains.includes(domainOf(email))) return undefined;
-  return { accountId: first, role: "member" };
+  return row && readInvited(row);
+}
+
+function readInvited(row: SqlRow): Invited {
+  return {
+    id: String(row.id),
+    hash: String(row.token_hash),
+    accountId: Number(row.account_id),
+    role: row.role as Role,
+  };
+}
+
+/** The place that an allowed domain gives: the operator's own word, so nobody is asked. */
+function byDomain(
+  { email }: Identity,
+  first: number | undefined,
+  { allowedDomains }: Context,
+): Place | undefined {
+  if (email === null || first === undefined) return undefined;
+  return allowedDomains.includes(domainOf(email))
+    ? { accountId: first, role: "member" }
+    : undefined;
 }
 
 /**

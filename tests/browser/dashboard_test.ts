@@ -1,16 +1,13 @@
 /** The dashboard in a real browser, with people of a real OpenID provider. */
 import assert from "@std/assert";
 import { openPage } from "./chromium.ts";
-import { looksFine, signInAs, start } from "./world.ts";
+import { claimAs, looksFine, signInAs, start } from "./world.ts";
 
 Deno.test("a person claims the gateway, makes a key, calls with it and takes it back", async () => {
   await using world = await start();
   const { service, page } = world;
   const address = (path: string) => service.baseUrl + path;
-  await page.goto(world.claimLink);
-  await page.click("text=Sign in and claim");
-  await signInAs(page, "ada");
-  await page.waitForURL(address("/dashboard/overview"));
+  await claimAs(page, world.claimLink, "ada");
 
   await page.click(".sidebar >> text=API Keys");
   await page.click("text=Create API Key");
@@ -67,13 +64,10 @@ Deno.test("a person claims the gateway, makes a key, calls with it and takes it 
 Deno.test("a stranger with an account at the same provider gets nothing", async () => {
   await using world = await start();
   const { service, page } = world;
-  await page.goto(world.claimLink);
-  await page.click("text=Sign in and claim");
-  await signInAs(page, "ada");
-  await page.waitForURL("**/dashboard/overview");
+  await claimAs(page, world.claimLink, "ada");
   const other = await openPage(world.browser);
   await other.page.goto(`${service.baseUrl}/dashboard/sign-in`);
-  await other.page.click("a:has-text('Sign in')");
+  await other.page.click("button:has-text('Sign in')");
   await signInAs(other.page, "eve");
   await other.page.waitForSelector("text=You have no access");
   await other.page.goto(`${service.baseUrl}/dashboard/keys`);
@@ -88,6 +82,9 @@ for (const scheme of ["light", "dark"] as const) {
     await looksFine(page, "claim");
     await page.click("text=Sign in and claim");
     await signInAs(page, "ada");
+    await page.waitForURL("**/dashboard/join");
+    await looksFine(page, "consent");
+    await page.click("button[value=yes]");
     await page.waitForURL("**/dashboard/overview");
     await looksFine(page, "overview without calls");
     await page.goto(`${service.baseUrl}/dashboard/keys`);
@@ -123,10 +120,7 @@ for (const scheme of ["light", "dark"] as const) {
 Deno.test("every page works without script, by keyboard", async () => {
   await using world = await start();
   const { page } = world;
-  await page.goto(world.claimLink);
-  await page.click("text=Sign in and claim");
-  await signInAs(page, "ada");
-  await page.waitForURL("**/dashboard/overview");
+  await claimAs(page, world.claimLink, "ada");
   const plain = await world.browser.newContext({ javaScriptEnabled: false });
   await plain.addCookies(await world.context.cookies());
   const quiet = await plain.newPage();
@@ -137,4 +131,51 @@ Deno.test("every page works without script, by keyboard", async () => {
   await quiet.waitForURL("**/created");
   assert.match(await quiet.textContent("#key-value") ?? "", /^dmt_/);
   assert.equal(await quiet.isVisible("button[data-copy]"), false);
+});
+
+Deno.test("neither a link nor a form of another site makes a signed-in person join", async () => {
+  await using world = await start();
+  const { service, page } = world;
+  await claimAs(page, world.claimLink, "ada");
+  await service.admin("account", "create", "--name", "mallory");
+  const { json } = await service.admin(
+    ...["invite", "--email", "ada@example.com", "--account", "mallory", "--role", "member"],
+    "--json",
+  );
+  const { link } = json as { link: string };
+  const token = new URL(link).searchParams.get("token")!;
+  const startAddress = `${service.baseUrl}/dashboard/sign-in/start`;
+  // Another site: its forms and links, opened in the very browser of the person.
+  const evil = Deno.serve({ hostname: "127.0.0.2", port: 0, onListen() {} }, () =>
+    new Response(
+      `<!doctype html><title>evil</title>
+      <form method="post" action="${startAddress}"><input name="invitation" value="${token}">
+        <button id="start">x</button></form>
+      <form method="post" action="${service.baseUrl}/dashboard/join">
+        <input name="answer" value="yes"><button id="join">x</button></form>
+      <form method="post" action="${service.baseUrl}/dashboard/account">
+        <input name="account" value="2"><button id="account">x</button></form>
+      <a id="link" href="${startAddress}?invitation=${token}">x</a>`,
+      { headers: { "content-type": "text/html" } },
+    ));
+  const shown = async () => {
+    await page.goto(`${service.baseUrl}/dashboard/keys`);
+    return (await page.textContent(".sidebar .account-name") ?? "").trim();
+  };
+  const before = await shown();
+  for (const id of ["link", "start", "join", "account"]) {
+    await page.goto(`http://127.0.0.2:${evil.addr.port}/`);
+    await Promise.all([page.waitForURL(`${service.baseUrl}/**`), page.click(`#${id}`)]);
+    assert.ok(!page.url().includes("/callback"));
+    assert.equal(await shown(), before, id);
+    assert.equal(await page.isVisible("text=Switch to mallory"), false, id);
+  }
+  // Our own page leads in.
+  await page.goto(link);
+  await page.click("text=Sign in and accept");
+  await page.waitForSelector("text=as member");
+  await page.click("button[value=yes]");
+  await page.waitForURL("**/dashboard/overview");
+  assert.match(await shown(), /mallory/);
+  await evil.shutdown();
 });

@@ -83,6 +83,7 @@ async function start() {
   const first = await openPage(browser, { origin: service.baseUrl });
   await first.page.goto(service.claimLink);
   await first.page.click("text=Sign in and claim");
+  await first.page.click("button[value=yes]");
   await first.page.waitForURL("**/dashboard/overview");
   return {
     ...service,

@@ -78,6 +78,7 @@ async function start() {
   const first = await openPage(browser, { origin: service.baseUrl });
   await first.page.goto(claimLink);
   await first.page.click("text=Sign in and claim");
+  await first.page.click("button[value=yes]");
   await first.page.waitForURL("**/dashboard/overview");
   return {
     ...service,

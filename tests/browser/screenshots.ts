@@ -21,6 +21,8 @@ const { page, context } = await openPage(browser);
 await page.goto(claim);
 await page.screenshot({ path: `${folder}/claim-desktop-light.png` });
 await page.click("text=Sign in and claim");
+await page.screenshot({ path: `${folder}/join-desktop-light.png` });
+await page.click("button[value=yes]");
 await fill(page);
 const records = await fillRecords(page, service);
 const calls = await makeSampleCalls(service);

@@ -2,14 +2,14 @@
 import assert from "@std/assert";
 import { shared } from "../support/service.ts";
 import { csrfIn } from "../support/browser_client.ts";
-import { type DashboardWorld, signIn, startDashboard } from "./world.ts";
+import { beginSignIn, type DashboardWorld, signIn, startDashboard } from "./world.ts";
 
 const world = shared(() => startDashboard());
 
 /** The provider's way back, with its code and state, not yet taken. */
 async function callbackOf(at: DashboardWorld, query = "") {
   const browser = at.browser();
-  const start = await browser.get(`/dashboard/sign-in/start?${query}`);
+  const start = await beginSignIn(browser, query);
   const back = await browser.get(start.location ?? "");
   return { browser, callback: new URL(back.location ?? "") };
 }

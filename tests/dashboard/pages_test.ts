@@ -1,7 +1,7 @@
 import assert from "@std/assert";
 import { startTestService } from "../support/service.ts";
 import { BrowserClient, csrfIn } from "../support/browser_client.ts";
-import { signIn, startDashboard } from "./world.ts";
+import { beginSignIn, signIn, startDashboard } from "./world.ts";
 
 const people = "/dashboard/settings/people";
 
@@ -155,14 +155,15 @@ Deno.test("a provider without OpenID signs people in by its three addresses", as
 Deno.test("over https the session's cookie is bound to the host", async () => {
   const base = "https://gateway.example.com";
   await using world = await startDashboard({ env: { BASE_URL: base } });
-  const start = await world.browser().get("/dashboard/sign-in/start");
-  const line = start.headers.get("set-cookie") ?? "";
+  const token = new URL(world.claimLink).searchParams.get("token");
+  const begun = await beginSignIn(world.browser(), `claim=${token}`);
+  const line = begun.headers.get("set-cookie") ?? "";
   assert.match(line, /^__Host-gateway_sign_in=[0-9A-Za-z]{43};/);
   for (const part of ["HttpOnly", "Secure", "SameSite=Lax", "Path=/"]) {
     assert.ok(line.includes(part), part);
   }
   assert.ok(!/domain=/i.test(line));
-  const asked = new URL(start.location ?? "").searchParams;
+  const asked = new URL(begun.location ?? "").searchParams;
   assert.equal(asked.get("redirect_uri"), `${base}/dashboard/callback`);
   assert.deepEqual([asked.get("code_challenge_method"), asked.get("nonce")?.length], ["S256", 43]);
 });

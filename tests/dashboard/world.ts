@@ -2,7 +2,7 @@ import {
   type IdentityProvider,
   startIdentityProvider,
 } from "../../demo/simulator/identity_provider.ts";
-import { BrowserClient } from "../support/browser_client.ts";
+import { type Answer, BrowserClient } from "../support/browser_client.ts";
 import {
   type Environment,
   startSimulatedService,
@@ -75,7 +75,31 @@ export async function startDashboard(
   };
 }
 
-/** Signs in; the answer is the page that it ends at. */
-export async function signIn(browser: BrowserClient, query = "") {
-  return await browser.follow(`/dashboard/sign-in/start?${query}`);
+/**
+ * Signs in as a person does: the page, its button, the provider, and a yes where one is asked for.
+ * The answer is the page that it ends at. `query`: `claim=…`, `invitation=…` or `return_to=…`.
+ */
+export async function signIn(browser: BrowserClient, query = ""): Promise<Answer> {
+  const begun = await beginSignIn(browser, query);
+  if (begun.location === undefined) return begun;
+  const arrived = await browser.follow(begun.location);
+  if (!arrived.text.includes('action="/dashboard/join"')) return arrived;
+  const fields = hiddenFields(arrived.text);
+  const joined = await browser.post("/dashboard/join", { ...fields, answer: "yes" });
+  return joined.location === undefined ? joined : await browser.follow(joined.location);
+}
+
+/** Presses the button of the page that a sign-in begins at; leads to the provider. */
+export async function beginSignIn(browser: BrowserClient, query = ""): Promise<Answer> {
+  const page = await browser.follow(`/dashboard/sign-in/start?${query}`);
+  if (!page.text.includes('action="/dashboard/sign-in/start"')) return page;
+  return await browser.post("/dashboard/sign-in/start", hiddenFields(page.text));
+}
+
+/** The hidden fields of a page of one form. */
+export function hiddenFields(text: string): Record<string, string> {
+  const found = text.matchAll(/type="hidden" name="([^"]+)" value="([^"]*)"/g);
+  return Object.fromEntries(
+    [...found].map(([, name, value]) => [name!, value!.replaceAll("&amp;", "&")]),
+  );
 }

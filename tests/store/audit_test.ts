@@ -58,7 +58,7 @@ function actsOf(database: Database, accountId: number) {
       createSignIns(database).admit(
         { issuer: "i", subject: "s", email: "j@example.com", name: "J" },
         { claimHash: null, invitationHash: "j" },
-        { now: at, newPersonId: "p", allowedDomains: [], joined: () => audit },
+        { now: at, newPersonId: "p", allowedDomains: [], hasAgreed: true, joined: () => audit },
       ),
     "role changed": (audit: AuditNote) => people.changeRole(accountId, "p", "member", () => audit),
     "removed": (audit: AuditNote) => people.remove(accountId, "p", () => audit),

@@ -18,7 +18,7 @@ async function setUp(database: Database) {
   const admitted = await createSignIns(database).admit(
     { issuer: "i", subject: "ann", email: "ann@example.com", name: "Ann" },
     { claimHash: null, invitationHash: null },
-    { now: clock.now(), newPersonId: "ann", allowedDomains: ["example.com"] },
+    { now: clock.now(), newPersonId: "ann", allowedDomains: ["example.com"], hasAgreed: true },
   );
   assert.ok(admitted.kind === "admitted");
   const sessions = createSessions(database);

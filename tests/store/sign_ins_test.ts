@@ -30,11 +30,12 @@ async function setUp(database: Database) {
     who: Identity,
     links: { claim?: string; invitation?: string } = {},
     allowedDomains: string[] = [],
+    hasAgreed = true,
   ) =>
     signIns.admit(who, {
       claimHash: links.claim ?? null,
       invitationHash: links.invitation ?? null,
-    }, { now: clock.now(), newPersonId: `person ${++made}`, allowedDomains });
+    }, { now: clock.now(), newPersonId: `person ${++made}`, allowedDomains, hasAgreed });
   const people = createPeople(database);
   const invite = (
     accountId: number,
@@ -154,6 +155,7 @@ eachDatabase("a sign-in's state is taken once, and not after its time", async (d
     stateHash,
     returnTo: "/dashboard/keys",
     claimHash: null,
+    identity: null,
     invitationHash: "i",
     expiresAt: new Date(clock.now().getTime() + 1000),
   });
@@ -162,4 +164,26 @@ eachDatabase("a sign-in's state is taken once, and not after its time", async (d
   assert.deepEqual(taken.filter((one) => one !== undefined), [start("a")]);
   clock.advance(1000);
   assert.equal(await signIns.take("b", clock.now()), undefined);
+});
+
+eachDatabase("who has not agreed joins nothing, and every link still works", async (database) => {
+  const { first, second, clock, signIns, people, admit, invite } = await setUp(database);
+  await signIns.offerClaim("claim", clock.now());
+  await invite(second.id, "ann@example.com", "member", "link");
+  const ask = (links: Parameters<typeof admit>[1]) => admit(identity("ann"), links, [], false);
+  const asks = { kind: "asks", claimHash: null, invitationHash: "link" };
+  assert.deepEqual(await ask({ claim: "claim" }), {
+    kind: "asks",
+    claimHash: "claim",
+    invitationHash: null,
+  });
+  assert.deepEqual(await ask({ invitation: "link" }), asks);
+  assert.deepEqual(await ask({}), asks, "an invitation of the address");
+  for (const { id } of [first, second]) assert.deepEqual(await people.list(id), []);
+  const links = { claimHash: null, invitationHash: "link" };
+  const offer = { accountName: "second", role: "member" } as const;
+  assert.deepEqual(await signIns.offer(links, clock.now()), offer);
+  assert.equal((await admit(identity("ann"), { invitation: "link" })).kind, "admitted");
+  assert.equal((await admit(identity("bob"), { claim: "claim" })).kind, "admitted");
+  assert.equal(await signIns.offer(links, clock.now()), undefined);
 });

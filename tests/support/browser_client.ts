@@ -1,6 +1,8 @@
 /** A browser without pages: keeps cookies as one would, and follows nothing by itself. */
 export class BrowserClient {
   readonly #cookies = new Map<string, string>();
+  /** What a browser says of where its user comes from: `Sec-Fetch-Site`. */
+  site: "same-origin" | "cross-site" | undefined;
 
   constructor(readonly baseUrl: string) {}
 
@@ -48,6 +50,7 @@ export class BrowserClient {
     const isOurs = url.origin === this.baseUrl;
     const cookie = [...this.#cookies].map(([name, value]) => `${name}=${value}`).join("; ");
     const headers = new Headers(isOurs && cookie !== "" ? { cookie } : {});
+    if (isOurs && this.site !== undefined) headers.set("sec-fetch-site", this.site);
     const answer = await fetch(url, { redirect: "manual", headers, ...init });
     if (isOurs) { for (const line of answer.headers.getSetCookie()) this.#keep(line); }
     return {

@@ -31,7 +31,9 @@ function AuditTable({ rows, visit }: { rows: readonly AuditRow[]; visit: Visit }
   if (rows.length === 0) {
     return (
       <Empty title="Nothing happened yet">
-        <p>Every change of keys, vendor keys, people and credit is noted here.</p>
+        <p>
+          Every change of keys, vendor keys, people and credit, and every erasure, is noted here.
+        </p>
       </Empty>
     );
   }

@@ -15,7 +15,10 @@ export const address = "/dashboard/exports";
 export function exportRoutes(app: Hono, desk: Desk): void {
   app.get(address, page(desk, "viewer", (visit) => listPage(desk, visit)));
   newExportRoutes(app, desk);
-  app.get(`${address}/:id/file`, page(desk, "member", (visit) => download(desk, visit)));
+  app.get(
+    `${address}/:id/file`,
+    page(desk, "member", (visit) => download(desk, visit), { ownLinksAt: address }),
+  );
   app.get(
     `${address}/:id/delete`,
     page(desk, "member", async (visit) => {

@@ -1,8 +1,9 @@
 import type { Hono } from "hono";
 import { mintKey } from "../../domain/credential.ts";
 import { type KeyRow, type KeyState, keyState, rotationDue } from "../../domain/key_desk.ts";
-import { action, type Desk, NotFound, page, type Visit } from "../bind.tsx";
+import { action, type Desk, NotFound, type Page, page, type Visit } from "../bind.tsx";
 import { Badge, CopyButton, Empty, PostForm, Table, Time, type Tone } from "../components.tsx";
+import { needsOwner } from "../../domain/scopes.ts";
 import { Caps } from "../caps.tsx";
 import { exactTime } from "../format.ts";
 import { type KeySpend, keySpend, type SpendByKey } from "../key_spend.ts";
@@ -49,6 +50,7 @@ export function keyRoutes(app: Hono, desk: Desk): void {
     "/dashboard/keys/:id/rotate",
     page(desk, "member", async (visit) => {
       const key = await keyToReplace(desk, visit);
+      if (!mayRotate(key, visit)) return ownersKey;
       return { title: "Rotate key", section: "keys", body: rotateForm(key, visit) };
     }),
   );
@@ -56,6 +58,7 @@ export function keyRoutes(app: Hono, desk: Desk): void {
     "/dashboard/keys/:id/rotate",
     action(desk, "member", async (form, visit) => {
       const key = await keyToReplace(desk, visit);
+      if (!mayRotate(key, visit)) return ownersKey;
       const overlap = overlaps.find(({ value }) => value === form.text("overlap")) ?? overlaps[1];
       return await rotate(desk, visit, key, overlap.ms);
     }),
@@ -81,6 +84,28 @@ async function keyToReplace(desk: Desk, visit: Visit): Promise<KeyRow> {
   return key;
 }
 
+/** Who rotates a key sees the next one's value, and could do with it what only owners may give. */
+function mayRotate({ scopes }: Pick<KeyRow, "scopes">, visit: Visit): boolean {
+  return visit.may("owner") || !needsOwner(scopes);
+}
+
+const ownersKey: Page = {
+  title: "Rotate key",
+  section: "keys",
+  status: 403,
+  body: (
+    <div class="panel">
+      <p>
+        This key may erase data, which only an owner can give to a key: ask an owner to rotate it,
+        or make a key of your own.
+      </p>
+      <p>
+        <a class="button" href="/dashboard/keys">Back to the keys</a>
+      </p>
+    </div>
+  ),
+};
+
 async function rotate(desk: Desk, visit: Visit, key: KeyRow, overlapMs: number) {
   const minted = mintKey(desk.clock);
   const oldEndsAt = new Date(visit.now.getTime() + overlapMs);
@@ -99,7 +124,7 @@ async function rotate(desk: Desk, visit: Visit, key: KeyRow, overlapMs: number) 
   };
   const detail = `${key.prefix}… ends ${exactTime(oldEndsAt)}, ${minted.prefix}… replaces it`;
   const done = await desk.keys.rotate(accountId, key.id, next, {
-    ...{ oldEndsAt, now: visit.now },
+    ...{ oldEndsAt, now: visit.now, madeBy: visit.session.person.id },
     audit: visit.note("api_key.rotated", name, detail),
   });
   if (!done) throw new NotFound();
@@ -190,11 +215,16 @@ function KeyLine(
       </td>
       <td class="nowrap">
         <Time at={row.createdAt} now={now} />
+        {row.madeBy === null
+          ? null
+          : <div class="muted">{`by ${row.madeBy.name ?? "who was removed"}`}</div>}
         {rotationDue(row, now) ? <Badge tone="warn">Rotate: over 90 days</Badge> : null}
       </td>
       <td class="actions">
         <CopyButton text={row.id} label="Copy ID" what={`of ${row.name}`} />
-        {inUse(state) && visit.may("member") ? <KeyActions row={row} /> : null}
+        {inUse(state) && visit.may("member")
+          ? <KeyActions row={row} mayRotate={mayRotate(row, visit)} />
+          : null}
       </td>
     </tr>
   );
@@ -211,10 +241,10 @@ function stateTime(row: KeyRow, state: KeyState, now: Date) {
   );
 }
 
-function KeyActions({ row }: { row: KeyRow }) {
+function KeyActions({ row, mayRotate }: { row: KeyRow; mayRotate: boolean }) {
   return (
     <>
-      {row.isReplaced
+      {row.isReplaced || !mayRotate
         ? null
         : (
           <a class="button button-small" href={`/dashboard/keys/${row.id}/rotate`}>

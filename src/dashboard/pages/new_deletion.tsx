@@ -3,6 +3,7 @@ import {
   type DataTable,
   dataTables,
   type DeletionCounts,
+  selectorKinds,
   type Selectors,
   totalOf,
 } from "../../domain/deletion.ts";
@@ -100,7 +101,7 @@ async function confirm(desk: Desk, form: Form, visit: Visit): Promise<Outcome> {
     const error = `Nothing was deleted: type ${totalOf(counts)} to confirm.`;
     return { ...confirmPage(visit, form, done, counts, error), status: 400 };
   }
-  const detail = `by ${selectorNames(done.selectors).join(", ")}; about ${
+  const detail = `by ${selectorKinds(done.selectors)}; about ${
     counted(Number(form.text("expected")), "row")
   }`;
   const id = await desk.deletions.queue({
@@ -110,17 +111,6 @@ async function confirm(desk: Desk, form: Form, visit: Visit): Promise<Outcome> {
   });
   const notice = "The deletion is under way. From now on these calls are nowhere to be seen.";
   return { to: `${address}/${id}`, notice: { kind: "done", text: notice } };
-}
-
-/** By what kind of thing, never by which: the audit log is for good. */
-function selectorNames(selectors: Selectors): string[] {
-  const { userIds, sessionIds, transactionIds, start, end } = selectors;
-  return [
-    ...(userIds ? ["user"] : []),
-    ...(sessionIds ? [counted(sessionIds.length, "session")] : []),
-    ...(transactionIds ? [counted(transactionIds.length, "transaction")] : []),
-    ...(start || end ? ["time"] : []),
-  ];
 }
 
 function formPage(visit: Visit, shown: Shown): Page {
@@ -186,7 +176,7 @@ function confirmPage(
             </>
           ))}
           <dt>Chosen by</dt>
-          <dd>{selectorNames(selectors).join(", ")}</dd>
+          <dd>{selectorKinds(selectors)}</dd>
           <dt>Reason</dt>
           <dd>{reason}</dd>
         </dl>

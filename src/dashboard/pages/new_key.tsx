@@ -1,5 +1,6 @@
 import type { Hono } from "hono";
 import { mintKey } from "../../domain/credential.ts";
+import { memberScopes } from "../../domain/scopes.ts";
 import { action, type Desk, NotFound, page, type Visit } from "../bind.tsx";
 import { CopyButton, Snippet } from "../components.tsx";
 import { emptyForm, NewKeyForm } from "./new_key_form.tsx";
@@ -14,7 +15,12 @@ export function newKeyRoutes(app: Hono, desk: Desk): void {
   app.post(
     "/dashboard/keys/new",
     action(desk, "member", async (form, visit) => {
-      const { wanted, wrong } = readNewKey(form, desk.scopes, visit.now);
+      const { wanted, wrong } = readNewKey(
+        form,
+        desk.scopes,
+        visit.now,
+        visit.may("owner"),
+      );
       if (!wanted) return { ...formPage(desk, visit, form.values(), wrong), status: 400 };
       const minted = mintKey(desk.clock);
       const { environment, ...key } = wanted;
@@ -24,7 +30,11 @@ export function newKeyRoutes(app: Hono, desk: Desk): void {
         id: minted.id,
         prefix: minted.prefix,
         hash: minted.hash,
-      }, { environment, audit: visit.note("api_key.created", key.name, `${minted.prefix}…`) });
+      }, {
+        environment,
+        madeBy: visit.session.person.id,
+        audit: visit.note("api_key.created", key.name, `${minted.prefix}…`),
+      });
       return {
         to: `/dashboard/keys/${minted.id}/created`,
         notice: { kind: "key", id: minted.id, value: minted.value.reveal() },
@@ -58,7 +68,15 @@ function formPage(
   return {
     title: "Create API Key",
     section: "keys" as const,
-    body: <NewKeyForm csrf={visit.csrf} scopes={desk.scopes} values={values} wrong={wrong} />,
+    body: (
+      <NewKeyForm
+        csrf={visit.csrf}
+        scopes={visit.may("owner") ? desk.scopes : memberScopes(desk.scopes)}
+        isOwner={visit.may("owner")}
+        values={values}
+        wrong={wrong}
+      />
+    ),
   };
 }
 

@@ -11,13 +11,15 @@ export const emptyForm: Record<string, string[]> = {
 
 interface FormProps {
   csrf: string;
+  /** Those that the person may give. */
   scopes: readonly string[];
+  isOwner: boolean;
   values: Record<string, string[]>;
   wrong: Readonly<Record<string, string>>;
 }
 
 /** All that a key may be given. */
-export function NewKeyForm({ csrf, scopes, values, wrong }: FormProps) {
+export function NewKeyForm({ csrf, scopes, isOwner, values, wrong }: FormProps) {
   const parts = { values, wrong };
   return (
     <PostForm action="/dashboard/keys/new" csrf={csrf} class="form">
@@ -42,7 +44,7 @@ export function NewKeyForm({ csrf, scopes, values, wrong }: FormProps) {
         <Environment {...parts} />
         <Expiry {...parts} />
       </div>
-      <Access {...parts} scopes={scopes} />
+      <Access {...parts} scopes={scopes} isOwner={isOwner} />
       <div class="columns">
         <Amount {...parts} id="cap_day" label="Spend per day, USD" />
         <Amount {...parts} id="cap_month" label="Spend per month, USD" />
@@ -113,13 +115,16 @@ function Expiry({ values, wrong }: Shown) {
   );
 }
 
-function Access({ values, wrong, scopes }: Shown & { scopes: readonly string[] }) {
+function Access(
+  { values, wrong, scopes, isOwner }: Shown & Pick<FormProps, "scopes" | "isOwner">,
+) {
   const access = values.access?.[0] ?? "all";
   return (
     <fieldset>
       <legend>Access</legend>
       <label class="choice">
-        <input type="radio" name="access" value="all" checked={access === "all"} /> Everything
+        <input type="radio" name="access" value="all" checked={access === "all"} />{" "}
+        {isOwner ? "Everything" : "Everything but erasing data, which an owner can give"}
       </label>
       <label class="choice">
         <input type="radio" name="access" value="some" checked={access === "some"} />{" "}

@@ -3,6 +3,8 @@ import { inviteeOf, makeInvitation, readEmail } from "../../domain/invitation.ts
 import { type Person, type Refusal, type Role, roles } from "../../domain/person.ts";
 import { action, type Desk, NotFound, type Outcome, page, type Visit } from "../bind.tsx";
 import { PostForm } from "../components.tsx";
+import { type KeyRow, keyState } from "../../domain/key_desk.ts";
+import { counted } from "../amounts.ts";
 import type { Form } from "../form.ts";
 import { peopleBody } from "./people_body.tsx";
 import { settingsTabs } from "./settings_tabs.tsx";
@@ -39,23 +41,48 @@ export function peopleRoutes(app: Hono, desk: Desk): void {
       return {
         title: "Remove person",
         section: "settings",
-        body: <RemoveForm person={member.person} csrf={visit.csrf} />,
+        body: (
+          <RemoveForm
+            person={member.person}
+            keys={await keysOf(desk, visit, member.person.id)}
+            csrf={visit.csrf}
+          />
+        ),
       };
     }),
   );
   app.post(
     `${address}/:id/remove`,
-    action(desk, "owner", async (_form, visit) => {
-      const removed = await desk.people.remove(
-        visit.session.account.id,
-        visit.param("id"),
-        (person) => visit.note("person.removed", nameOf(person)),
-      );
-      if (typeof removed === "string") return refusal(removed);
-      const name = nameOf(removed);
-      const text = `${name} is removed and signed out. Keys they made go on working.`;
-      return { to: address, notice: { kind: "done", text } };
-    }),
+    action(desk, "owner", (form, visit) => remove(desk, form, visit)),
+  );
+}
+
+async function remove(desk: Desk, form: Form, visit: Visit): Promise<Outcome> {
+  const removed = await desk.people.remove(
+    visit.session.account.id,
+    visit.param("id"),
+    (person) => visit.note("person.removed", nameOf(person)),
+    form.text("revoke_keys") === "yes"
+      ? ({ name, prefix }) => visit.note("api_key.revoked", name, `${prefix}…, of who was removed`)
+      : undefined,
+  );
+  if (typeof removed === "string") return refusal(removed);
+  const { revokedKeyIds } = removed;
+  desk.keysChanged(revokedKeyIds);
+  const keys = revokedKeyIds.length === 0
+    ? "Keys they made go on working."
+    : `${counted(revokedKeyIds.length, "key")} of theirs ${
+      revokedKeyIds.length === 1 ? "is" : "are"
+    } revoked.`;
+  const text = `${nameOf(removed)} is removed and signed out. ${keys}`;
+  return { to: address, notice: { kind: "done", text } };
+}
+
+/** The keys in use that a person made. */
+async function keysOf(desk: Desk, visit: Visit, personId: string): Promise<KeyRow[]> {
+  const keys = await desk.keys.list(visit.session.account.id);
+  return keys.filter((key) =>
+    key.madeBy?.id === personId && ["active", "expiring"].includes(keyState(key, visit.now))
   );
 }
 
@@ -124,15 +151,23 @@ async function listPage(
 }
 
 function RemoveForm(
-  { person, csrf }: { person: { id: string; name: string; email: string | null }; csrf: string },
+  { person, keys, csrf }: { person: Person; keys: readonly KeyRow[]; csrf: string },
 ) {
   return (
     <PostForm action={`${address}/${person.id}/remove`} csrf={csrf} class="panel">
       <p>
-        <strong>{person.email ?? person.name}</strong>{" "}
-        is signed out of this account at once. Keys they made go on working: revoke those that only
-        they know.
+        <strong>{nameOf(person)}</strong>{" "}
+        is signed out of this account at once. Keys they made or know go on working unless they are
+        revoked.
       </p>
+      {keys.length === 0 ? <p>They made none of the keys in use.</p> : (
+        <label class="choice">
+          <input type="checkbox" name="revoke_keys" value="yes" />{" "}
+          {`Revoke the ${counted(keys.length, "key")} they made: ${
+            keys.map(({ name, prefix }) => `${name} (${prefix}…)`).join(", ")
+          }`}
+        </label>
+      )}
       <div class="buttons">
         <button type="submit" class="button button-danger">Remove</button>
         <a class="button" href={address}>Cancel</a>

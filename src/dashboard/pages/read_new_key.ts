@@ -1,5 +1,6 @@
 import { parseUsd } from "../../base/money.ts";
 import type { NewApiKey, OnDisconnect, TranslationMode } from "../../domain/api_key.ts";
+import { memberScopes, needsOwner } from "../../domain/scopes.ts";
 import type { Form } from "../form.ts";
 
 /** What a form asks for; the rest of a key is made beside it. */
@@ -11,11 +12,15 @@ export const environments = ["production", "staging", "development", "CI/CD"] as
 export const onDisconnects: readonly OnDisconnect[] = ["cancel", "drain"];
 export const translationModes: readonly TranslationMode[] = ["default", "strict", "lenient"];
 
-/** Reads the form; `wrong` says by field what to change, and then there is no `wanted`. */
+/**
+ * Reads the form; `wrong` says by field what to change, and then there is no `wanted`. What owners
+ * alone may give stands in `scopes` and is refused to others.
+ */
 export function readNewKey(
   form: Form,
   scopes: readonly string[],
   now: Date,
+  isOwner: boolean,
 ): { wanted?: WantedKey; wrong: Record<string, string> } {
   const wrong: Record<string, string> = {};
   const take = <T>(field: string, read: () => T, otherwise: T): T => {
@@ -29,7 +34,7 @@ export function readNewKey(
   const wanted: WantedKey = {
     name: take("name", () => nameOf(form.text("name")), ""),
     environment: environments.find((one) => one === form.text("environment")) ?? "",
-    scopes: take("scopes", () => scopesOf(form, scopes), []),
+    scopes: take("scopes", () => scopesOf(form, scopes, isOwner), []),
     models: take("models", () => modelsOf(form.text("models")), []),
     expiresAt: take("expires", () => endOf(form, now), null),
     capDayNanos: take("cap_day", () => capOf(form.text("cap_day")), null),
@@ -47,11 +52,16 @@ function nameOf(name: string): string {
   return name;
 }
 
-function scopesOf(form: Form, known: readonly string[]): string[] {
-  if (form.text("access") !== "some") return [];
+function scopesOf(form: Form, known: readonly string[], isOwner: boolean): string[] {
+  // By name for who is not an owner: no scope at all would mean every scope.
+  if (form.text("access") !== "some") return isOwner ? [] : memberScopes(known);
   const chosen = known.filter((scope) => form.all("scope").includes(scope));
-  // No scope at all would mean every scope.
+  // The same holds of a list without any.
   if (chosen.length === 0) throw new Error("Choose at least one, or everything.");
+  if (!isOwner && needsOwner(chosen)) {
+    const [scope] = chosen.filter((one) => needsOwner([one]));
+    throw new Error(`Only an owner can give the scope ${scope}.`);
+  }
   return chosen;
 }
 

@@ -5,7 +5,7 @@ import { readNewKey } from "./read_new_key.ts";
 const now = new Date("2026-11-21T12:00:00Z");
 
 function read(fields: string) {
-  return readNewKey(new Form(new URLSearchParams(fields)), ["chat", "status"], now);
+  return readNewKey(new Form(new URLSearchParams(fields)), ["chat", "status"], now, true);
 }
 
 Deno.test("a form becomes the key that it describes", () => {

@@ -1,7 +1,10 @@
 import type { Hono } from "hono";
 import type { z } from "zod";
 import { contracts } from "../../../contracts/mod.ts";
-import { dataTables, totalOf } from "../../domain/deletion.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { Principal } from "../../domain/api_key.ts";
+import type { AuditNote } from "../../domain/audit.ts";
+import { dataTables, selectorKinds, type Selectors, totalOf } from "../../domain/deletion.ts";
 import { deletionBody } from "../../domain/deletion_body.ts";
 import { deletionSelectors, erasureSelectors } from "../../domain/deletion_order.ts";
 import { Fault } from "../../domain/fault.ts";
@@ -15,24 +18,32 @@ import type { Env } from "../scene.ts";
 /** Mounts both forms of deletion, and where their progress and receipts are read. */
 export function deletionRoutes(
   app: Hono<Env>,
-  parts: BindParts & { deletions: Deletions; idempotency: Idempotency },
+  parts: BindParts & {
+    deletions: Deletions;
+    idempotency: Idempotency;
+    clock: Pick<Clock, "now">;
+  },
 ): void {
   const { deletions, idempotency } = parts;
   bind(app, contracts.deleteData, parts, async ({ caller, body, bodyText }) => {
     const selectors = deletionSelectors(body);
     if (!body.dry_run) requireConfirm(body.confirm);
-    const accountId = caller.principal.account.id;
-    const wanted = { accountId, tables: body.tables, selectors, reason: null };
+    const wanted = {
+      ...{ accountId: caller.principal.account.id, tables: body.tables, selectors, reason: null },
+      audit: auditOf(caller.principal, selectors, parts.clock),
+    };
     const run = async () =>
       jsonReply(body.dry_run ? await dryRun(deletions, wanted) : await erase(deletions, wanted));
     return { reply: await once(idempotency, { caller, bodyText, method: "DELETE" }, run) };
   });
   bind(app, contracts.requestErasure, parts, async ({ caller, body, bodyText }) => {
+    const selectors = erasureSelectors(body);
     const wanted = {
       accountId: caller.principal.account.id,
       tables: dataTables,
-      selectors: erasureSelectors(body),
+      selectors,
       reason: body.reason,
+      audit: auditOf(caller.principal, selectors, parts.clock),
     };
     const run = async () => jsonReply(await queue(deletions, wanted));
     return { reply: await once(idempotency, { caller, bodyText }, run) };
@@ -46,6 +57,22 @@ export function deletionRoutes(
       });
     }
     return deletionBody(found);
+  });
+}
+
+/** What the audit log says of an erasure that a key asks for. */
+function auditOf(
+  { account, key }: Principal,
+  selectors: Selectors,
+  clock: Pick<Clock, "now">,
+): (deletionId: string) => AuditNote {
+  return (deletionId) => ({
+    accountId: account.id,
+    actor: { personId: null, name: `API key ${key.prefix}…` },
+    action: "data.deleted",
+    subject: deletionId,
+    detail: `by ${selectorKinds(selectors)}; with key ${key.id}`,
+    at: clock.now(),
   });
 }
 

@@ -33,7 +33,7 @@ export function interactionExportRoutes(app: Hono, desk: Desk): void {
           "cache-control": "no-store",
         },
       });
-    }),
+    }, { ownLinksAt: listPath }),
   );
 }
 

@@ -1,0 +1,124 @@
+import type { Context } from "hono";
+import { hashToken, newToken } from "../domain/link_token.ts";
+import type { Identity } from "../domain/person.ts";
+import { sessionMs } from "../domain/session.ts";
+import { type Admission, signInMs, type SignInStart } from "../domain/sign_in.ts";
+import { card, type Desk, expiredForm } from "./bind.tsx";
+import { PostForm } from "./components.tsx";
+import { readForm } from "./form.ts";
+import { csrfOf, sameText } from "./secrets.ts";
+import { refused, startedElsewhere } from "./sign_in_pages.tsx";
+import { isFromElsewhere } from "./visitor.ts";
+
+export const joinPath = "/dashboard/join";
+
+/**
+ * Lets a person in, or asks them first. The question stands on a page of ours and is answered by
+ * its form: the link that began the sign-in may have been anybody's.
+ */
+export async function letIn(
+  desk: Desk,
+  context: Context,
+  identity: Identity,
+  started: SignInStart,
+  hasAgreed: boolean,
+): Promise<Response> {
+  const now = desk.clock.now();
+  const admission = await desk.signIns.admit(identity, started, {
+    now,
+    hasAgreed,
+    newPersonId: desk.newId(),
+    allowedDomains: desk.allowedDomains,
+    joined: ({ accountId, personId }) => {
+      const actor = { personId, name: identity.email ?? identity.name };
+      const detail = started.claimHash !== null ? "by the claim link" : "";
+      return { accountId, actor, action: "person.joined", subject: actor.name, detail, at: now };
+    },
+  });
+  if (admission.kind === "admitted") {
+    await openSession(desk, context, admission, started);
+    return context.redirect(started.returnTo, 303);
+  }
+  if (admission.kind !== "asks") return await refused(desk, context, admission.kind);
+  const token = newToken();
+  const { claimHash, invitationHash } = admission;
+  await desk.signIns.begin({
+    ...{ stateHash: hashToken(token), returnTo: started.returnTo, claimHash, invitationHash },
+    ...{ identity, expiresAt: new Date(now.getTime() + signInMs) },
+  }, now);
+  desk.cookies.write(context, "join", token, signInMs / 1000);
+  return context.redirect(joinPath, 303);
+}
+
+/** Asks the person whom the provider vouched for whether to join. */
+export async function joinPage(desk: Desk, context: Context): Promise<Response> {
+  const token = desk.cookies.read(context, "join");
+  const now = desk.clock.now();
+  const waiting = token && await desk.signIns.look(hashToken(token), now);
+  if (!token || !waiting || !waiting.identity) return await startedElsewhere(desk, context);
+  const offer = await desk.signIns.offer(waiting, now);
+  if (!offer) {
+    return await refused(desk, context, waiting.claimHash ? "claim_void" : "invitation_void");
+  }
+  const { email, name } = waiting.identity;
+  const { accountName, role } = offer;
+  return await card(
+    desk,
+    context,
+    200,
+    waiting.claimHash === null ? "Join this account?" : "Own this gateway?",
+    <>
+      <p>
+        Join <strong>{accountName}</strong> as <strong>{role}</strong>? You are signed in as{" "}
+        {email ?? name}.
+      </p>
+      <p>
+        The dashboard then shows this account. Its people see what you make and store in it: join
+        only if you know who invited you.
+      </p>
+      <PostForm action={joinPath} csrf={csrfOf(token)} class="buttons">
+        <button type="submit" name="answer" value="yes" class="button button-primary">
+          {`Join ${accountName}`}
+        </button>
+        <button type="submit" name="answer" value="no" class="button">Don't join</button>
+      </PostForm>
+    </>,
+  );
+}
+
+/** Takes the person's answer, once. */
+export async function joinAnswer(desk: Desk, context: Context): Promise<Response> {
+  const token = desk.cookies.read(context, "join");
+  const form = await readForm(context);
+  const isOurs = token !== undefined && form !== undefined && !isFromElsewhere(context) &&
+    sameText(form.text("csrf"), csrfOf(token));
+  if (!isOurs) return await expiredForm(desk, context);
+  desk.cookies.clear(context, "join");
+  const waiting = await desk.signIns.take(hashToken(token), desk.clock.now());
+  if (!waiting || !waiting.identity) return await startedElsewhere(desk, context);
+  if (form.text("answer") !== "yes") return context.redirect("/dashboard", 303);
+  return await letIn(desk, context, waiting.identity, waiting, true);
+}
+
+/** Always a new token: one that somebody put into this browser before is worth nothing. */
+async function openSession(
+  desk: Desk,
+  context: Context,
+  { personId, accountId }: Extract<Admission, { kind: "admitted" }>,
+  started: SignInStart,
+): Promise<void> {
+  const before = desk.cookies.read(context, "session");
+  const replaces = before === undefined ? undefined : hashToken(before);
+  const now = desk.clock.now();
+  const token = newToken();
+  // Who signs in again looks at the same account as before, unless they have just joined one.
+  const earlier = replaces === undefined ? undefined : await desk.sessions.find(replaces, now);
+  const isSame = earlier?.person.id === personId && started.claimHash === null &&
+    started.invitationHash === null;
+  const shown = isSame ? earlier.account.id : accountId;
+  await desk.sessions.start(
+    { tokenHash: hashToken(token), personId, accountId: shown, now },
+    replaces,
+  );
+  desk.cookies.write(context, "session", token, sessionMs / 1000);
+}

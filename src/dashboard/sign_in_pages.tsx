@@ -1,0 +1,222 @@
+import type { Context, Hono } from "hono";
+import type { Child } from "hono/jsx";
+import { hashToken } from "../domain/link_token.ts";
+import type { SignInStart } from "../domain/sign_in.ts";
+import { card, type Desk } from "./bind.tsx";
+import { PostForm } from "./components.tsx";
+import { ProviderError } from "./identity_provider.ts";
+import { returnPath } from "./return_path.ts";
+import { visitorToken } from "./visitor.ts";
+
+const signInVariables = "OAUTH_ISSUER=https://…\nOAUTH_CLIENT_ID=…\nOAUTH_CLIENT_SECRET=…";
+
+/** Where the dashboard begins while sign-in is off. */
+export function signInOff(app: Hono, desk: Desk): void {
+  app.get("/dashboard/*", (context) =>
+    card(
+      desk,
+      context,
+      200,
+      "Sign-in is off",
+      <>
+        <p>
+          The dashboard is for people who sign in through your identity provider. To turn it on,
+          register this service there with the redirect address
+        </p>
+        <pre tabindex={0}><code>{`${desk.baseUrl}/dashboard/callback`}</code></pre>
+        <p>and start it with what the provider gave you:</p>
+        <pre
+          tabindex={0}
+        ><code>{signInVariables}</code></pre>
+        <p>
+          Providers without OpenID take <code>OAUTH_AUTHORIZE_URL</code>,{" "}
+          <code>OAUTH_TOKEN_URL</code> and <code>OAUTH_USERINFO_URL</code>{" "}
+          in place of the issuer. To look around first: <code>deno task demo</code>.
+        </p>
+      </>,
+    ));
+}
+
+/** Where a person signs in without any link. */
+export async function signInPage(desk: Desk, context: Context): Promise<Response> {
+  const hasOwner = await desk.signIns.hasOwner();
+  const signedOut = context.req.query("signed_out") !== undefined;
+  return await card(
+    desk,
+    context,
+    200,
+    signedOut ? "You are signed out" : "Sign in",
+    hasOwner
+      ? (
+        <>
+          <p>Keys, vendor keys and people of this gateway are managed here.</p>
+          <StartForm
+            csrf={visitorToken(desk, context)}
+            fields={{ return_to: returnPath(context.req.query("return_to")) }}
+          >
+            Sign in
+          </StartForm>
+        </>
+      )
+      : (
+        <p>
+          Nobody owns this gateway yet. Open the claim link that its start has printed: who signs in
+          through it becomes the owner.
+        </p>
+      ),
+  );
+}
+
+/** Where the claim link leads. */
+export async function claimPage(desk: Desk, context: Context): Promise<Response> {
+  const token = context.req.query("token") ?? "";
+  const offer = await desk.signIns.offer(linksOf({ claim: token }), desk.clock.now());
+  if (!offer) return await refused(desk, context, "claim_void");
+  return await card(
+    desk,
+    context,
+    200,
+    "Claim this gateway",
+    <>
+      <p>
+        You are about to become its owner: sign in, and its first account,{" "}
+        <strong>{offer.accountName}</strong>, with its keys and settings is yours. This link works
+        once.
+      </p>
+      <StartForm csrf={visitorToken(desk, context)} fields={{ claim: token }}>
+        Sign in and claim
+      </StartForm>
+    </>,
+  );
+}
+
+/** Where an invitation's link leads. */
+export async function invitationPage(desk: Desk, context: Context): Promise<Response> {
+  const token = context.req.query("token") ?? "";
+  const offer = await desk.signIns.offer(linksOf({ invitation: token }), desk.clock.now());
+  if (!offer) return await refused(desk, context, "invitation_void");
+  return await card(
+    desk,
+    context,
+    200,
+    "You are invited",
+    <>
+      <p>
+        Somebody invited you to the account <strong>{offer.accountName}</strong> as{" "}
+        {offer.role}. Sign in, and you are asked whether to join.
+      </p>
+      <StartForm csrf={visitorToken(desk, context)} fields={{ invitation: token }}>
+        Sign in and accept
+      </StartForm>
+    </>,
+  );
+}
+
+/** The hashes of the links that a sign-in begins with. */
+export function linksOf(
+  { claim, invitation }: { claim?: string; invitation?: string },
+): Pick<SignInStart, "claimHash" | "invitationHash"> {
+  const hashOf = (token: string | undefined) =>
+    token === undefined || token === "" ? null : hashToken(token);
+  return { claimHash: hashOf(claim), invitationHash: hashOf(invitation) };
+}
+
+function StartForm(
+  { csrf, fields, children }: { csrf: string; fields: Record<string, string>; children?: Child },
+) {
+  return (
+    <PostForm action="/dashboard/sign-in/start" csrf={csrf}>
+      {Object.entries(fields).map(([name, value]) => (
+        <input type="hidden" name={name} value={value} />
+      ))}
+      <button type="submit" class="button button-primary">{children}</button>
+    </PostForm>
+  );
+}
+
+/** For a way back from the provider, or a consent, that nobody waits for. */
+export function startedElsewhere(desk: Desk, context: Context): Promise<Response> {
+  return card(
+    desk,
+    context,
+    400,
+    "This sign-in can't be finished",
+    <>
+      <p>
+        It was finished before, took longer than ten minutes, or began in another browser. Nothing
+        was changed.
+      </p>
+      <p>
+        <a class="button button-primary" href="/dashboard/sign-in">Sign in again</a>
+      </p>
+    </>,
+  );
+}
+
+export async function providerFailed(
+  desk: Desk,
+  context: Context,
+  thrown: unknown,
+): Promise<Response> {
+  if (!(thrown instanceof ProviderError)) throw thrown;
+  desk.log.warn("a sign-in failed", { kind: thrown.kind, reason: thrown.message.slice(0, 200) });
+  const isDeclined = thrown.kind === "declined";
+  return await card(
+    desk,
+    context,
+    isDeclined ? 403 : 502,
+    isDeclined ? "Sign-in was declined" : "The identity provider can't be used",
+    <>
+      <p>
+        {isDeclined
+          ? "The identity provider didn't let you through, or you cancelled there."
+          : "It can't be reached, or its answer doesn't fit. The service's log says more; if this stays, check the OAUTH_ variables."}
+      </p>
+      <p>
+        <a class="button button-primary" href="/dashboard/sign-in">Try again</a>
+      </p>
+    </>,
+  );
+}
+
+const refusals = {
+  stranger: {
+    title: "You have no access",
+    text:
+      "You are signed in at the identity provider, but you belong to no account here. Ask an owner for an invitation.",
+  },
+  claim_void: {
+    title: "This claim link doesn't work",
+    text:
+      "It was used, is more than a day old, or the gateway has an owner already. While nobody owns it, every start prints a new one.",
+  },
+  invitation_void: {
+    title: "This invitation doesn't work",
+    text: "It was used, withdrawn, or is more than a week old. Ask for another one.",
+  },
+  other_address: {
+    title: "This invitation is for somebody else",
+    text:
+      "It names another e-mail address than the one you signed in with. Sign in with that one, or ask for an invitation of yours.",
+  },
+} as const;
+
+export function refused(
+  desk: Desk,
+  context: Context,
+  kind: keyof typeof refusals,
+): Promise<Response> {
+  const { title, text } = refusals[kind];
+  return card(
+    desk,
+    context,
+    403,
+    title,
+    <>
+      <p>{text}</p>
+      <p>
+        <a class="button" href="/dashboard/sign-in">Sign in with another account</a>
+      </p>
+    </>,
+  );
+}
