@@ -3,13 +3,14 @@ import { discard } from "../base/garbage.ts";
 import { Fault, messageOf } from "../domain/fault.ts";
 import type { Interaction } from "../domain/interaction.ts";
 import type { Journal, JournalOptions, JournalWatcher } from "./journal.ts";
-import { CallReader, recordOf } from "./journal_calls.ts";
-import { readSegment } from "./journal_files.ts";
+import { recordOf } from "./journal_calls.ts";
 import { removeReplayed, type Replayed, replayFiles } from "./journal_left.ts";
 import { encodeRecord, type JournalRecord } from "./journal_records.ts";
 import { RejectedRecords } from "./journal_rejected.ts";
-import { type Ended, type Known, silentWatcher } from "./journal_state.ts";
+import { refuseCrowding, Relief } from "./journal_relief.ts";
+import { type Ended, KnownCalls, silentWatcher } from "./journal_state.ts";
 import { Segment } from "./journal_segment.ts";
+import { Spilled } from "./journal_spilled.ts";
 
 const defaultSegmentBytes = 4 * 1024 * 1024;
 /** A file that is done is left for another at this size, so that little stays on the disk. */
@@ -30,13 +31,11 @@ export class FileJournal implements Journal {
   /** Oldest first; the last one is written to. */
   #segments: Segment[] = [];
   #bytes = 0;
-  readonly #known = new Map<string, Known>();
+  readonly #known = new KnownCalls();
   #lastEnded: Ended | undefined;
-  /** The oldest record that is nowhere but here: all ends behind it are. */
-  #spilledFrom: { segment: Segment; end: number } | undefined;
-  #spilled = 0;
+  readonly #spilled = new Spilled();
   #unsynced: Ended[] = [];
-  /** Files that calls began in whose end in another one is not on the disk yet. */
+  /** Files that calls began in whose end elsewhere is not on the disk yet. */
   #leaving: Segment[] = [];
   /** Ends that the disk did not take. */
   #unwritten: Ended[] = [];
@@ -47,6 +46,7 @@ export class FileJournal implements Journal {
   #isCramped = false;
   #syncing: Promise<void> | undefined;
   #tidying: Promise<void> = Promise.resolve();
+  readonly #relief: Relief;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #closed = false;
 
@@ -60,6 +60,7 @@ export class FileJournal implements Journal {
     // Files go as a whole: a small journal has smaller ones.
     this.#segmentBytes = Math.min(options.segmentBytes ?? defaultSegmentBytes, this.#maxBytes / 8);
     this.#next = Number(left.at(-1)?.slice(0, 12) ?? 0) + 1;
+    this.#relief = this.#createRelief();
   }
 
   get bytes(): number {
@@ -71,7 +72,7 @@ export class FileJournal implements Journal {
   }
 
   get spilled(): number {
-    return this.#spilled;
+    return this.#spilled.count;
   }
 
   watch(watcher: JournalWatcher): void {
@@ -89,11 +90,12 @@ export class FileJournal implements Journal {
 
   begin(interaction: Interaction): void {
     this.admit();
+    const { transactionId, accountId, requestText: request, media } = interaction;
+    refuseCrowding(accountId, { bytes: this.#bytes, maxBytes: this.#maxBytes, known: this.#known });
     try {
-      const segment = this.#append(recordOf("begin", interaction));
+      const { segment, bytes } = this.#appendRecord(recordOf("begin", interaction));
       segment.open++;
-      const { transactionId, requestText: request, media } = interaction;
-      this.#known.set(transactionId, { segment, request, media });
+      this.#known.set(transactionId, { segment, accountId, bytes, request, media });
     } catch (thrown) {
       this.#failed(thrown);
       throw new Fault("overloaded", { note: `journal: ${messageOf(thrown)}`, cause: thrown });
@@ -132,9 +134,7 @@ export class FileJournal implements Journal {
   }
 
   tidy(): Promise<void> {
-    const tidied = this.#tidying.catch(() => {}).then(() => this.#tidy());
-    this.#tidying = tidied;
-    return tidied;
+    return this.#inTurn(() => this.#tidy());
   }
 
   spill(transactionId: string): boolean {
@@ -146,26 +146,20 @@ export class FileJournal implements Journal {
   }
 
   async readSpilled(): Promise<Interaction[]> {
-    if (!this.#spilledFrom) return [];
-    const { segment, end: from } = this.#spilledFrom;
-    const { ends: to, spilled: due } = segment;
-    const { records } = readSegment(await segment.read());
-    const calls = new CallReader();
-    const ended = records.flatMap((record) => calls.take(record) ?? []);
-    const isWhole = ended.length >= to;
-    const found = ended.slice(isWhole ? from : 0, to)
-      .filter(({ transactionId }) => !this.#known.has(transactionId));
-    for (const { transactionId } of found) {
-      this.#known.set(transactionId, { segment, request: undefined });
+    const file = await this.#spilled.read();
+    if (!file) return [];
+    const { segment, to, missing } = file;
+    const found = file.rows.filter(({ transactionId }) => !this.#known.has(transactionId));
+    const bytes = segment.bytes / Math.max(1, to);
+    for (const { transactionId, accountId } of found) {
+      this.#known.set(transactionId, { segment, accountId, bytes, request: undefined });
     }
-    if (!isWhole) {
-      this.#watcher.lost(to - ended.length);
-      // The file stays, for the next start to look again.
+    if (missing > 0) {
+      this.#watcher.lost(missing);
+      // The file stays for the next start to look again, or until it is in the way.
       segment.open = Infinity;
     }
-    segment.spilled -= due;
-    this.#spilled -= due;
-    this.#spilledFrom = this.#nextSpilled(segment, to);
+    this.#spilled.remove(file, this.#segments);
     return found;
   }
 
@@ -182,10 +176,7 @@ export class FileJournal implements Journal {
   ): Promise<Replayed> {
     const paths = this.#left.map((name) => `${this.#directory}/${name}`);
     const replayed = await replayFiles(paths, write);
-    for (const path of paths) {
-      const unreadable = await removeReplayed(path);
-      if (unreadable) this.#watcher.unreadable(unreadable);
-    }
+    for (const path of paths) await this.#removeReplayed(path);
     this.#left = [];
     return replayed;
   }
@@ -203,33 +194,41 @@ export class FileJournal implements Journal {
     this.#segments = [];
   }
 
-  #append(record: JournalRecord): Segment {
+  #append(record: Uint8Array): Segment {
     if (this.#closed) throw new Error("the journal is closed");
-    const bytes = encodeRecord(record);
     this.#isCramped = true;
     const segment = this.#writable();
-    segment.append(bytes);
+    segment.append(record);
     this.#isCramped = false;
-    this.#bytes += bytes.length;
-    discard(bytes);
+    this.#bytes += record.length;
     return segment;
+  }
+
+  #appendRecord(record: JournalRecord): { segment: Segment; bytes: number } {
+    const encoded = encodeRecord(record);
+    const bytes = encoded.length;
+    const segment = this.#append(encoded);
+    discard(encoded);
+    return { segment, bytes };
   }
 
   #appendEnd(ended: Ended): void {
     const { interaction } = ended;
-    const id = interaction.transactionId;
+    const { transactionId: id, accountId } = interaction;
     const known = this.#known.get(id);
     // In the file of its beginning an end need not repeat what the caller sent.
     const asBegun = known?.segment === this.#writable() && known.request !== undefined &&
       known.request === interaction.requestText;
-    const segment = this.#append(recordOf("end", interaction, asBegun ? known.media ?? [] : false));
+    const record = recordOf("end", interaction, asBegun ? known.media ?? [] : false);
+    const { segment, bytes } = this.#appendRecord(record);
     segment.ends++;
     this.#lastEnded = ended;
     if (known?.segment !== segment) {
       segment.open++;
       if (known) this.#leaving.push(known.segment);
     }
-    this.#known.set(id, { segment, request: undefined });
+    const all = bytes + (asBegun ? known.bytes : 0);
+    this.#known.set(id, { segment, accountId, bytes: all, request: undefined });
     if (ended.isSpilled) this.#spillAt(ended, segment);
     this.#unsynced.push(ended);
     if (this.#options.sync === "always") return this.#startSync();
@@ -242,28 +241,50 @@ export class FileJournal implements Journal {
   #spillAt(ended: Ended, segment: Segment): void {
     ended.isSpilled = true;
     this.#known.delete(ended.interaction.transactionId);
-    segment.spilled++;
-    this.#spilled++;
-    this.#spilledFrom ??= { segment, end: segment.ends - 1 };
-  }
-
-  #nextSpilled(segment: Segment, end: number): { segment: Segment; end: number } | undefined {
-    if (this.#spilled === 0) return undefined;
-    if (segment.spilled > 0) return { segment, end };
-    const next = this.#segments.slice(this.#segments.indexOf(segment) + 1).find(({ spilled }) =>
-      spilled > 0
-    );
-    return next && { segment: next, end: 0 };
+    this.#spilled.add(segment);
   }
 
   #writable(): Segment {
     const last = this.#segments.at(-1);
-    const isFull = last !== undefined && last.bytes >= this.#segmentBytes;
-    if (last && !isFull && !last.isSealed) return last;
+    if (last && last.bytes < this.#segmentBytes && !last.isSealed) return last;
     const name = `${String(this.#next++).padStart(12, "0")}.journal`;
     const segment = new Segment(`${this.#directory}/${name}`, this.#options.createFile);
     this.#segments.push(segment);
     return segment;
+  }
+
+  #createRelief(): Relief {
+    return new Relief({
+      known: this.#known,
+      clock: this.#clock,
+      maxBytes: this.#maxBytes,
+      bytes: () => this.#bytes,
+      segments: () => this.#segments,
+      mayMove: () => !this.#closed && this.spilled === 0,
+      append: (record) => this.#append(record),
+      sync: () => Promise.resolve(this.#syncing).then(() => this.#sync()),
+      prune: () => this.#prune(),
+      putAside: (segment) => this.#putAside(segment),
+      inTurn: (act) => void this.#inTurn(act),
+    });
+  }
+
+  /** Files are rewritten by one at a time. */
+  #inTurn(act: () => Promise<void>): Promise<void> {
+    return this.#tidying = this.#tidying.catch(() => {}).then(act);
+  }
+
+  /** What can't be read is kept as after a start. */
+  async #putAside(segment: Segment): Promise<void> {
+    await this.#removeReplayed(segment.path);
+    this.#segments = this.#segments.filter((one) => one !== segment);
+    this.#bytes -= segment.bytes;
+    segment.close();
+  }
+
+  async #removeReplayed(path: string): Promise<void> {
+    const unreadable = await removeReplayed(path);
+    if (unreadable) this.#watcher.unreadable(unreadable);
   }
 
   /** Oldest first: an end must never be there without its beginning having gone before. */
@@ -271,13 +292,13 @@ export class FileJournal implements Journal {
     const written = this.#segments.filter(({ bytes }) => bytes > 0);
     for (const segment of written) segment.seal();
     for (const segment of written) {
-      if (this.#closed) return;
       // It may have gone by itself meanwhile.
-      if (!this.#segments.includes(segment)) continue;
+      if (this.#closed || !this.#segments.includes(segment)) continue;
       if (segment.spilled > 0) {
         throw new Fault("store_unavailable", { note: "the journal holds what the store lacks" });
       }
-      this.#bytes -= await segment.rewrite((id) => this.#known.has(id));
+      const saved = await segment.rewrite((id) => this.#known.has(id));
+      this.#bytes -= saved;
       if (!segment.isDone) continue;
       // Should an older file still hold the beginning: the call is in the store, and stays as it is.
       this.#segments = this.#segments.filter((one) => one !== segment);
@@ -292,7 +313,7 @@ export class FileJournal implements Journal {
       while (this.#unwritten.length > 0) {
         const ended = this.#unwritten[0]!;
         // Behind a record that is nowhere but here all are read back.
-        ended.isSpilled ||= this.#spilledFrom !== undefined;
+        ended.isSpilled ||= this.spilled > 0;
         this.#appendEnd(ended);
         this.#unwritten.shift();
       }
@@ -309,11 +330,6 @@ export class FileJournal implements Journal {
     this.#isFailing = true;
   }
 
-  #mended(): void {
-    if (this.#isFailing) this.#watcher.mended();
-    this.#isFailing = false;
-  }
-
   #startSync(): void {
     this.#syncing ??= this.#syncWaiting().finally(() => {
       this.#syncing = undefined;
@@ -328,26 +344,27 @@ export class FileJournal implements Journal {
       try {
         await this.#sync();
         for (const { resolve } of group) resolve();
-        if (this.#unwritten.length === 0 && !this.#isCramped) this.#mended();
+        if (this.#isFailing && this.#unwritten.length === 0 && !this.#isCramped) {
+          this.#watcher.mended();
+          this.#isFailing = false;
+        }
         this.#isConfirming = false;
       } catch (thrown) {
         this.#isConfirming = false;
         this.#failed(thrown);
-        this.#unwritten.push(...group.filter((ended) => this.#isMissed(ended)));
+        // Those that the store has yet to take.
+        this.#unwritten.push(
+          ...group.filter((one) => one.isSpilled || this.#known.has(one.interaction.transactionId)),
+        );
         for (const { reject } of group) reject(thrown);
       }
     } while (this.#unsynced.length > 0);
   }
 
-  /** Whether the store has yet to take it. */
-  #isMissed({ interaction, isSpilled }: Ended): boolean {
-    return isSpilled || this.#known.has(interaction.transactionId);
-  }
-
   async #sync(): Promise<void> {
     const leaving = this.#leaving.splice(0);
     const startedMs = this.#clock.monotonicMs();
-    const dirty = this.#segments.filter((segment) => segment.isDirty);
+    const dirty = this.#segments.filter((segment) => segment.isUnsure);
     try {
       await Promise.all(dirty.map((segment) => segment.sync()));
     } catch (thrown) {
@@ -368,6 +385,7 @@ export class FileJournal implements Journal {
     while (this.#segments.length > 1 && this.#segments[0]!.isDone) {
       this.#drop(this.#segments.shift()!);
     }
+    this.#relief.look();
     const only = this.#segments.length === 1 ? this.#segments[0] : undefined;
     const fewBytes = this.#isCramped ? 1 : Math.min(tidyBytes, this.#maxBytes / 8);
     if (!only?.isDone || only.bytes < fewBytes) return;

@@ -27,6 +27,8 @@ export class Segment {
   /** Whether the folder's entry for the file is on the disk too. */
   #isNamed = false;
   isDirty = false;
+  /** What was appended may not be on the disk, and never come there. */
+  hasFailed = false;
   /** Calls that need this file: begun here and under way, or ended here and not in the store. */
   open = 0;
   /** End records that were appended. */
@@ -41,6 +43,11 @@ export class Segment {
 
   get bytes(): number {
     return this.#bytes;
+  }
+
+  /** What was appended may not be on the disk yet. */
+  get isUnsure(): boolean {
+    return this.isDirty || this.#syncs > 0;
   }
 
   /** Nothing is added any more. */
@@ -83,6 +90,7 @@ export class Segment {
     } catch (thrown) {
       // The system may have dropped what it could not write: nothing is added to such a file.
       this.#sealed = true;
+      this.hasFailed = true;
       throw thrown;
     } finally {
       this.#syncs--;
@@ -105,7 +113,7 @@ export class Segment {
 
   /** Whether the file may go: all of it is in the store, and nobody waits for the disk. */
   get isDone(): boolean {
-    return this.open === 0 && !this.isDirty && this.#syncs === 0 && !this.#isRewriting;
+    return this.open === 0 && !this.isUnsure && !this.#isRewriting;
   }
 
   /**

@@ -1,0 +1,208 @@
+/** Random histories of a small journal, in which the process or the machine dies at any write. */
+import { isDeepStrictEqual } from "node:util";
+import assert from "@std/assert";
+import type { Interaction } from "../../src/domain/interaction.ts";
+import { type Journal, openJournal } from "../../src/store/journal.ts";
+import { createSegmentFile, type SegmentFile } from "../../src/store/journal_segment.ts";
+import { Random } from "../support/random.ts";
+import { withFolder } from "./children.ts";
+import { interaction } from "./samples.ts";
+
+/** More by `JOURNAL_HISTORIES`. */
+const histories = Number(Deno.env.get("JOURNAL_HISTORIES") ?? 3);
+const maxBytes = 64 * 1024;
+
+interface CallState {
+  begun: Interaction;
+  /** Whether its beginning is in a file. */
+  isBegun: boolean;
+  ended?: Interaction;
+  /** An end was given to the journal; it may be in a file already. */
+  isEnding?: boolean;
+  isConfirmed?: boolean;
+  /** A later end was confirmed, so that its beginning is on the disk as well. */
+  isSafe?: boolean;
+  isStored?: boolean;
+}
+
+class World {
+  readonly calls = new Map<string, CallState>();
+  /** What is on the disk for certain, by file; one that was rewritten is another file. */
+  readonly synced = new Map<string, number>();
+  /** Looks at the files now and then; set by the test. */
+  look = () => {};
+  written = 0;
+
+  create = (path: string): SegmentFile => {
+    const file = createSegmentFile(path);
+    const { ino } = Deno.statSync(path);
+    const key = `${path} ${ino}`;
+    this.synced.set(key, 0);
+    let length = 0;
+    return {
+      writeSync: (bytes) => {
+        this.look();
+        length += file.writeSync(bytes);
+        this.written += bytes.length;
+        return bytes.length;
+      },
+      truncateSync: (to) => file.truncateSync(length = to),
+      syncData: async () => {
+        const certain = length;
+        this.look();
+        // So long a crash of the machine may take what was written.
+        await new Promise((resolve) => setTimeout(resolve));
+        await file.syncData();
+        this.synced.set(key, Math.max(certain, this.synced.get(key)!));
+      },
+      close: () => file.close(),
+    };
+  };
+}
+
+Deno.test("whenever process or machine dies, each call is found once, as far as it had come", async () => {
+  let crashes = 0;
+  let moved = 0;
+  for (let seed = 1; seed <= histories; seed++) {
+    await withFolder(async (parent) => {
+      const folder = `${parent}/journal`;
+      const world = new World();
+      const random = new Random(seed);
+      const options = { sync: "always", maxBytes, createFile: world.create } as const;
+      const journal = await openJournal(folder, options);
+      const copies: Copy[] = [];
+      world.look = () => {
+        if (!random.chance(6)) return;
+        copies.push(copyOf(folder, `${parent}/${copies.length}`, world, random.chance(50)));
+      };
+      const total = await play(journal, random, world);
+      moved += world.written - total;
+      for (const copy of copies) await checkCopy(copy, `seed ${seed}`);
+      crashes += copies.length;
+      await checkEnd(journal, world);
+    });
+  }
+  assert.ok(crashes > histories * 20, `${crashes} crashes`);
+  assert.ok(moved > histories * 10_000, `${moved} bytes were moved`);
+});
+
+/** Gives how many bytes the calls' own records took. */
+async function play(journal: Journal, random: Random, world: World): Promise<number> {
+  const ending: Promise<void>[] = [];
+  let own = 0;
+  const counted = (act: () => void) => {
+    const before = journal.bytes;
+    act();
+    own += journal.bytes - before;
+  };
+  for (let step = 0; step < 700; step++) {
+    const open = [...world.calls].filter(([, one]) => one.isBegun && !one.isEnding);
+    const waiting = [...world.calls].filter(([, one]) => one.isConfirmed && !one.isStored);
+    // Some of the oldest stay for long.
+    const [id, state] = open.at(random.chance(95) ? -1 - random.below(3) : 0) ?? [];
+    if (journal.bytes >= maxBytes / 2) await turn();
+    if (open.length < 4 || (open.length < 20 && random.chance(35))) {
+      // Relief has its turn now and then only, so that it may come late.
+      if (journal.bytes < maxBytes) counted(() => begin(journal, world, `call-${step}`, random));
+    } else if (id && state && random.chance(70)) {
+      counted(() => ending.push(end(journal, world, id, state, random)));
+    } else if (waiting.length > 0) {
+      const some = waiting.slice(0, 1 + random.below(5));
+      for (const [, one] of some) one.isStored = true;
+      journal.stored(some.map(([id]) => id));
+    }
+    if (random.chance(30)) await turn();
+    if (random.chance(1)) await journal.tidy();
+  }
+  await Promise.all(ending);
+  return own;
+}
+
+/** One each, so that none takes more than its share. */
+const accountOf = (id: string) => Number(id.slice("call-".length)) + 1;
+
+const turn = () => new Promise((resolve) => setTimeout(resolve));
+
+function begin(journal: Journal, world: World, id: string, random: Random): void {
+  const requestText = JSON.stringify("x".repeat(random.below(900)));
+  const begun = interaction(accountOf(id), id, { status: "interrupted", requestText });
+  const state: CallState = { begun, isBegun: false };
+  journal.begin(begun);
+  state.isBegun = true;
+  world.calls.set(id, state);
+}
+
+async function end(
+  journal: Journal,
+  world: World,
+  id: string,
+  state: CallState,
+  random: Random,
+): Promise<void> {
+  const { requestText } = state.begun;
+  const responseText = JSON.stringify("y".repeat(random.below(900)));
+  state.ended = interaction(accountOf(id), id, {
+    ...{ status: "completed", requestText, responseText, chargedNanos: 5n },
+  });
+  state.isEnding = true;
+  const earlier = [...world.calls.values()];
+  await journal.end(state.ended);
+  state.isConfirmed = true;
+  for (const one of earlier) one.isSafe = true;
+}
+
+/** The files as a crash would leave them, and how the calls stood then. */
+interface Copy {
+  folder: string;
+  isOfMachine: boolean;
+  calls: ReadonlyMap<string, CallState>;
+}
+
+function copyOf(folder: string, to: string, world: World, isOfMachine: boolean): Copy {
+  Deno.mkdirSync(to);
+  for (const { name } of Deno.readDirSync(folder)) {
+    const path = `${folder}/${name}`;
+    Deno.copyFileSync(path, `${to}/${name}`);
+    const certain = world.synced.get(`${path} ${Deno.statSync(path).ino}`);
+    if (isOfMachine && certain !== undefined) Deno.truncateSync(`${to}/${name}`, certain);
+  }
+  const calls = new Map([...world.calls].map(([id, state]) => [id, { ...state }]));
+  return { folder: to, isOfMachine, calls };
+}
+
+async function checkCopy({ folder, isOfMachine, calls }: Copy, where: string): Promise<void> {
+  const journal = await openJournal(folder, { sync: "always" });
+  const store = new Map<string, Interaction>();
+  for (const [id, { isStored, ended }] of calls) if (isStored) store.set(id, ended!);
+  await journal.replay((rows) => {
+    // What is there stays, as in the store.
+    for (const row of rows) if (!store.has(row.transactionId)) store.set(row.transactionId, row);
+    return Promise.resolve();
+  });
+  await journal.close();
+  for (const [id, state] of calls) {
+    const found = store.get(id);
+    const message = `${where}, ${folder}, ${id}`;
+    if (state.isConfirmed) assert.deepEqual(found, state.ended, message);
+    else if (isOfMachine) assert.ok(found ? isOneOf(found, state) : !state.isSafe, message);
+    else if (state.isEnding) assert.ok(found && isOneOf(found, state), message);
+    else assert.deepEqual(found, state.begun, message);
+  }
+  assert.deepEqual([...store.keys()].filter((id) => !calls.has(id)), [], where);
+}
+
+function isOneOf(found: Interaction, { begun, ended }: CallState): boolean {
+  return isDeepStrictEqual(found, begun) || isDeepStrictEqual(found, ended);
+}
+
+/** Once all have ended and are stored nothing is left over. */
+async function checkEnd(journal: Journal, world: World): Promise<void> {
+  const random = new Random(1);
+  for (const [id, state] of world.calls) {
+    if (!state.isEnding) await end(journal, world, id, state, random);
+  }
+  journal.stored([...world.calls.keys()]);
+  await journal.tidy();
+  assert.deepEqual([journal.bytes, journal.segments], [0, 0]);
+  await journal.close();
+}
