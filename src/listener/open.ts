@@ -41,7 +41,7 @@ export interface ListenOptions {
   clock: Clock;
   /** Connections that descriptors allow, where that is known to be few. */
   mostByDescriptors?: number;
-  /** Called each second as long as the port takes connections. */
+  /** Called twice a second as long as the port takes connections. */
   onAlive?(): void;
 }
 
