@@ -5,10 +5,12 @@ import { serveControl } from "./admin/control.ts";
 import { type Config, ConfigError, isLoopback } from "./config.ts";
 import { httpsAddress } from "./http/middleware/https.ts";
 import { securityHeaders } from "./http/respond.ts";
+import { isOwnHost, nameOf } from "./http/own_address.ts";
 import { refuseUnread } from "./http/refuse_unread.ts";
 import {
   checkTls,
   type Handle,
+  isNamed,
   type Listener,
   type ListenOptions,
   openListener,
@@ -147,7 +149,7 @@ async function listen(config: Config): Promise<Listeners> {
   const listeners = [main];
   const plainPort = config.tls?.httpPort;
   if (plainPort !== undefined) {
-    const upgradeHere: Handle = (request) => upgrade(request, config.baseUrl, main.port);
+    const upgradeHere: Handle = (request) => upgrade(request, config, main.port, tls?.cert);
     try {
       listeners.push(await listenOn(config, "HTTP_PORT", { port: plainPort, ...few }, upgradeHere));
     } catch (thrown) {
@@ -226,9 +228,21 @@ function listenFailure(config: Config, variable: string, port: number, thrown: u
   }): expected an address of this machine, such as 127.0.0.1 or 0.0.0.0.`;
 }
 
-/** The plain listener beside HTTPS answers nothing but the way to it. */
-function upgrade(request: Request, baseUrl: string | undefined, port: number): Response {
-  const host = request.headers.get("host") ?? undefined;
+/**
+ * The plain listener beside HTTPS answers nothing but the way to it: to `BASE_URL`, else to the host
+ * that was asked, where that is ours: this machine, or a name of the certificate.
+ */
+function upgrade(
+  request: Request,
+  { baseUrl, host: boundTo }: Pick<Config, "baseUrl" | "host">,
+  port: number,
+  certificate = "",
+): Response {
+  const host = request.headers.get("host") ?? "";
+  if (baseUrl === undefined && !isOwnHost(host, boundTo) && !isNamed(certificate, nameOf(host))) {
+    const { status, headers, body } = refuseUnread("unknown_host");
+    return new Response(body, { status, headers });
+  }
   return new Response(null, {
     status: 308,
     headers: { ...securityHeaders, location: httpsAddress(request.url, host, baseUrl, port) },

@@ -1,28 +1,5 @@
 import assert from "@std/assert";
-import { systemClock } from "../base/clock.ts";
-import type { ConnectionLimits } from "./limits.ts";
-import { type Handle, type ListenOptions, openListener } from "./open.ts";
-
-const limits: ConnectionLimits = {
-  headMs: 15_000,
-  bodyMs: 30_000,
-  bodyBytesPerSecond: 1024,
-  rateSpanMs: 30_000,
-  idleMs: 75_000,
-  unreadMs: 300_000,
-  most: 1000,
-  mostPerPeer: 1000,
-};
-
-/** A listener on loopback; `given` are limits that differ. */
-function open(
-  handle: Handle,
-  given: Partial<ConnectionLimits> = {},
-  more: Partial<ListenOptions> = {},
-) {
-  const options = { host: "127.0.0.1", port: 0, refuse, clock: systemClock };
-  return openListener({ ...options, limits: { ...limits, ...given }, ...more }, handle);
-}
+import { openTestListener as open } from "../../tests/support/listener.ts";
 
 Deno.test("a connection without a request does not hold up the end, a request under way does", async () => {
   const answer = Promise.withResolvers<Response>();
@@ -44,12 +21,6 @@ Deno.test("a connection without a request does not hold up the end, a request un
   await draining;
   assert.ok(performance.now() - startedMs < 30_000, "nobody was waited for in vain");
 });
-
-const statuses: Readonly<Record<string, number>> = { too_large: 431, too_slow: 408, full: 503 };
-
-function refuse(why: string) {
-  return { status: statuses[why] ?? 400, headers: { "x-why": why }, body: `${why}!` };
-}
 
 /** Sends text as it is; gives what comes back until the connection is closed. */
 async function exchange(port: number, ...pieces: string[]): Promise<string> {
