@@ -1,5 +1,6 @@
 import assert from "@std/assert";
 import { openTestListener as open } from "../../tests/support/listener.ts";
+import { certificateFiles, testCertificate } from "../../tests/support/service_certificate.ts";
 
 Deno.test("a connection without a request does not hold up the end, a request under way does", async () => {
   const answer = Promise.withResolvers<Response>();
@@ -366,3 +367,63 @@ function hearers(ended: string[]) {
     },
   };
 }
+
+Deno.test("over TLS too: handshakes, heads and bodies have their time, odd ones end nothing", async () => {
+  const ended: string[] = [];
+  const directory = await Deno.makeTempDir({ prefix: "listener-" });
+  const files = await certificateFiles(directory);
+  const tls = {
+    cert: await Deno.readTextFile(files.TLS_CERT_FILE!),
+    key: await Deno.readTextFile(files.TLS_KEY_FILE!),
+  };
+  const listener = await open(
+    async (request) => new Response(`${(await request.text()).length}`),
+    { headMs: 400, ...bodyLimits },
+    { tls },
+  );
+  listener.tell(hearers(ended));
+  const { port } = listener;
+  const dialTls = () =>
+    Deno.connectTls({ hostname: "localhost", port, caCerts: [testCertificate] });
+  const said = async (...pieces: string[]) => {
+    const connection = await dialTls();
+    for (const piece of pieces) await connection.write(new TextEncoder().encode(piece));
+    // A certificate's end is no end of TLS where the other side just closes.
+    const parts: string[] = [];
+    const buffer = new Uint8Array(4096);
+    for (;;) {
+      const length = await connection.read(buffer).catch(() => null);
+      if (length === null) break;
+      parts.push(new TextDecoder().decode(buffer.subarray(0, length)));
+    }
+    connection.close();
+    return parts.join("");
+  };
+  using silent = await dial(port);
+  using rubbish = await dial(port);
+  await rubbish.send("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+  await rubbish.rest();
+  assert.match(await said(get.replace("\r\n\r\n", "\r\nconnection: close\r\n\r\n")), / 200 .*0$/s);
+  assert.match(await said("GET / HTTP/1.1\r\nhost: x\r\n"), / 408 .*too_slow!$/s);
+  assert.match(await said(post(10) + "a"), / 408 .*too_slow!$/s);
+  assert.match(await said("GARBAGE\r\n\r\n", get, get), / 400 .*malformed!$/s);
+  assert.match(await said(`GET / HTTP/1.1\r\nhost: x\r\na: ${"a".repeat(20_000)}`, get), / 431 /);
+  assert.match(
+    await said(
+      "POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n",
+      "1;a=",
+      ..."e".repeat(20).split("").map((letter) => letter.repeat(10_000)),
+    ),
+    / 400 .*malformed!$/s,
+  );
+  assert.equal(await silent.rest(), "");
+  const { promise: left, resolve } = Promise.withResolvers<void>();
+  const late = await dialTls();
+  const looking = setInterval(() => listener.connections === 0 && resolve(), 20);
+  late.close();
+  await left;
+  clearInterval(looking);
+  assert.ok(ended.includes("slow_handshake") && ended.includes("chunk_overhead"), `${ended}`);
+  await listener.drain(1000);
+  await Deno.remove(directory, { recursive: true });
+});
