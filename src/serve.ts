@@ -30,6 +30,7 @@ import { openAnalytics, openDatabase } from "./store/open.ts";
 import { readProcessId } from "./store/process_id.ts";
 import { claimLink } from "./dashboard/app.tsx";
 import { dashboardParts } from "./wiring/dashboard.ts";
+import { openSupervisor, type Supervisor } from "./supervisor.ts";
 import { version } from "./version.ts";
 import { greeting } from "./greeting.ts";
 
@@ -59,7 +60,8 @@ export async function startServer(
   const undo: (() => Promise<void>)[] = [() => directory.release()];
   try {
     // The port is taken first: a key printed by a start that then fails would be lost.
-    const listeners = await listen(config);
+    let supervisor: Supervisor | undefined;
+    const listeners = await listen(config, () => supervisor?.alive());
     undo.push(() => listeners.abort());
     await directory.describe({ address: listeners.address });
     const database = await openDatabase(config.databaseUrl, config.dataDir);
@@ -106,9 +108,20 @@ export async function startServer(
     });
     const claim = await claimLink(dashboard);
     for (const line of greeting(services, listeners.address, first, claim)) print(line);
+    supervisor = openSupervisor({
+      socket: config.notifySocket,
+      from: `${config.dataDir}/notify.sock`,
+      clock: services.clock,
+      warn: services.log.warn,
+    });
+    const told = supervisor;
+    told.ready();
     return {
       address: listeners.address,
-      stop: () => stop(listeners, services, [control, directory]),
+      stop: () => {
+        told.stopping();
+        return stop(listeners, services, [control, directory]).finally(() => told.close());
+      },
     };
   } catch (thrown) {
     for (const act of undo.reverse()) await act();
@@ -135,7 +148,7 @@ interface Listeners {
 }
 
 /** Takes the port, and the plain one beside it where there is TLS. */
-async function listen(config: Config): Promise<Listeners> {
+async function listen(config: Config, onAlive: () => void): Promise<Listeners> {
   const opened = Promise.withResolvers<Handle>();
   const mostByDescriptors = connectionsByDescriptors(() => Deno.openSync(config.dataDir));
   const few = mostByDescriptors === undefined ? {} : { mostByDescriptors };
@@ -143,7 +156,7 @@ async function listen(config: Config): Promise<Listeners> {
   const main = await listenOn(
     config,
     "PORT",
-    { port: config.port, ...few, ...(tls ? { tls } : {}) },
+    { port: config.port, onAlive, ...few, ...(tls ? { tls } : {}) },
     async (request, remoteHost) => (await opened.promise)(request, remoteHost),
   );
   const listeners = [main];
@@ -202,7 +215,7 @@ function readPem(variable: string, path: string): string {
 async function listenOn(
   config: Config,
   variable: string,
-  options: Pick<ListenOptions, "port" | "tls" | "mostByDescriptors">,
+  options: Pick<ListenOptions, "port" | "tls" | "mostByDescriptors" | "onAlive">,
   handle: Handle,
 ): Promise<Listener> {
   try {
