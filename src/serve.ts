@@ -60,8 +60,8 @@ export async function startServer(
   const undo: (() => Promise<void>)[] = [() => directory.release()];
   try {
     // The port is taken first: a key printed by a start that then fails would be lost.
-    let supervisor: Supervisor | undefined;
-    const listeners = await listen(config, () => supervisor?.alive());
+    const beat: Pick<Supervisor, "alive"> = { alive: () => {} };
+    const listeners = await listen(config, () => beat.alive());
     undo.push(() => listeners.abort());
     await directory.describe({ address: listeners.address });
     const database = await openDatabase(config.databaseUrl, config.dataDir);
@@ -103,24 +103,25 @@ export async function startServer(
     const app = createApp(services, dashboard);
     listeners.open((request, remoteHost) => app.fetch(request, { remoteHost }), {
       log: services.log,
+      changed: (by) => services.metrics.connections.inc(by),
       count: (reason, connections) =>
         services.metrics.connectionsEnded.inc({ reason }, connections),
     });
     const claim = await claimLink(dashboard);
     for (const line of greeting(services, listeners.address, first, claim)) print(line);
-    supervisor = openSupervisor({
+    const supervisor = openSupervisor({
       socket: config.notifySocket,
       from: `${config.dataDir}/notify.sock`,
       clock: services.clock,
       warn: services.log.warn,
     });
-    const told = supervisor;
-    told.ready();
+    supervisor.ready();
+    beat.alive = supervisor.alive;
     return {
       address: listeners.address,
       stop: () => {
-        told.stopping();
-        return stop(listeners, services, [control, directory]).finally(() => told.close());
+        supervisor.stopping();
+        return stop(listeners, services, [control, directory]).finally(supervisor.close);
       },
     };
   } catch (thrown) {

@@ -4,12 +4,12 @@ import { messageOf } from "./domain/fault.ts";
 /** Who started this process and restarts it: systemd, where `NOTIFY_SOCKET` says so (sd_notify(3)). */
 export interface Supervisor {
   /** Calls can be taken. */
-  ready(): void;
+  ready: () => void;
   /** The event loop turns and the port takes connections; said at most every few seconds. */
-  alive(): void;
+  alive: () => void;
   /** No more calls are taken; those under way end. */
-  stopping(): void;
-  close(): void;
+  stopping: () => void;
+  close: () => void;
 }
 
 /** Less than half of the unit's `WatchdogSec`. */

@@ -362,6 +362,7 @@ function hearers(ended: string[]) {
   const quiet = () => {};
   return {
     log: { info: quiet, warn: quiet, error: quiet },
+    changed: quiet,
     count: (reason: string, times: number) => {
       for (let at = 0; at < times; at++) ended.push(reason);
     },
