@@ -68,7 +68,7 @@ function settings(): string {
 
 /**
  * A command for shells, services and containers. It knows the settings that name files, so it allows
- * reading those, the program and its data, and writing its data alone.
+ * reading those, the program and its data, and writing its data alone, beside what systemd is told.
  */
 function launcher(): string {
   const narrowed = runFlags.filter((flag) => !/^--allow-(read|write)$/.test(flag));
@@ -81,7 +81,7 @@ export DATA_DIR="\${DATA_DIR:-./data}" DENO_NO_UPDATE_CHECK=1
 export ${runEnvironment}
 exec "\${DENO:-deno}" run --cached-only ${narrowed.join(" ")} \\
   --allow-read="$home,$DATA_DIR${files}" \\
-  --allow-write="$DATA_DIR" \\
+  --allow-write="$DATA_DIR\${NOTIFY_SOCKET:+,$NOTIFY_SOCKET}" \\
   "$home/program.js" "$@"
 `;
 }

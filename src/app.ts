@@ -57,7 +57,7 @@ export function createApp(services: Services, dashboard: DashboardParts): Hono<E
     metrics,
     metricsToken: config.metricsToken,
   });
-  const address = { baseUrl: config.baseUrl, secure: config.tls !== undefined };
+  const address = { baseUrl: config.baseUrl, host: config.host, secure: config.tls !== undefined };
   referenceRoutes(app, { ...parts, ...address });
   signedMediaRoutes(app, { ...parts, ...services });
   app.use("/dashboard/*", nameRoute("/dashboard"));

@@ -5,10 +5,12 @@ import { serveControl } from "./admin/control.ts";
 import { type Config, ConfigError, isLoopback } from "./config.ts";
 import { httpsAddress } from "./http/middleware/https.ts";
 import { securityHeaders } from "./http/respond.ts";
+import { isOwnHost, nameOf } from "./http/own_address.ts";
 import { refuseUnread } from "./http/refuse_unread.ts";
 import {
   checkTls,
   type Handle,
+  isNamed,
   type Listener,
   type ListenOptions,
   openListener,
@@ -28,6 +30,7 @@ import { openAnalytics, openDatabase } from "./store/open.ts";
 import { readProcessId } from "./store/process_id.ts";
 import { claimLink } from "./dashboard/app.tsx";
 import { dashboardParts } from "./wiring/dashboard.ts";
+import { openSupervisor, type Supervisor } from "./supervisor.ts";
 import { version } from "./version.ts";
 import { greeting } from "./greeting.ts";
 
@@ -57,7 +60,8 @@ export async function startServer(
   const undo: (() => Promise<void>)[] = [() => directory.release()];
   try {
     // The port is taken first: a key printed by a start that then fails would be lost.
-    const listeners = await listen(config);
+    const beat: Pick<Supervisor, "alive"> = { alive: () => {} };
+    const listeners = await listen(config, () => beat.alive());
     undo.push(() => listeners.abort());
     await directory.describe({ address: listeners.address });
     const database = await openDatabase(config.databaseUrl, config.dataDir);
@@ -99,14 +103,26 @@ export async function startServer(
     const app = createApp(services, dashboard);
     listeners.open((request, remoteHost) => app.fetch(request, { remoteHost }), {
       log: services.log,
+      changed: (by) => services.metrics.connections.inc(by),
       count: (reason, connections) =>
         services.metrics.connectionsEnded.inc({ reason }, connections),
     });
     const claim = await claimLink(dashboard);
     for (const line of greeting(services, listeners.address, first, claim)) print(line);
+    const supervisor = openSupervisor({
+      socket: config.notifySocket,
+      from: `${config.dataDir}/notify.sock`,
+      clock: services.clock,
+      warn: services.log.warn,
+    });
+    supervisor.ready();
+    beat.alive = supervisor.alive;
     return {
       address: listeners.address,
-      stop: () => stop(listeners, services, [control, directory]),
+      stop: () => {
+        supervisor.stopping();
+        return stop(listeners, services, [control, directory]).finally(supervisor.close);
+      },
     };
   } catch (thrown) {
     for (const act of undo.reverse()) await act();
@@ -133,7 +149,7 @@ interface Listeners {
 }
 
 /** Takes the port, and the plain one beside it where there is TLS. */
-async function listen(config: Config): Promise<Listeners> {
+async function listen(config: Config, onAlive: () => void): Promise<Listeners> {
   const opened = Promise.withResolvers<Handle>();
   const mostByDescriptors = connectionsByDescriptors(() => Deno.openSync(config.dataDir));
   const few = mostByDescriptors === undefined ? {} : { mostByDescriptors };
@@ -141,13 +157,13 @@ async function listen(config: Config): Promise<Listeners> {
   const main = await listenOn(
     config,
     "PORT",
-    { port: config.port, ...few, ...(tls ? { tls } : {}) },
+    { port: config.port, onAlive, ...few, ...(tls ? { tls } : {}) },
     async (request, remoteHost) => (await opened.promise)(request, remoteHost),
   );
   const listeners = [main];
   const plainPort = config.tls?.httpPort;
   if (plainPort !== undefined) {
-    const upgradeHere: Handle = (request) => upgrade(request, config.baseUrl, main.port);
+    const upgradeHere: Handle = (request) => upgrade(request, config, main.port, tls?.cert);
     try {
       listeners.push(await listenOn(config, "HTTP_PORT", { port: plainPort, ...few }, upgradeHere));
     } catch (thrown) {
@@ -200,7 +216,7 @@ function readPem(variable: string, path: string): string {
 async function listenOn(
   config: Config,
   variable: string,
-  options: Pick<ListenOptions, "port" | "tls" | "mostByDescriptors">,
+  options: Pick<ListenOptions, "port" | "tls" | "mostByDescriptors" | "onAlive">,
   handle: Handle,
 ): Promise<Listener> {
   try {
@@ -226,9 +242,21 @@ function listenFailure(config: Config, variable: string, port: number, thrown: u
   }): expected an address of this machine, such as 127.0.0.1 or 0.0.0.0.`;
 }
 
-/** The plain listener beside HTTPS answers nothing but the way to it. */
-function upgrade(request: Request, baseUrl: string | undefined, port: number): Response {
-  const host = request.headers.get("host") ?? undefined;
+/**
+ * The plain listener beside HTTPS answers nothing but the way to it: to `BASE_URL`, else to the host
+ * that was asked, where that is ours: this machine, or a name of the certificate.
+ */
+function upgrade(
+  request: Request,
+  { baseUrl, host: boundTo }: Pick<Config, "baseUrl" | "host">,
+  port: number,
+  certificate = "",
+): Response {
+  const host = request.headers.get("host") ?? "";
+  if (baseUrl === undefined && !isOwnHost(host, boundTo) && !isNamed(certificate, nameOf(host))) {
+    const { status, headers, body } = refuseUnread("unknown_host");
+    return new Response(body, { status, headers });
+  }
   return new Response(null, {
     status: 308,
     headers: { ...securityHeaders, location: httpsAddress(request.url, host, baseUrl, port) },

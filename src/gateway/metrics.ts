@@ -11,6 +11,7 @@ export interface Metrics {
   readonly unpricedCalls: Counter<"vendor">;
   readonly toldCostUsd: Counter<"vendor" | "by">;
   readonly journalSyncSeconds: Histogram;
+  readonly connections: Gauge;
   readonly connectionsEnded: Counter<"reason">;
   /** The whole text, with the gauges read now. */
   text(): Promise<string>;
@@ -80,13 +81,26 @@ export function createMetrics(measures: Readonly<Record<string, ReadMeasure>>): 
       buckets: [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5],
       registers,
     }),
+    ...connectionMeasures(registers),
+    text: () => registry.metrics(),
+  };
+}
+
+function connectionMeasures(
+  registers: Registry[],
+): Pick<Metrics, "connections" | "connectionsEnded"> {
+  return {
+    connections: new Gauge({
+      name: "gateway_connections",
+      help: "Callers' connections that are open",
+      registers,
+    }),
     connectionsEnded: new Counter({
       name: "gateway_connections_ended_total",
       help: "Callers' connections that were refused or ended, by reason",
       labelNames: ["reason"],
       registers,
     }),
-    text: () => registry.metrics(),
   };
 }
 

@@ -13,6 +13,11 @@ const faults = {
       param: "Host",
       message: "Host: expected exactly one header with a host name, as HTTP/1.1 requires it.",
     }),
+  unknown_host: () =>
+    new Fault("invalid_request", {
+      param: "Host",
+      message: "Host: this service does not know itself by this name (BASE_URL says it).",
+    }),
   connect: () =>
     new Fault("invalid_request", {
       message: "This service is no proxy: it takes no CONNECT.",

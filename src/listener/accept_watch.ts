@@ -23,14 +23,14 @@ export interface Door {
 }
 
 /** Between two knocks, and after one that was not answered. */
-const everyMs = 1_000;
-const soonMs = 250;
+const everyMs = 500;
+const soonMs = 100;
 /** Of what is open when descriptors ran out, so much may be: files and vendors need the rest. */
 const learnedShare = 0.8;
 const fewest = 8;
 
 /**
- * Knocks at our own port every second: when descriptors run out the runtime stops to take
+ * Knocks at our own port twice a second, unless callers do: when descriptors run out the runtime stops to take
  * connections for good, and says so to nobody. Then those that are silent are ended, fewer are
  * taken from now on, and the port is opened anew.
  */

@@ -37,6 +37,10 @@ export class Connections {
   readonly #held = new Map<Socket, Held>();
   readonly #all = new Crowd<Held>();
   readonly #peers = new Map<string, Crowd<Held>>();
+  readonly #everyMs: number;
+  /** When it was looked last, by the clock, and by the time in which callers were listened to. */
+  #lookedMs: number;
+  #countedMs = 0;
   /** Connections that are being told that there is no room for them. */
   #toldSo = 0;
   readonly #looking: ReturnType<typeof setInterval>;
@@ -46,8 +50,9 @@ export class Connections {
     this.most = parts.limits.most;
     const { headMs, bodyMs, idleMs, unreadMs } = parts.limits;
     const shortest = Math.min(headMs, bodyMs, idleMs, unreadMs);
-    const everyMs = Math.max(20, Math.min(1_000, shortest / 8));
-    this.#looking = setInterval(() => this.look(), everyMs);
+    this.#everyMs = Math.max(20, Math.min(1_000, shortest / 8));
+    this.#lookedMs = parts.clock.monotonicMs();
+    this.#looking = setInterval(() => this.look(), this.#everyMs);
   }
 
   get size(): number {
@@ -160,7 +165,8 @@ export class Connections {
 
   /** Ends what takes too long. */
   look(): void {
-    const nowMs = this.#nowMs();
+    const nowMs = this.#countedMs = this.#nowMs();
+    this.#lookedMs = this.#parts.clock.monotonicMs();
     for (const held of this.#held.values()) {
       const { connection, socket } = held;
       if (connection.isRefused && !connection.isBusy) continue;
@@ -223,6 +229,7 @@ export class Connections {
   #add(held: Held, crowd: Crowd<Held>): void {
     this.#held.set(held.socket, held);
     this.#all.size++;
+    this.#parts.news.changed(1);
     crowd.size++;
     this.#wait(held);
   }
@@ -234,6 +241,7 @@ export class Connections {
     this.#held.delete(socket);
     this.#leave(held);
     this.#all.size--;
+    this.#parts.news.changed(-1);
     const crowd = this.#peers.get(held.peer);
     if (crowd !== undefined && --crowd.size === 0) this.#peers.delete(held.peer);
   }
@@ -248,8 +256,10 @@ export class Connections {
     this.#peers.get(held.peer)?.leave(held);
   }
 
+  /** While this process stood still it heard no caller: such a pause counts as a short one. */
   #nowMs(): number {
-    return this.#parts.clock.monotonicMs();
+    const sinceMs = this.#parts.clock.monotonicMs() - this.#lookedMs;
+    return this.#countedMs + Math.min(sinceMs, 2 * this.#everyMs);
   }
 }
 

@@ -7,6 +7,8 @@ export interface Descriptor {
 const mostTried = 2_100;
 /** That the service itself needs: its database, journal and standard streams. */
 const ownDescriptors = 40;
+/** The runtime takes as many connections in one go, before one that makes room for another closes. */
+const acceptedAtOnce = 128;
 
 /**
  * How many connections the limit of descriptors allows, found by opening some, since a process may
@@ -19,7 +21,8 @@ export function connectionsByDescriptors(open: () => Descriptor): number | undef
     while (opened.length < mostTried) opened.push(open());
     return undefined;
   } catch {
-    return Math.max(8, Math.floor((opened.length - ownDescriptors) / 2));
+    const free = opened.length - ownDescriptors;
+    return Math.max(8, Math.min(Math.floor(free / 2), free - acceptedAtOnce));
   } finally {
     for (const one of opened) one.close();
   }

@@ -4,7 +4,7 @@ import type { Door, Knock } from "./accept_watch.ts";
 import type { Connections } from "./connections.ts";
 
 /** A knock that waits longer was not heard. */
-const patienceMs = 1_000;
+const patienceMs = 500;
 /** How often it is looked whether it was. */
 const lookMs = 20;
 

@@ -17,8 +17,10 @@ export type EndReason =
 /** Who hears of it. */
 export interface Hearers {
   readonly log: Log;
-  /** Adds to the metric. */
+  /** Adds to the metric of connections that were refused or ended. */
   count(reason: EndReason, connections: number): void;
+  /** There are so many more connections, or fewer. */
+  changed(by: number): void;
 }
 
 /** A crowd is one line of the log in this time, for each reason. */
@@ -43,6 +45,7 @@ export class News {
   readonly #untold = new Map<EndReason, { connections: number; peer: string }>();
   readonly #toldMs = new Map<EndReason, number>();
   #hearers: Hearers | undefined;
+  #open = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -51,7 +54,13 @@ export class News {
   /** What happened earlier is told now. */
   tell(hearers: Hearers): void {
     this.#hearers = hearers;
+    hearers.changed(this.#open);
     for (const [reason, { connections }] of this.#untold) hearers.count(reason, connections);
+  }
+
+  changed(by: number): void {
+    this.#open += by;
+    this.#hearers?.changed(by);
   }
 
   ended(reason: EndReason, peer: string): void {

@@ -1,7 +1,7 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import http from "node:http";
 import https from "node:https";
-import type net from "node:net";
+import net from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import type { Clock } from "../base/clock.ts";
 import { AcceptWatch } from "./accept_watch.ts";
@@ -41,7 +41,7 @@ export interface ListenOptions {
   clock: Clock;
   /** Connections that descriptors allow, where that is known to be few. */
   mostByDescriptors?: number;
-  /** Called each second as long as the port takes connections. */
+  /** Called twice a second as long as the port takes connections. */
   onAlive?(): void;
 }
 
@@ -94,6 +94,13 @@ export async function openListener(options: ListenOptions, handle: Handle): Prom
 export function checkTls({ cert, key }: { cert: string; key: string }): void {
   const fits = new X509Certificate(cert).checkPrivateKey(createPrivateKey(key));
   if (!fits) throw new Error("the key is not the certificate's");
+}
+
+/** Whether the certificate is for this name or address. */
+export function isNamed(cert: string, name: string): boolean {
+  const certificate = new X509Certificate(cert);
+  if (net.isIP(name) !== 0) return certificate.checkIP(name) !== undefined;
+  return certificate.checkHost(name) !== undefined;
 }
 
 function createServer({ tls, limits }: ListenOptions): http.Server {

@@ -1,28 +1,6 @@
 import assert from "@std/assert";
-import { systemClock } from "../base/clock.ts";
-import type { ConnectionLimits } from "./limits.ts";
-import { type Handle, type ListenOptions, openListener } from "./open.ts";
-
-const limits: ConnectionLimits = {
-  headMs: 15_000,
-  bodyMs: 30_000,
-  bodyBytesPerSecond: 1024,
-  rateSpanMs: 30_000,
-  idleMs: 75_000,
-  unreadMs: 300_000,
-  most: 1000,
-  mostPerPeer: 1000,
-};
-
-/** A listener on loopback; `given` are limits that differ. */
-function open(
-  handle: Handle,
-  given: Partial<ConnectionLimits> = {},
-  more: Partial<ListenOptions> = {},
-) {
-  const options = { host: "127.0.0.1", port: 0, refuse, clock: systemClock };
-  return openListener({ ...options, limits: { ...limits, ...given }, ...more }, handle);
-}
+import { openTestListener as open } from "../../tests/support/listener.ts";
+import { certificateFiles, testCertificate } from "../../tests/support/service_certificate.ts";
 
 Deno.test("a connection without a request does not hold up the end, a request under way does", async () => {
   const answer = Promise.withResolvers<Response>();
@@ -44,12 +22,6 @@ Deno.test("a connection without a request does not hold up the end, a request un
   await draining;
   assert.ok(performance.now() - startedMs < 30_000, "nobody was waited for in vain");
 });
-
-const statuses: Readonly<Record<string, number>> = { too_large: 431, too_slow: 408, full: 503 };
-
-function refuse(why: string) {
-  return { status: statuses[why] ?? 400, headers: { "x-why": why }, body: `${why}!` };
-}
 
 /** Sends text as it is; gives what comes back until the connection is closed. */
 async function exchange(port: number, ...pieces: string[]): Promise<string> {
@@ -390,8 +362,69 @@ function hearers(ended: string[]) {
   const quiet = () => {};
   return {
     log: { info: quiet, warn: quiet, error: quiet },
+    changed: quiet,
     count: (reason: string, times: number) => {
       for (let at = 0; at < times; at++) ended.push(reason);
     },
   };
 }
+
+Deno.test("over TLS too: handshakes, heads and bodies have their time, odd ones end nothing", async () => {
+  const ended: string[] = [];
+  const directory = await Deno.makeTempDir({ prefix: "listener-" });
+  const files = await certificateFiles(directory);
+  const tls = {
+    cert: await Deno.readTextFile(files.TLS_CERT_FILE!),
+    key: await Deno.readTextFile(files.TLS_KEY_FILE!),
+  };
+  const listener = await open(
+    async (request) => new Response(`${(await request.text()).length}`),
+    { headMs: 400, ...bodyLimits },
+    { tls },
+  );
+  listener.tell(hearers(ended));
+  const { port } = listener;
+  const dialTls = () =>
+    Deno.connectTls({ hostname: "localhost", port, caCerts: [testCertificate] });
+  const said = async (...pieces: string[]) => {
+    const connection = await dialTls();
+    for (const piece of pieces) await connection.write(new TextEncoder().encode(piece));
+    // A certificate's end is no end of TLS where the other side just closes.
+    const parts: string[] = [];
+    const buffer = new Uint8Array(4096);
+    for (;;) {
+      const length = await connection.read(buffer).catch(() => null);
+      if (length === null) break;
+      parts.push(new TextDecoder().decode(buffer.subarray(0, length)));
+    }
+    connection.close();
+    return parts.join("");
+  };
+  using silent = await dial(port);
+  using rubbish = await dial(port);
+  await rubbish.send("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+  await rubbish.rest();
+  assert.match(await said(get.replace("\r\n\r\n", "\r\nconnection: close\r\n\r\n")), / 200 .*0$/s);
+  assert.match(await said("GET / HTTP/1.1\r\nhost: x\r\n"), / 408 .*too_slow!$/s);
+  assert.match(await said(post(10) + "a"), / 408 .*too_slow!$/s);
+  assert.match(await said("GARBAGE\r\n\r\n", get, get), / 400 .*malformed!$/s);
+  assert.match(await said(`GET / HTTP/1.1\r\nhost: x\r\na: ${"a".repeat(20_000)}`, get), / 431 /);
+  assert.match(
+    await said(
+      "POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n",
+      "1;a=",
+      ..."e".repeat(20).split("").map((letter) => letter.repeat(10_000)),
+    ),
+    / 400 .*malformed!$/s,
+  );
+  assert.equal(await silent.rest(), "");
+  const { promise: left, resolve } = Promise.withResolvers<void>();
+  const late = await dialTls();
+  const looking = setInterval(() => listener.connections === 0 && resolve(), 20);
+  late.close();
+  await left;
+  clearInterval(looking);
+  assert.ok(ended.includes("slow_handshake") && ended.includes("chunk_overhead"), `${ended}`);
+  await listener.drain(1000);
+  await Deno.remove(directory, { recursive: true });
+});

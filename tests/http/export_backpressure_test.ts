@@ -3,8 +3,7 @@ import { pulledStream } from "../../src/base/pulled_stream.ts";
 import { columnsOf } from "../../src/domain/export.ts";
 import type { ExportSource } from "../../src/domain/export_source.ts";
 import { exportBytes } from "../../src/domain/export_text.ts";
-import { refuseUnread } from "../../src/http/refuse_unread.ts";
-import { openListener } from "../../src/listener.ts";
+import { openTestListener } from "../support/listener.ts";
 
 /** Rows without end, and what became of them. */
 function endless(): { source: ExportSource; seen: { rows: number; ended: Promise<void> } } {
@@ -33,17 +32,15 @@ function endless(): { source: ExportSource; seen: { rows: number; ended: Promise
 
 Deno.test("a caller who does not read holds the query up, and one who leaves ends it", async () => {
   const { source, seen } = endless();
-  const listener = await openListener(
-    { host: "127.0.0.1", port: 0, refuse: refuseUnread },
-    () =>
-      new Response(pulledStream(exportBytes(source, {
-        accountId: 1,
-        format: "json",
-        tables: ["interactions"],
-        filters: {},
-        rawCells: false,
-        snapshot: "",
-      }))),
+  const listener = await openTestListener(() =>
+    new Response(pulledStream(exportBytes(source, {
+      accountId: 1,
+      format: "json",
+      tables: ["interactions"],
+      filters: {},
+      rawCells: false,
+      snapshot: "",
+    })))
   );
   const caller = await Deno.connect({ hostname: "127.0.0.1", port: listener.port });
   await caller.write(new TextEncoder().encode("GET / HTTP/1.1\r\nHost: x\r\n\r\n"));

@@ -39,7 +39,18 @@ Deno.test("the bundle serves from an empty directory: calls, dashboard, referenc
   await commands(demo);
   assert.equal(await demo.stop(), 0, demo.output());
   // On what is there now, without the simulators.
-  const again = await startService({ executable, cwd, env, timeoutMs });
+  const NOTIFY_SOCKET = `${directory}/systemd`;
+  const systemd = Deno.listenDatagram({ transport: "unixpacket", path: NOTIFY_SOCKET });
+  const heard = async () => new TextDecoder().decode((await systemd.receive())[0]);
+  const again = await startService({
+    executable,
+    cwd,
+    env: { ...env, NOTIFY_SOCKET },
+    timeoutMs,
+  });
+  assert.equal(await heard(), "READY=1");
+  assert.equal(await heard(), "WATCHDOG=1");
+  systemd.close();
   assert.equal((await rows(again.baseUrl, key)).length, 7);
   assert.equal(await again.stop(), 0);
   assert.deepEqual([...Deno.readDirSync(cwd)], []);

@@ -25,6 +25,7 @@ export const errorTable = {
   eval_not_found: { status: 404, type: "not_found_error" },
   media_not_found: { status: 404, type: "not_found_error" },
   response_not_found: { status: 404, type: "not_found_error" },
+  request_timeout: { status: 408, type: "timeout_error" },
   idempotency_conflict: { status: 409, type: "invalid_request_error" },
   export_not_ready: { status: 409, type: "invalid_request_error" },
   request_too_large: { status: 413, type: "invalid_request_error" },

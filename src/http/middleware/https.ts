@@ -12,7 +12,11 @@ export function upgradePlain(baseUrl: string | undefined): MiddlewareHandler<Env
     if (proto !== "http" || probes.has(context.req.path)) return await next();
     return toResponse({
       status: 308,
-      headers: { location: httpsAddress(context.req.url, context.req.header("host"), baseUrl) },
+      headers: {
+        location: httpsAddress(context.req.url, context.req.header("host"), baseUrl),
+        // It says what the caller's `Host` said: nobody else is to be sent there.
+        ...(baseUrl === undefined ? { "cache-control": "no-store" } : {}),
+      },
       body: null,
     }, context.get("scene"));
   };

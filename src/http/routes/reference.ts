@@ -3,7 +3,7 @@ import { documents, referenceFile } from "../../../contracts/document.ts";
 import { programFile } from "../../base/program_files.ts";
 import { Fault } from "../../domain/fault.ts";
 import { type BindParts, bindPublic, type ReplyOutput } from "../bind.ts";
-import { type AddressParts, ownAddress } from "../own_address.ts";
+import { type AddressParts, publicAddress } from "../own_address.ts";
 import type { Env } from "../scene.ts";
 
 /** Mounts the document in both versions, and the page that shows it; none asks for a key. */
@@ -17,7 +17,7 @@ export function referenceRoutes(app: Hono<Env>, parts: BindParts & AddressParts)
     bindPublic(app, contract, parts, async ({ header }) => {
       const text = await Deno.readTextFile(programFile(`openapi/${name}`));
       // A relative address is resolved against the one that the document was read from.
-      const servers = [{ url: ownAddress(parts, header) || "/", description: "This service" }];
+      const servers = [{ url: publicAddress(parts, header) || "/", description: "This service" }];
       return bytes("application/json", JSON.stringify({ ...JSON.parse(text), servers }));
     });
   }

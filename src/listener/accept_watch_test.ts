@@ -1,0 +1,49 @@
+import assert from "@std/assert";
+import { FakeClock } from "../base/clock.ts";
+import { AcceptWatch, type Knock } from "./accept_watch.ts";
+import { News } from "./news.ts";
+
+/** A watch whose knocks have these results, one for each look. */
+function setUp(...knocks: Knock[]) {
+  const seen = { reopened: 0, most: [] as number[], alive: 0, errors: [] as string[] };
+  const door = {
+    size: 100,
+    knock: () => Promise.resolve(knocks.shift() ?? "taken"),
+    reopen() {
+      seen.reopened++;
+      return Promise.resolve();
+    },
+    keepBelow: (most: number) => void seen.most.push(most),
+  };
+  const news = new News(new FakeClock());
+  const quiet = () => {};
+  news.tell({
+    log: { info: quiet, warn: quiet, error: (message) => seen.errors.push(message) },
+    count: quiet,
+    changed: quiet,
+  });
+  const watch = new AcceptWatch(door, news, () => seen.alive++);
+  const look = async (times: number) => {
+    for (let time = 0; time < times; time++) await watch.look();
+    watch.close();
+    return seen;
+  };
+  return { look };
+}
+
+Deno.test("a port that takes nobody twice is opened anew, once is nothing", async () => {
+  assert.equal((await setUp("taken", "not_taken", "taken", "not_taken").look(4)).reopened, 0);
+  const { reopened, alive, errors } = await setUp("taken", "not_taken", "not_taken").look(4);
+  assert.deepEqual([reopened, alive, errors.length], [1, 2, 1]);
+});
+
+Deno.test("without descriptors silent connections go, and the port is opened at the first chance", async () => {
+  const seen = await setUp("taken", "no_descriptor", "no_descriptor", "not_taken").look(5);
+  assert.deepEqual([seen.reopened, seen.most], [1, [80, 80]]);
+  assert.equal(seen.errors.length, 2, "once for each thing");
+});
+
+Deno.test("a port that can't be reached from here was never known to work", async () => {
+  const { reopened, alive } = await setUp("failed", "failed", "failed", "failed").look(4);
+  assert.deepEqual([reopened, alive], [0, 0]);
+});

@@ -1,0 +1,100 @@
+import assert from "@std/assert";
+import { wideLimits } from "../../tests/support/listener.ts";
+import { Connection } from "./connection.ts";
+
+/** A connection with a wire that the test moves. */
+function setUp(isShaking = false) {
+  const state = { bytesRead: 0, bytesWritten: 0, writableLength: 0, isPaused: false };
+  const wire = { ...state, isPaused: () => state.isPaused };
+  const connection = new Connection(wideLimits, 0, isShaking);
+  const body = { complete: true };
+  const answer = { writableEnded: false, headersSent: false };
+  return {
+    state,
+    wire,
+    connection,
+    body,
+    answer,
+    begin: (nowMs: number) => connection.requestBegan(body, answer, wire, nowMs),
+    look: (nowMs: number) => connection.look(wire, nowMs),
+  };
+}
+
+Deno.test("the first head has its time from the beginning on, the handshake too", () => {
+  const { connection, wire, look } = setUp(true);
+  assert.equal(look(14_999), undefined);
+  assert.equal(look(15_000), "slow_handshake");
+  connection.handshakeEnded(10_000);
+  wire.bytesRead = 5;
+  assert.equal(look(24_999), undefined);
+  wire.bytesRead = 10;
+  assert.equal(look(25_000), "slow_head");
+  assert.equal(connection.hasHeadBegun, true);
+});
+
+Deno.test("between requests it may be idle; a head that began there has its own time", () => {
+  const { connection, wire, begin, look } = setUp();
+  wire.bytesRead = 100;
+  begin(0);
+  assert.equal(look(1_000_000), undefined, "we are at work");
+  connection.answerEnded(wire, 1_000_000);
+  assert.equal(look(1_074_999), undefined);
+  wire.bytesRead = 101;
+  assert.equal(look(1_075_000), undefined);
+  assert.equal(look(1_089_999), undefined);
+  assert.equal(look(1_090_000), "slow_head");
+});
+
+Deno.test("a connection that says nothing between requests is idle", () => {
+  const { connection, wire, begin, look } = setUp();
+  begin(0);
+  connection.answerEnded(wire, 0);
+  assert.equal(look(74_999), undefined);
+  assert.equal(look(75_000), "idle");
+});
+
+Deno.test("a body that drips is slow, one at 30 KB/s isn't, time without reading doesn't count", () => {
+  const drip = setUp();
+  drip.body.complete = false;
+  drip.begin(0);
+  let result;
+  for (let second = 1; second <= 30; second++) {
+    drip.wire.bytesRead += 100;
+    result = drip.look(second * 1000);
+  }
+  assert.equal(result, "slow_body");
+  const honest = setUp();
+  honest.body.complete = false;
+  honest.begin(0);
+  for (let second = 1; second <= 300; second++) {
+    honest.wire.bytesRead += 30_000;
+    assert.equal(honest.look(second * 1000), undefined);
+  }
+  honest.state.isPaused = true;
+  for (let second = 301; second <= 600; second++) {
+    assert.equal(honest.look(second * 1000), undefined, "we don't read");
+  }
+  honest.state.isPaused = false;
+  assert.equal(honest.look(601_000), undefined);
+  assert.equal(honest.look(630_999), undefined);
+  assert.equal(honest.look(631_000), "slow_body", "now it is silent");
+});
+
+Deno.test("an answer of which nothing is taken is unread; pieces of a large one are progress", () => {
+  const { wire, connection, answer, begin, look } = setUp();
+  begin(0);
+  wire.bytesWritten = wire.writableLength = 1_000_000;
+  assert.equal(look(0), undefined);
+  assert.equal(look(299_999), undefined);
+  connection.piecesTaken++;
+  assert.equal(look(300_000), undefined);
+  assert.equal(look(599_999), undefined);
+  assert.equal(look(600_000), "unread");
+  wire.writableLength = 0;
+  assert.equal(look(600_001), undefined);
+  // A complete one has less time.
+  answer.writableEnded = true;
+  wire.writableLength = 10;
+  assert.equal(look(600_002), undefined);
+  assert.equal(look(675_002), "unread");
+});

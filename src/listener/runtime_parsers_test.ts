@@ -1,0 +1,27 @@
+import assert from "@std/assert";
+import http from "node:http";
+import { keepNoParsers, SharedParsersError } from "./runtime_parsers.ts";
+
+Deno.test("the runtime's pool of parsers keeps none", async () => {
+  keepNoParsers();
+  const parsers = new Set<unknown>();
+  const server = http.createServer((_request, response) => response.end("fine"));
+  server.on("connection", (socket: object) => parsers.add(Reflect.get(socket, "parser")));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  const port = typeof address === "object" ? address!.port : 0;
+  for (let times = 0; times < 5; times++) {
+    const answer = await fetch(`http://127.0.0.1:${port}/`, { headers: { connection: "close" } });
+    assert.equal(await answer.text(), "fine");
+  }
+  assert.equal(parsers.size, 5, "each connection had one of its own");
+  await new Promise((resolve) => server.close(resolve));
+});
+
+Deno.test("a runtime whose pool can't be switched off ends the start", () => {
+  const pool = { max: 1000, list: [], alloc: () => ({ close() {} }), free: () => true };
+  for (const inside of [null, {}, { parsers: {} }, { parsers: pool }]) {
+    assert.throws(() => keepNoParsers(inside), SharedParsersError);
+  }
+  keepNoParsers({ parsers: { ...pool, free: () => false } });
+});
