@@ -56,8 +56,8 @@ export const interactionRecord = z.strictObject({
   total_tokens: count("All tokens."),
   cost_usd: usd("What the call costs in US dollars; null when no price is known.").nullable(),
   charged_usd: usd("What the balance lost, in US dollars."),
-  billing_basis: z.enum(["reported", "vendor_cost", "estimated", "none"]).describe(
-    "Where the number of tokens comes from.",
+  billing_basis: z.enum(["reported", "vendor_cost", "estimated", "disputed", "none"]).describe(
+    "Where the cost comes from: `reported` counts, the vendor's own cost, counts of ours; `disputed`: the vendor reported more than ten times what was set aside, and the cost is what was set aside.",
   ),
   price_version: maybe("Version of the price that was used."),
   usage_raw: z.unknown().describe("The vendor's own usage object."),

@@ -1,3 +1,5 @@
+import { mostNanos } from "./plausible.ts";
+
 /** How a process deals with the credit it leases; times in milliseconds, money in nano-dollars. */
 export interface EscrowPolicy {
   leaseMs: number;
@@ -36,8 +38,6 @@ interface Lease {
 
 /** A lease ends here a little before it does in the store. */
 const marginMs = 250;
-/** A thousand million dollars: no balance has more, and the store's numbers hold it. */
-const mostNanos = 1_000_000_000n * 1_000_000_000n;
 
 /**
  * One account's credit in this process: a lease, what calls under way have reserved of it, and how

@@ -14,8 +14,11 @@ export type InteractionStatus = "completed" | "failed" | "truncated" | "cancelle
 /** Unified finish reason, in the chat dialect's words. */
 export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter";
 
-/** Where the number of tokens, and so the cost, comes from. */
-export type BillingBasis = "reported" | "vendor_cost" | "estimated" | "none";
+/**
+ * Where the number of tokens, and so the cost, comes from. `disputed`: the vendor reported more than
+ * ten times what was set aside; the cost is what was set aside.
+ */
+export type BillingBasis = "reported" | "vendor_cost" | "estimated" | "disputed" | "none";
 
 /**
  * One stored call: the columns of interface.md §6, in that order. Money is in nano-dollars.

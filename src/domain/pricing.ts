@@ -201,6 +201,8 @@ interface Charge {
 }
 
 const millisecondsPerMinute = 60_000n;
+/** No sound is longer, whatever its vendor says: some thirty thousand years. */
+const mostSeconds = 1e12;
 const once: Fraction = { numerator: 1n, denominator: 1n };
 const mediaInput: readonly Dimension[] = ["audioInput", "cachedAudioInput", "imageInput"];
 
@@ -222,7 +224,7 @@ function otherCharges(usage: BillableUsage, rates: Rates): Charge[] {
     ratePico,
     units: whole(count) * ratePico * millisecondsPerMinute,
   });
-  const seconds = Math.max(0, usage.seconds ?? 0);
+  const seconds = Math.min(Math.max(0, usage.seconds || 0), mostSeconds);
   const perMinute = rates.perMinute ?? 0n;
   return [
     charge("perRequest", 1, rates.perRequest ?? 0n),

@@ -61,12 +61,13 @@ export interface RepricingStore {
 }
 
 /** Why a call keeps its cost. */
-export type Kept = "vendor_cost" | "no_usage" | "no_price" | "list_price";
+export type Kept = "vendor_cost" | "disputed" | "no_usage" | "no_price" | "list_price";
 
 /**
  * The call at this price row: corrected, `"same"`, or why it keeps what it has:
  *
  * - `vendor_cost`: the vendor told what it charged, which no price table changes;
+ * - `disputed`: it was charged what had been set aside, since the usage can't be true;
  * - `no_usage`: nothing is known to compute from;
  * - `no_price`: the table has no row for that model and time;
  * - `list_price`: only a fallback row is left, and the call was priced at something better, such as
@@ -80,7 +81,7 @@ export function repriced(
   row: PriceRow | undefined,
   priceOf: (model: string) => PriceRow | undefined,
 ): CorrectedCall | "same" | Kept {
-  if (call.basis === "vendor_cost") return "vendor_cost";
+  if (call.basis === "vendor_cost" || call.basis === "disputed") return call.basis;
   if (!usage) return "no_usage";
   if (!row) return "no_price";
   if (row.fallback === true && call.costNanos !== null) return "list_price";

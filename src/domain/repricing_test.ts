@@ -35,6 +35,7 @@ Deno.test("the charge follows the cost only where the service's own key paid and
 
 Deno.test("a call keeps its cost where no table can say better", () => {
   assert.equal(again(call({ basis: "vendor_cost" })), "vendor_cost");
+  assert.equal(again(call({ basis: "disputed" })), "disputed");
   assert.equal(repriced(call(), undefined, row, none), "no_usage");
   assert.equal(repriced(call(), usage, undefined, none), "no_price");
   const fallback = { ...row, fallback: true };

@@ -10,6 +10,7 @@ import type { Interaction, InteractionStatus, Mode } from "../domain/interaction
 import type { Kept } from "../domain/kept.ts";
 import type { Media } from "../domain/media.ts";
 import { messageOf } from "../domain/fault.ts";
+import { storableCount } from "../domain/plausible.ts";
 import type { PriceRow } from "../domain/pricing.ts";
 import { pricedUsageText } from "../domain/repricing.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
@@ -105,6 +106,10 @@ export class Call<M extends CallMeter = Meter> {
     facts.caller.trace.transactionId = this.transactionId;
   }
 
+  get setAsideNanos(): bigint | null {
+    return this.#facts.funds.setAsideNanos;
+  }
+
   /**
    * Resolves when the call's end survives a crash; never rejects. All else has happened when it
    * returns.
@@ -123,6 +128,7 @@ export class Call<M extends CallMeter = Meter> {
       kept.remember(interaction);
       recorder.record(interaction);
       this.#tell(interaction);
+      if (interaction.billingBasis === "disputed") this.#dispute(interaction);
       // What is reserved is free for others only once the charge can't be lost any more.
       await noted;
     } catch (thrown) {
@@ -134,6 +140,16 @@ export class Call<M extends CallMeter = Meter> {
     } finally {
       this.#facts.funds.settle(chargedNanos);
     }
+  }
+
+  /** The operator is to look into it: by the log, and by the measure of the same name. */
+  #dispute({ vendor, model, chargedNanos }: Interaction): void {
+    this.#parts.log.warn("a vendor's report was not believed", {
+      transaction: this.transactionId,
+      vendor,
+      model: model.slice(0, 120),
+      charged_usd: nanosToUsd(chargedNanos),
+    });
   }
 
   #tell(interaction: Interaction): void {
@@ -167,6 +183,7 @@ export class Call<M extends CallMeter = Meter> {
     const bill = this.meter.bill({
       status: ending.status,
       mode,
+      setAsideNanos: this.#facts.funds.setAsideNanos,
       price: this.#price(),
       priceOf: (model) => this.#price(model),
       vendorCostBelieved: target.vendor.reportsCost,
@@ -267,16 +284,17 @@ export class Call<M extends CallMeter = Meter> {
 
 function tokenColumns(bill: Bill) {
   const usage = bill.usage;
+  const count = (given: number | undefined) => given === undefined ? null : storableCount(given);
   const written = usage?.cacheWrite === undefined && usage?.cacheWriteLong === undefined
-    ? null
+    ? undefined
     : (usage.cacheWrite ?? 0) + (usage.cacheWriteLong ?? 0);
   return {
-    inputTokens: usage?.input ?? null,
-    cacheReadTokens: usage?.cacheRead ?? null,
-    cacheWriteTokens: written,
-    outputTokens: usage?.output ?? null,
-    reasoningTokens: usage?.reasoning ?? null,
-    totalTokens: usage ? usage.input + usage.output : null,
+    inputTokens: count(usage?.input),
+    cacheReadTokens: count(usage?.cacheRead),
+    cacheWriteTokens: count(written),
+    outputTokens: count(usage?.output),
+    reasoningTokens: count(usage?.reasoning),
+    totalTokens: count(usage && usage.input + usage.output),
     costNanos: bill.costNanos,
     chargedNanos: bill.chargedNanos,
     billingBasis: bill.basis,

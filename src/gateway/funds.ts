@@ -9,6 +9,8 @@ import type { Escrow } from "./escrow.ts";
 export interface Funds {
   /** The lease that the charge comes out of. */
   readonly leaseId: string | null;
+  /** What it can cost at most; null where the account is charged nothing. */
+  readonly setAsideNanos: bigint | null;
   /** The call has ended and was charged this, in nano-dollars; later calls do nothing. */
   settle(chargedNanos: bigint): void;
 }
@@ -19,7 +21,7 @@ export interface FundsParts {
 }
 
 /** A call with a vendor key of the caller's own costs the account nothing. */
-export const noFunds: Funds = { leaseId: null, settle() {} };
+export const noFunds: Funds = { leaseId: null, setAsideNanos: null, settle() {} };
 
 /**
  * Sets aside what a call can cost at most. Throws `insufficient_credits`, `spend_cap_exceeded`, and
@@ -40,6 +42,7 @@ export async function setAside(
     const reservation = await parts.escrow.reserve(account.id, boundNanos);
     return {
       leaseId: reservation.leaseId,
+      setAsideNanos: boundNanos,
       settle(chargedNanos) {
         reservation.settle(chargedNanos);
         hold.settle(chargedNanos);

@@ -5,6 +5,7 @@ export function costOfCall(desk: OperationDesk): bigint | null {
   return desk.meter.bill({
     status: "completed",
     mode: desk.vendorWords.mode,
+    setAsideNanos: desk.setAsideNanos,
     price: desk.price,
     priceOf: () => undefined,
     vendorCostBelieved: desk.target.vendor.reportsCost,

@@ -3,6 +3,7 @@ import { Fold } from "../dialects/fold.ts";
 import { estimateTokens } from "../domain/estimate.ts";
 import type { BillingBasis, FinishReason, InteractionStatus, Mode } from "../domain/interaction.ts";
 import { callCost } from "../domain/call_cost.ts";
+import { plausible } from "../domain/plausible.ts";
 import { type BillableUsage, type PriceRow, vendorCostNanos } from "../domain/pricing.ts";
 import type { Usage } from "../domain/usage.ts";
 
@@ -22,6 +23,8 @@ export interface Bill {
 export interface BillTerms {
   status: InteractionStatus;
   mode: Mode;
+  /** What the call was to cost at most; null where it is charged nothing. */
+  setAsideNanos: bigint | null;
   price: PriceRow | undefined;
   /** The price of another model that took part. */
   priceOf: (model: string) => PriceRow | undefined;
@@ -141,19 +144,22 @@ export class Meter implements CallMeter {
   }
 }
 
-/** What a usage costs: as the vendor told, where it is believed, else by the price row. */
+/**
+ * What a usage costs: as the vendor told, where it is believed, else by the price row; no more than
+ * can be true.
+ */
 export function billOf(usage: BillableUsage, basis: BillingBasis, terms: BillTerms): Bill {
   // A cost told before the end lags behind as a count does.
   const believed = terms.vendorCostBelieved && basis === "reported";
   const told = believed ? vendorCostNanos(usage) : undefined;
   const nanos = terms.price ? callCost(usage, terms.price, terms.priceOf).nanos : null;
   const costNanos = told ?? nanos;
-  return {
+  return plausible({
     usage,
     basis: told === undefined ? basis : "vendor_cost",
     costNanos,
     // A fallback price is a guess, nothing to compare with.
     listCostNanos: told === undefined || terms.price?.fallback === true ? null : nanos,
     chargedNanos: terms.mode === "managed" ? costNanos ?? 0n : 0n,
-  };
+  }, terms.setAsideNanos);
 }

@@ -50,6 +50,7 @@ function bill(events: readonly CanonicalEvent[], ending: Ending = {}, maxChars =
   const result = meter.bill({
     status: "completed",
     mode: "managed",
+    setAsideNanos: 1_000_000_000n,
     price,
     priceOf: () => undefined,
     vendorCostBelieved: false,

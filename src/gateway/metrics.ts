@@ -10,6 +10,7 @@ export interface Metrics {
   readonly costUsd: Counter<"vendor" | "mode">;
   readonly unpricedCalls: Counter<"vendor">;
   readonly toldCostUsd: Counter<"vendor" | "by">;
+  readonly disputedCharges: Counter<"vendor">;
   readonly journalSyncSeconds: Histogram;
   readonly connections: Gauge;
   readonly connectionsEnded: Counter<"reason">;
@@ -75,6 +76,12 @@ export function createMetrics(measures: Readonly<Record<string, ReadMeasure>>): 
       registers,
     }),
     toldCostUsd: toldCostUsd(registers),
+    disputedCharges: new Counter({
+      name: "gateway_disputed_charges_total",
+      help: "Calls whose vendor reported more than ten times what was set aside",
+      labelNames: ["vendor"],
+      registers,
+    }),
     journalSyncSeconds: new Histogram({
       name: "gateway_journal_sync_seconds",
       help: "Waits for the disk, each of which many calls may share",

@@ -63,6 +63,8 @@ export interface OperationDesk {
   readonly target: ResolvedModel;
   /** Undefined with a vendor key of the caller's own and no price known. */
   readonly price: PriceRow | undefined;
+  /** What it can cost at most; null with a vendor key of the caller's own. */
+  readonly setAsideNanos: bigint | null;
   /** Told what the call came to, also while it runs: what is known when it is cut is billed. */
   readonly meter: OperationMeter;
   /** Its vendor's answer with a good status; any other is thrown as a fault (retries included). */
@@ -116,6 +118,7 @@ export function createOperations(parts: OperationParts): Operations {
           transactionId,
           target,
           price,
+          setAsideNanos: call.setAsideNanos,
           meter: call.meter,
           ask: (request) => askVendor(ask, errand, request),
           vendorWords: { mode, address: target.vendor.baseUrl, key },

@@ -72,7 +72,7 @@ function sumOf(sums: Map<string, ModelCorrection>, { vendor, model }: PricedCall
     oldCostNanos: 0n,
     newCostNanos: 0n,
     chargedNanos: 0n,
-    kept: { vendor_cost: 0, no_usage: 0, no_price: 0, list_price: 0 },
+    kept: { vendor_cost: 0, disputed: 0, no_usage: 0, no_price: 0, list_price: 0 },
   };
   sums.set(key, sum);
   return sum;

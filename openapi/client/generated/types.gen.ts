@@ -2131,9 +2131,9 @@ export type Interaction = {
      */
     charged_usd: string;
     /**
-     * Where the number of tokens comes from.
+     * Where the cost comes from: `reported` counts, the vendor's own cost, counts of ours; `disputed`: the vendor reported more than ten times what was set aside, and the cost is what was set aside.
      */
-    billing_basis: 'reported' | 'vendor_cost' | 'estimated' | 'none';
+    billing_basis: 'reported' | 'vendor_cost' | 'estimated' | 'disputed' | 'none';
     /**
      * Version of the price that was used.
      */
@@ -2435,9 +2435,9 @@ export type ExportFilters = {
      */
     charged_usd?: string | Array<string>;
     /**
-     * Where the number of tokens comes from. A value, or an array.
+     * Where the cost comes from: `reported` counts, the vendor's own cost, counts of ours; `disputed`: the vendor reported more than ten times what was set aside, and the cost is what was set aside. A value, or an array.
      */
-    billing_basis?: 'reported' | 'vendor_cost' | 'estimated' | 'none' | Array<'reported' | 'vendor_cost' | 'estimated' | 'none'>;
+    billing_basis?: 'reported' | 'vendor_cost' | 'estimated' | 'disputed' | 'none' | Array<'reported' | 'vendor_cost' | 'estimated' | 'disputed' | 'none'>;
     /**
      * Version of the price that was used. A value, or an array.
      */

@@ -69,6 +69,7 @@ function measure(metrics: Metrics, settled: Interaction): void {
   if (settled.timeToFirstTokenMs !== null) {
     metrics.firstTokenSeconds.observe({ vendor }, settled.timeToFirstTokenMs / 1000);
   }
+  if (settled.billingBasis === "disputed") metrics.disputedCharges.inc({ vendor });
   if (settled.totalTokens === null) return;
   metrics.tokens.inc({ vendor, direction: "input" }, settled.inputTokens ?? 0);
   metrics.tokens.inc({ vendor, direction: "output" }, settled.outputTokens ?? 0);

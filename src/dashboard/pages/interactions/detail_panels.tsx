@@ -137,6 +137,7 @@ export function TokenPanel({ detail: { summary } }: Detail) {
 const bases = {
   reported: "As the vendor reported them.",
   vendor_cost: "As the vendor reported them, with its own cost.",
+  disputed: "As the vendor reported them, which can't be true: it is charged what was set aside.",
   estimated: "Estimated from the text: the vendor told none.",
   none: "The call had no usage to bill.",
 } as const;
@@ -147,7 +148,7 @@ export function CostPanel({ detail: { summary }, cost }: Detail & { cost: CostLi
     <section class="facts">
       <h2>Cost</h2>
       <dl class="figures">
-        {(cost?.isExact ? cost.lines : []).map((line) => (
+        {(cost?.isExact && summary.billingBasis !== "disputed" ? cost.lines : []).map((line) => (
           <div class="figure-part">
             <dt>{lineText(line)}</dt>
             <dd>{usd(line.pico / 1000n)}</dd>
@@ -172,6 +173,14 @@ function PriceSource(
 ) {
   if (summary.billingBasis === "vendor_cost") {
     return <p class="muted">The vendor told what it charged.</p>;
+  }
+  if (summary.billingBasis === "disputed") {
+    return (
+      <p class="muted">
+        The vendor reported more than ten times what was set aside. That isn't believed: the cost is
+        what was set aside.
+      </p>
+    );
   }
   if (!cost) {
     return summary.priceVersion === null ? null : (

@@ -1,0 +1,206 @@
+/** What a vendor reports beyond belief: charged as set aside, recorded, told, and nobody else's. */
+import assert from "@std/assert";
+import type { DialectName } from "../../contracts/vendors.ts";
+import { type Row, shared } from "../support/service.ts";
+import { dialectNames } from "./raw_calls.ts";
+import {
+  scriptedLabel,
+  scriptedModel,
+  type ScriptedVendors,
+  startScriptedVendors,
+} from "./scripted_vendors.ts";
+
+const service = shared(() => startScriptedVendors({ STARTING_CREDIT_USD: "1" }));
+
+const answers: Record<DialectName, (input: unknown, output: unknown) => Record<string, unknown>> = {
+  chat: (input, output) => ({
+    id: "c",
+    object: "chat.completion",
+    created: 1,
+    model: "m",
+    choices: [{ index: 0, message: { role: "assistant", content: "Hi." }, finish_reason: "stop" }],
+    usage: { prompt_tokens: input, completion_tokens: output, total_tokens: 3 },
+  }),
+  responses: (input, output) => ({
+    id: "resp_1",
+    object: "response",
+    created_at: 1,
+    model: "m",
+    status: "completed",
+    output: [{
+      id: "msg_1",
+      type: "message",
+      role: "assistant",
+      status: "completed",
+      content: [{ type: "output_text", text: "Hi.", annotations: [] }],
+    }],
+    usage: { input_tokens: input, output_tokens: output, total_tokens: 3 },
+  }),
+  messages: (input, output) => ({
+    id: "msg_1",
+    type: "message",
+    role: "assistant",
+    model: "m",
+    content: [{ type: "text", text: "Hi." }],
+    stop_reason: "end_turn",
+    stop_sequence: null,
+    usage: { input_tokens: input, output_tokens: output },
+  }),
+  generate: (input, output) => ({
+    candidates: [{
+      index: 0,
+      content: { role: "model", parts: [{ text: "Hi." }] },
+      finishReason: "STOP",
+    }],
+    usageMetadata: { promptTokenCount: input, candidatesTokenCount: output, totalTokenCount: 3 },
+    modelVersion: "m",
+  }),
+};
+
+/** One call by the chat endpoint of a vendor whose answer this is; its row and what the caller got. */
+async function ask(
+  at: ScriptedVendors,
+  model: string,
+  answer: string,
+  key = at.key,
+): Promise<{ status: number; row: Row }> {
+  const word = at.script((exchange) =>
+    exchange.answer(200, answer, { "content-type": "application/json" })
+  );
+  const response = await at.post(
+    "/chat/v1/chat/completions",
+    { model, max_tokens: 20, messages: [{ role: "user", content: word }] },
+    { authorization: `Bearer ${key}` },
+  );
+  const text = await response.text();
+  assert.equal(response.status, 200, text);
+  return { status: response.status, row: await at.row(response.headers.get("x-transaction-id")) };
+}
+
+const modelOf = (dialect: DialectName) => `${scriptedLabel(dialect)}/${scriptedModel}`;
+
+async function balance(at: ScriptedVendors): Promise<number> {
+  const { json } = await at.admin("credits", "show");
+  return Number((json as { balance_usd: string }).balance_usd);
+}
+
+Deno.test("a report beyond belief is charged as set aside, and the next call is no 402", async () => {
+  for (const dialect of dialectNames) {
+    const had = await balance(service());
+    const answer = answers[dialect](1e15, 7);
+    const { row } = await ask(service(), modelOf(dialect), JSON.stringify(answer));
+    assert.equal(row.billing_basis, "disputed", dialect);
+    assert.equal(row.cost_usd, row.charged_usd);
+    const charged = Number(row.charged_usd);
+    assert.ok(charged > 0 && charged < 0.01, `${dialect}: ${charged}`);
+    assert.deepEqual(row.usage_raw, answer.usage ?? answer.usageMetadata);
+    assert.equal((had - await balance(service())).toFixed(9), row.charged_usd);
+    const { row: next } = await ask(
+      service(),
+      modelOf(dialect),
+      JSON.stringify(answers[dialect](3, 2)),
+    );
+    assert.equal(next.billing_basis, "reported");
+  }
+  const told = service().log.filter((line) => line.includes("a vendor's report was not believed"));
+  assert.equal(told.length, dialectNames.length);
+  const metrics = await (await service().fetch("/metrics")).text();
+  assert.match(metrics, /gateway_disputed_charges_total\{vendor="x-chat"\} 1/);
+});
+
+Deno.test("an excess that could be true is settled at its real cost", async () => {
+  const { row } = await ask(service(), modelOf("chat"), JSON.stringify(answers.chat(5000, 2)));
+  // 5,000 tokens in, some times what was set aside, and 2 out at 2 and 8 USD a million.
+  assert.deepEqual([row.charged_usd, row.billing_basis], ["0.010016000", "reported"]);
+});
+
+Deno.test("no number keeps a record from being stored, whoever pays", async () => {
+  const odd = ["1e30", "-7", "0.5", "9007199254740993", "1e400", '"12"', "null", "[]", "true"];
+  for (const dialect of dialectNames) {
+    for (const number of odd) {
+      const text = JSON.stringify(answers[dialect]("@", "@")).replaceAll('"@"', number);
+      for (const key of [service().key, `${service().key};sk-of-the-caller`]) {
+        const { row } = await ask(service(), modelOf(dialect), text, key);
+        const isOwn = key !== service().key;
+        assert.ok(Number(row.charged_usd) < 0.01, `${dialect} ${number}`);
+        if (isOwn) assert.deepEqual([row.charged_usd, row.mode], ["0.000000000", "dual_key"]);
+        for (const name of ["input_tokens", "output_tokens", "total_tokens"]) {
+          assert.ok(Number.isSafeInteger(row[name]), `${dialect} ${number} ${name}: ${row[name]}`);
+        }
+      }
+    }
+  }
+});
+
+Deno.test("a stream's report is judged as a whole answer's", async () => {
+  const { choices: _choices, ...rest } = answers.chat(1e15, 1e15);
+  const events = [
+    {
+      ...rest,
+      object: "chat.completion.chunk",
+      usage: null,
+      choices: [{ index: 0, delta: { content: "Hi." }, finish_reason: null }],
+    },
+    {
+      ...rest,
+      object: "chat.completion.chunk",
+      usage: null,
+      choices: [{ index: 0, delta: {}, finish_reason: "stop" }],
+    },
+    { ...rest, object: "chat.completion.chunk", choices: [] },
+  ];
+  const word = service().script((exchange) =>
+    exchange.stream([
+      ...events.map((one) => `data: ${JSON.stringify(one)}\n\n`),
+      "data: [DONE]\n\n",
+    ])
+  );
+  const response = await service().post("/chat/v1/chat/completions", {
+    model: modelOf("chat"),
+    max_tokens: 20,
+    stream: true,
+    messages: [{ role: "user", content: word }],
+  });
+  await response.text();
+  const row = await service().row(response.headers.get("x-transaction-id"));
+  assert.deepEqual([row.billing_basis, row.status], ["disputed", "completed"]);
+  assert.ok(Number(row.charged_usd) < 0.01);
+});
+
+Deno.test("an aggregator's cost is believed as far as it could be true", async () => {
+  await using plain = await startScriptedVendors();
+  await using at = await startScriptedVendors({
+    VENDOR_F_BASE_URL: `${plain.vendor.url}/f/v1`,
+    VENDOR_F_API_KEY: "sk-of-f",
+    STARTING_CREDIT_USD: "1",
+  });
+  const call = async (cost: string) => {
+    const answer = JSON.stringify({ ...answers.chat(10, 2) }).replace(
+      '"total_tokens":3',
+      `"total_tokens":3,"cost":${cost}`,
+    );
+    const word = plain.script((exchange) =>
+      exchange.answer(200, answer, { "content-type": "application/json" })
+    );
+    const response = await at.post("/chat/v1/chat/completions", {
+      model: "vendor-f/openai/gpt-5-mini",
+      max_tokens: 20,
+      messages: [{ role: "user", content: word }],
+    });
+    assert.equal(response.status, 200, await response.text());
+    return await at.row(response.headers.get("x-transaction-id"));
+  };
+  const believed = await call("0.00001");
+  assert.deepEqual([believed.billing_basis, believed.charged_usd], ["vendor_cost", "0.000010000"]);
+  for (const cost of ["5", "1e30", "1e300", "123456789012345678901234567890"]) {
+    const row = await call(cost);
+    assert.equal(row.billing_basis, "disputed", cost);
+    assert.ok(
+      Number(row.charged_usd) > 0 && Number(row.charged_usd) < 0.1,
+      `${cost}: ${row.charged_usd}`,
+    );
+  }
+  const negative = await call("-3");
+  assert.deepEqual([negative.billing_basis], ["reported"]);
+  assert.ok(await balance(at) > 0.8);
+});
