@@ -7,7 +7,12 @@ import { Fault } from "../domain/fault.ts";
 import { bodyPieces, notJson, parseJson } from "./body.ts";
 
 /** What a body of JSON may hold, whatever it is for (interface.md §5). */
-export const jsonLimits = { values: 1_000_000, depth: 128, members: 10_000, names: 50_000 } as const;
+export const jsonLimits = {
+  values: 1_000_000,
+  depth: 128,
+  members: 10_000,
+  names: 50_000,
+} as const;
 
 /** Bodies with more than either are worked on in turns. */
 const heavyValues = 20_000;
