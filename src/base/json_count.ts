@@ -6,6 +6,8 @@ export interface JsonLimits {
   readonly depth: number;
   /** Members of one object. */
   readonly members: number;
+  /** Different names of members in all: the engine keeps each for itself, at many times its text. */
+  readonly names: number;
 }
 
 /** Which limit a text exceeds. */
@@ -23,7 +25,7 @@ export const largeSpanUnits = 128 * 1024;
  * the count means nothing, but it still ends.
  */
 export class JsonCount {
-  /** Values so far; never fewer than there are. */
+  /** Values so far. */
   values = 1;
   excess: JsonExcess | undefined;
   /** Brackets close what they didn't open: this is no JSON. */
@@ -41,8 +43,19 @@ export class JsonCount {
   #isEscaped = false;
   /** Nothing but space since a container was opened. */
   #isEmpty = false;
+  /** The next string, or the one that was begun, is a member's name. */
+  #isName = false;
+  #hash = 0;
+  /** One bit a name, by its hash: some names may share one. */
+  #seen: Uint32Array | undefined;
+  #names = 0;
 
-  constructor(limits: JsonLimits, readonly largeUnits: number = largeSpanUnits) {
+  constructor(
+    limits: JsonLimits,
+    readonly largeUnits: number = largeSpanUnits,
+    /** Unknown to callers, who could else choose names that share a bit. */
+    readonly seed: number = crypto.getRandomValues(new Uint32Array(1))[0]!,
+  ) {
     this.#limits = limits;
     this.#starts = new Float64Array(limits.depth + 1);
     this.#isObject = new Uint8Array(limits.depth + 1);
@@ -62,16 +75,18 @@ export class JsonCount {
       const code = piece.charCodeAt(at);
       if (code <= space) continue;
       if (code === quote) {
-        this.#isEmpty = false;
+        if (this.#isEmpty) this.#countFirst();
+        this.#hash = this.seed;
         at = this.#skipString(piece, at + 1) - 1;
+        if (this.excess !== undefined) break;
       } else if (code === comma) {
         if (!this.#countComma()) break;
       } else if (code === openBracket || code === openBrace) {
         if (!this.#open(this.#before + at, code === openBrace)) break;
       } else if (code === closeBracket || code === closeBrace) {
         this.#close(this.#before + at, code === closeBrace);
-      } else {
-        this.#isEmpty = false;
+      } else if (this.#isEmpty) {
+        this.#countFirst();
       }
     }
     this.#before += length;
@@ -91,8 +106,10 @@ export class JsonCount {
       const code = piece.charCodeAt(at);
       if (code === quote) {
         this.#inString = false;
+        if (this.#isName) this.#countName();
         return at + 1;
       }
+      if (this.#isName) this.#hash = Math.imul(this.#hash ^ code, 0x01000193);
       if (code === backslash) {
         at++;
         this.#isEscaped = at >= length;
@@ -101,8 +118,24 @@ export class JsonCount {
     return length;
   }
 
-  #countComma(): boolean {
+  #countName(): void {
+    this.#isName = false;
+    const bit = (this.#hash ^ this.#hash >>> 15) & (nameBits - 1);
+    const seen = this.#seen ??= new Uint32Array(nameBits / 32);
+    const mask = 1 << (bit & 31);
+    if ((seen[bit >>> 5]! & mask) !== 0) return;
+    seen[bit >>> 5]! |= mask;
+    if (++this.#names > this.#limits.names) this.excess = "names";
+  }
+
+  /** What stands first in a container. */
+  #countFirst(): void {
     this.#isEmpty = false;
+    if (++this.values > this.#limits.values) this.excess = "values";
+  }
+
+  #countComma(): boolean {
+    this.#isName = this.#isObject[this.#depth] === 1;
     const { values, members } = this.#limits;
     const commas = ++this.#commas[this.#depth]!;
     if (++this.values > values) this.excess = "values";
@@ -111,21 +144,21 @@ export class JsonCount {
   }
 
   #open(start: number, isObject: boolean): boolean {
+    if (this.#isEmpty) this.#countFirst();
     if (this.#depth === this.#limits.depth) this.excess = "depth";
-    // Until it turns out to be empty, a container has a first value in it.
-    else if (++this.values > this.#limits.values) this.excess = "values";
     else {
       const depth = ++this.#depth;
       this.#starts[depth] = start;
       this.#isObject[depth] = isObject ? 1 : 0;
       this.#commas[depth] = 0;
       this.#isEmpty = true;
+      this.#isName = isObject;
     }
     return this.excess === undefined;
   }
 
   #close(at: number, isObject: boolean): void {
-    if (this.#isEmpty) this.values--;
+    this.#isName = false;
     this.#isEmpty = false;
     if (this.#depth === 0 || isObject !== (this.#isObject[this.#depth] === 1)) {
       this.isBroken = true;
@@ -135,6 +168,9 @@ export class JsonCount {
     if (at - start >= this.largeUnits) this.#large.set(start, at + 1);
   }
 }
+
+/** A power of two, many times the names that are let in. */
+const nameBits = 1 << 20;
 
 const space = 0x20;
 const quote = 0x22;

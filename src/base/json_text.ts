@@ -254,6 +254,15 @@ export function skipString(text: string, start: number): number {
     let slashes = 0;
     while (text.charCodeAt(quote - 1 - slashes) === BACKSLASH) slashes++;
     if (slashes % 2 === 0) return quote + 1;
-    from = quote + 1;
+    // Where one is escaped there are often more, and a search for each costs more than a look.
+    const end = Math.min(text.length, quote + 1 + walkedUnits);
+    for (from = quote + 1; from < end; from++) {
+      const code = text.charCodeAt(from);
+      if (code === QUOTE) return from + 1;
+      if (code === BACKSLASH) from++;
+    }
   }
 }
+
+/** How far a string with an escaped quote is walked before the next quote is searched for. */
+const walkedUnits = 1024;

@@ -63,13 +63,32 @@ function finder(wanted: Uint8Array): (bytes: Uint8Array, from: number) => number
   const steps = new Uint8Array(256).fill(wanted.length);
   for (let index = 0; index < last; index++) steps[wanted[index]!] = last - index;
   return (bytes, from) => {
+    // What is much like the sequence without being it is gone through byte by byte: looking back at
+    // each place would cost the sequence's length a byte.
+    let compared = 0;
     for (let at = from; at + last < bytes.length; at += steps[bytes[at + last]!]!) {
       let index = last;
       while (index >= 0 && bytes[at + index] === wanted[index]) index--;
       if (index < 0) return at;
+      compared += last - index;
+      if (compared > 4096 + 2 * (at - from)) return findByFirst(wanted, bytes, at);
     }
     return -1;
   };
+}
+
+/**
+ * The same for a sequence whose first byte stands in it once, as the line's end of a delimiter does:
+ * what agreed with it holds no other beginning, so nothing is looked at twice.
+ */
+function findByFirst(wanted: Uint8Array, bytes: Uint8Array, from: number): number {
+  for (let at = from; at + wanted.length <= bytes.length;) {
+    let index = 0;
+    while (index < wanted.length && bytes[at + index] === wanted[index]) index++;
+    if (index === wanted.length) return at;
+    at += Math.max(1, index);
+  }
+  return -1;
 }
 
 const maxParts = 256;

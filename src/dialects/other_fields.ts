@@ -1,4 +1,5 @@
 import type { ForeignField } from "./canonical_request.ts";
+import { Fault } from "../domain/fault.ts";
 import { isRecord, type JsonRecord } from "./json.ts";
 
 /**
@@ -38,6 +39,7 @@ export function otherFields(
       const inside = knownIn(fields, spell(name));
       if (inside) look(held, inside, `${path}.${name}`);
       else if (!saysNothing(held)) {
+        if (found.length === maxFound) throw tooMany(`${path}.${name}`);
         found.push({ path: `${path}.${name}`, value: held, weight: "hint" });
       }
     }
@@ -46,6 +48,16 @@ export function otherFields(
     look(value, knownIn(known, spell(name)) ?? true, name);
   }
   return found;
+}
+
+/** A request with more of them is refused: each is named in the answer and in the record. */
+const maxFound = 10_000;
+
+function tooMany(param: string): Fault {
+  return new Fault("invalid_value", {
+    param,
+    message: `${param}: the request has more than ${maxFound} fields that can't be carried.`,
+  });
 }
 
 function knownIn(fields: Readonly<Record<string, Known>>, name: string): Known | undefined {

@@ -6,6 +6,7 @@ import type {
   CanonicalEvent,
   FinishEvent,
 } from "./canonical.ts";
+import { innerJson } from "./inner_json.ts";
 import { isRecord } from "./json.ts";
 import type { Undo } from "./translator.ts";
 
@@ -151,15 +152,11 @@ export class Undoing {
 
 /** The value of a member as text: of a string the string, of anything else its JSON. */
 function unwrap(whole: string, member: string): string {
-  try {
-    const json: unknown = JSON.parse(whole);
-    if (!isRecord(json) || !(member in json)) return whole;
-    const value = json[member];
-    return typeof value === "string" && member === "input" ? value : JSON.stringify(value);
-  } catch {
-    // Cut short by the output limit: what there is, is given as it is.
-    return whole;
-  }
+  const json = innerJson(whole);
+  // Cut short by the output limit: what there is, is given as it is.
+  if (!isRecord(json) || !(member in json)) return whole;
+  const value = json[member];
+  return typeof value === "string" && member === "input" ? value : JSON.stringify(value);
 }
 
 /** The text inside a surrounding code fence, else the text. */

@@ -5,7 +5,10 @@ import { Fault } from "./fault.ts";
  * The library stops at the first wrong element or field, as it does for those who only ask whether a
  * value is right: of a large value with nothing right in it the others would be megabytes.
  */
-const firstOnly: z.core.ParseContextInternal<z.core.$ZodIssue> = { reportInput: true, abortEarly: true };
+const firstOnly: z.core.ParseContextInternal<z.core.$ZodIssue> = {
+  reportInput: true,
+  abortEarly: true,
+};
 
 /** Checks a value against a contract's schema; the fault names the first wrong field by path. */
 export function validate<T extends z.ZodType>(schema: T, value: unknown): z.output<T> {

@@ -7,7 +7,12 @@ import { Fault } from "../domain/fault.ts";
 import { bodyPieces, notJson, parseJson } from "./body.ts";
 
 /** What a body of JSON may hold, whatever it is for (interface.md §5). */
-export const jsonLimits = { values: 1_000_000, depth: 128, members: 10_000 } as const;
+export const jsonLimits = {
+  values: 1_000_000,
+  depth: 128,
+  members: 10_000,
+  names: 50_000,
+} as const;
 
 /** Bodies with more than either are worked on in turns. */
 const heavyValues = 20_000;
@@ -89,6 +94,10 @@ function tooMuch(excess: JsonExcess): Fault {
     case "depth":
       return new Fault("invalid_value", {
         message: `The request body is nested deeper than ${most} levels.`,
+      });
+    case "names":
+      return new Fault("invalid_value", {
+        message: `The request body has members of more than ${most} different names.`,
       });
     case "members":
       return new Fault("invalid_value", {

@@ -1,5 +1,6 @@
 import type { AnswerPart, CanonicalAnswer, CanonicalChoice } from "../canonical.ts";
 import { estimatedUsage } from "../estimated_usage.ts";
+import { innerJson } from "../inner_json.ts";
 import { isRecord, type JsonRecord } from "../json.ts";
 import type { AnswerContext } from "../translator.ts";
 import { answerPart, isInvalidCall } from "./encode_parts.ts";
@@ -52,12 +53,8 @@ export function wantsBareEnum(body: unknown): boolean {
 
 /** The word out of `{"value": …}`; any other text stays. */
 export function bareEnumText(text: string): string {
-  try {
-    const json: unknown = JSON.parse(text);
-    return isRecord(json) && typeof json.value === "string" ? json.value : text;
-  } catch {
-    return text;
-  }
+  const json = innerJson(text);
+  return isRecord(json) && typeof json.value === "string" ? json.value : text;
 }
 
 /** How a choice ended, in the vendor's words; undefined when it never ended. */

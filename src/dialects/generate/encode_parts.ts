@@ -1,5 +1,6 @@
 import type { AnswerPart } from "../canonical.ts";
 import type { Opaque } from "../canonical_request.ts";
+import { innerJson } from "../inner_json.ts";
 import { isRecord } from "../json.ts";
 
 /**
@@ -45,12 +46,8 @@ export function isInvalidCall(part: AnswerPart): boolean {
 /** The arguments' object; none written is an empty one. Undefined when the text is no object. */
 export function parseArguments(text: string): Readonly<Record<string, unknown>> | undefined {
   if (text.trim() === "") return {};
-  try {
-    const json: unknown = JSON.parse(text);
-    return isRecord(json) ? json : undefined;
-  } catch {
-    return undefined;
-  }
+  const json = innerJson(text);
+  return isRecord(json) ? json : undefined;
 }
 
 /** The signature beside a part's data; only one that this dialect's vendor made. */

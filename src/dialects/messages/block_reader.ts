@@ -1,5 +1,6 @@
 import type { BlockKind, CanonicalEvent } from "../canonical.ts";
 import type { Opaque } from "../canonical_request.ts";
+import { innerJson } from "../inner_json.ts";
 import { isRecord, type JsonRecord, words } from "../json.ts";
 import { readCitation } from "./citation.ts";
 
@@ -213,11 +214,9 @@ function opaqueOf(kind: "signature" | "redacted", value: unknown): Opaque | unde
 function gathered(open: { value: JsonRecord; pieces: string[]; more: string[] }): JsonRecord {
   let value = open.value;
   if (open.pieces.length > 0) {
-    try {
-      value = { ...value, input: JSON.parse(open.pieces.join("")) };
-    } catch {
-      // Cut short by the output limit: the block stays as it began.
-    }
+    const input = innerJson(open.pieces.join(""));
+    // Cut short by the output limit: the block stays as it began.
+    if (input !== undefined) value = { ...value, input };
   }
   if (open.more.length > 0) {
     const before = typeof value.content === "string" ? value.content : "";

@@ -3,6 +3,7 @@ import { Fault } from "../../domain/fault.ts";
 import type { Usage } from "../../domain/usage.ts";
 import type { AnswerPart, CanonicalAnswer, CanonicalChoice } from "../canonical.ts";
 import { estimatedUsage } from "../estimated_usage.ts";
+import { innerJson } from "../inner_json.ts";
 import { isRecord } from "../json.ts";
 import type { AnswerContext } from "../translator.ts";
 import { writeCitation } from "./citation.ts";
@@ -130,10 +131,6 @@ export function mintedCallId(name: string, place: number): string {
 function readInput(part: AnswerPart): Json | undefined {
   if (part.kind === "tool-call" && part.custom) return { input: part.text };
   if (part.text.trim() === "") return {};
-  try {
-    const input: unknown = JSON.parse(part.text);
-    return isRecord(input) ? input : undefined;
-  } catch {
-    return undefined;
-  }
+  const input = innerJson(part.text);
+  return isRecord(input) ? input : undefined;
 }

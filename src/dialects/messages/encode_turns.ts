@@ -7,6 +7,7 @@ import type {
   ToolCallPart,
   ToolResultPart,
 } from "../canonical_request.ts";
+import { innerJson } from "../inner_json.ts";
 import { isRecord } from "../json.ts";
 import type { ArrangedTurn } from "./arrange_turns.ts";
 import type { CacheMarks } from "./cache_marks.ts";
@@ -68,12 +69,7 @@ function writeReasoning(part: ReasoningPart): Block {
 function writeInput(call: ToolCallPart): Block {
   if (call.custom) return { input: call.arguments };
   if (call.arguments.trim() === "") return {};
-  let input: unknown;
-  try {
-    input = JSON.parse(call.arguments);
-  } catch {
-    input = undefined;
-  }
+  const input = innerJson(call.arguments);
   if (isRecord(input)) return input;
   throw wrong(call.path, `the arguments of the tool call ${call.id} must be a JSON object`);
 }

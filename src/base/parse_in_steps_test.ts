@@ -1,0 +1,110 @@
+import assert from "@std/assert";
+import { JsonCount, type JsonLimits } from "./json_count.ts";
+import { JsonTextError, parseInSteps } from "./parse_in_steps.ts";
+
+const limits: JsonLimits = { values: 1000, depth: 8, members: 100, names: 100 };
+
+function counted(pieces: readonly string[], largeUnits = 8, of: JsonLimits = limits): JsonCount {
+  const count = new JsonCount(of, largeUnits);
+  for (const piece of pieces) count.add(piece);
+  return count;
+}
+
+/** Values of a JSON value. */
+function valuesOf(value: unknown): number {
+  if (typeof value !== "object" || value === null) return 1;
+  return Object.values(value).reduce((sum: number, one) => sum + valuesOf(one), 1);
+}
+
+function parsed(text: string, stepUnits: number): { value: unknown; steps: number } {
+  const steps = parseInSteps(text, counted([text], stepUnits).large, stepUnits);
+  for (let number = 0;; number++) {
+    const step = steps.next();
+    if (step.done) return { value: step.value, steps: number };
+  }
+}
+
+const texts = [
+  "3",
+  ' "a" ',
+  "[]",
+  "{ }",
+  "[1,[2,3,[4,5,6,7,8]],{},[],[[]]]",
+  '{"a":{"b":[1,2,3,4,5,6,7,8,9]},"c":"}],[{","d":"\\"\\\\","e":{}}',
+  '{ "long name \\" of one" : [ { "x" : [ "a,b", "c]" , null ] } , true ] , "b" : 1.50 }',
+  '{"a":[1,2,3,4,5,6],"b":2,"a":[7,8,9,10,11,12,13]}',
+  '{"__proto__":{"a":[1,2,3,4,5,6,7,8]},"b":[1,2,3,4,5,6,7,8,9]}',
+  `[${Array.from({ length: 90 }, (_, index) => `{"n":${index}}`).join(" , ")}]`,
+];
+
+Deno.test("a text is parsed in steps as the runtime parses it at once", () => {
+  for (const text of texts) {
+    for (const stepUnits of [1, 4, 8, 20, 1000]) {
+      const { value } = parsed(text, stepUnits);
+      assert.deepStrictEqual(value, JSON.parse(text), `${text} by ${stepUnits}`);
+      assert.equal(JSON.stringify(value), JSON.stringify(JSON.parse(text)));
+    }
+  }
+  assert.ok(parsed(texts.at(-1)!, 100).steps > 5);
+});
+
+Deno.test("what is no JSON is none in steps either", () => {
+  for (const text of texts) {
+    for (let at = 0; at < text.length; at++) {
+      for (const put of ["", ",", "]", "{", '"', ":"]) {
+        const odd = text.slice(0, at) + put + text.slice(at + 1);
+        const isJson = tries(() => JSON.parse(odd));
+        const count = counted([odd], 8);
+        if (count.isBroken) {
+          assert.ok(!isJson, odd);
+          continue;
+        }
+        assert.equal(tries(() => parsed(odd, 8)), isJson, odd);
+      }
+    }
+  }
+});
+
+function tries(run: () => unknown): boolean {
+  try {
+    run();
+    return true;
+  } catch (thrown) {
+    if (thrown instanceof SyntaxError || thrown instanceof JsonTextError) return false;
+    throw thrown;
+  }
+}
+
+Deno.test("values are counted however the text is cut", () => {
+  for (const text of texts) {
+    const expected = valuesOf(JSON.parse(text.replace(/"a":\[1,2,3,4,5,6\],(?="b":2)/, "")));
+    for (let cut = 0; cut <= text.length; cut++) {
+      const count = counted([text.slice(0, cut), text.slice(cut)]);
+      assert.equal(
+        count.values - expected,
+        text.includes('2,"a"') || text.includes('"b":2') ? 7 : 0,
+        text,
+      );
+      assert.deepEqual([count.excess, count.isBroken], [undefined, false], text);
+      assert.deepEqual([...count.large], [...counted([text]).large]);
+    }
+  }
+});
+
+Deno.test("one too many of anything is known at once, and its limit named", () => {
+  const list = (length: number) => `[${Array(length).fill("[]").join()}]`;
+  const object = (length: number) =>
+    `{${Array.from({ length }, (_, index) => `"${index % 90}":1`).join()}}`;
+  assert.equal(counted([list(999)]).excess, undefined);
+  assert.equal(counted([list(1000)]).excess, "values");
+  assert.equal(counted(["[".repeat(8) + "]".repeat(8)]).excess, undefined);
+  assert.equal(counted(["[".repeat(9)]).excess, "depth");
+  assert.equal(counted([object(100)]).excess, undefined);
+  assert.equal(counted([object(101)]).excess, "members");
+  const named = (length: number) =>
+    `[${Array.from({ length }, (_, index) => `{"name ${index}":"name"}`).join()}]`;
+  assert.equal(counted([named(90)]).excess, undefined);
+  assert.equal(counted([named(120)]).excess, "names");
+  // Brackets and commas within strings are text.
+  assert.equal(counted([JSON.stringify("[,{".repeat(5000) + '\\"')]).excess, undefined);
+});
