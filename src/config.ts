@@ -1,3 +1,4 @@
+import { withoutEnd } from "./base/trim.ts";
 import { dirname, join } from "node:path";
 import { vendorFamilies } from "../contracts/vendors.ts";
 import type { Secret } from "./base/secret.ts";
@@ -144,7 +145,7 @@ function vendorSettings(read: EnvironmentReader): Config["vendors"] {
   return Object.fromEntries(vendorFamilies.map(({ label }) => {
     const name = label.toUpperCase().replace("-", "_");
     return [label, {
-      baseUrl: read.url(`${name}_BASE_URL`)?.replace(/\/+$/, ""),
+      baseUrl: read.url(`${name}_BASE_URL`),
       apiKey: read.headerSecret(`${name}_API_KEY`),
     }];
   }));
@@ -236,7 +237,7 @@ function bucketSettings(read: EnvironmentReader): BucketSettings | undefined {
   }
   return {
     bucket: match[1]!,
-    prefix: (match[2] ?? "").replace(/\/+$/, ""),
+    prefix: withoutEnd(match[2] ?? "", "/"),
     endpoint,
     region: read.text("AWS_REGION") ?? "us-east-1",
     accessKeyId,

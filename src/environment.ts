@@ -1,3 +1,4 @@
+import { withoutEnd } from "./base/trim.ts";
 import { Secret } from "./base/secret.ts";
 
 /** A wrong value in the environment; the message is one line for the operator. */
@@ -93,7 +94,7 @@ export class EnvironmentReader {
     if (value === undefined) return undefined;
     const url = URL.canParse(value) ? new URL(value) : undefined;
     const hasCredentials = Boolean(url?.username || url?.password);
-    if (url && /^https?:$/.test(url.protocol) && !hasCredentials) return value.replace(/\/+$/, "");
+    if (url && /^https?:$/.test(url.protocol) && !hasCredentials) return withoutEnd(value, "/");
     const shown = value.includes("@") ? masked : value;
     throw wrong(name, shown, "an address such as https://api.example.com, without credentials");
   }

@@ -33,16 +33,22 @@ export async function* readEvents(
 
 /** Lines that end with `\n`, `\r\n` or `\r`, and what stands after the last of them. */
 async function* readLines(body: ReadableStream<Uint8Array>): AsyncGenerator<string, void> {
-  let rest = "";
-  for await (const text of readText(body)) {
-    rest += text;
+  /** The line under way in its pieces: what was looked through isn't looked through again. */
+  let rest: string[] = [];
+  let held = "";
+  for await (const piece of readText(body)) {
+    const text = held + piece;
     // A `\r` at the end may be half of a `\r\n`.
-    const held = rest.endsWith("\r") ? "\r" : "";
-    const lines = rest.slice(0, rest.length - held.length).split(/\r\n|\n|\r/);
-    rest = lines.pop()! + held;
-    yield* lines;
+    held = text.endsWith("\r") ? "\r" : "";
+    const lines = text.slice(0, text.length - held.length).split(/\r\n|\n|\r/);
+    for (const line of lines.splice(0, lines.length - 1)) {
+      yield rest.join("") + line;
+      rest = [];
+    }
+    rest.push(lines[0]!);
   }
-  if (rest !== "") yield* rest.split(/\r\n|\n|\r/);
+  const last = rest.join("") + held;
+  if (last !== "") yield* last.split(/\r\n|\n|\r/);
 }
 
 /** The text of a body, piece by piece. */

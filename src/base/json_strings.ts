@@ -8,6 +8,8 @@ export interface PlacedString extends TextRange {
   readonly parent: string;
   /** Where the object that holds it begins; undefined outside of any. */
   readonly object: number | undefined;
+  /** In so many objects and arrays. */
+  readonly depth: number;
 }
 
 /**
@@ -37,6 +39,7 @@ export function* longStrings(text: string, minUnits: number): Generator<PlacedSt
         start: at,
         key: isObject ? "" : nearestKey(open),
         awaitsKey: isObject,
+        object: isObject ? open.length : inside?.object ?? -1,
       });
     } else if (code === closeBrace || code === closeBracket) {
       open.pop();
@@ -52,6 +55,8 @@ interface Container {
   /** Of an object its present member; of an array the member whose value it is. */
   key: string;
   awaitsKey: boolean;
+  /** Where among the open ones the innermost object stands; -1 for none. */
+  readonly object: number;
 }
 
 const quote = 0x22;
@@ -66,8 +71,13 @@ function nearestKey(open: readonly Container[]): string {
 }
 
 function placeOf(open: readonly Container[]): Omit<PlacedString, "start" | "end"> {
-  const at = open.findLastIndex(({ isObject }) => isObject);
-  return { key: nearestKey(open), parent: open[at - 1]?.key ?? "", object: open[at]?.start };
+  const at = open.at(-1)?.object ?? -1;
+  return {
+    key: nearestKey(open),
+    parent: open[at - 1]?.key ?? "",
+    object: open[at]?.start,
+    depth: open.length,
+  };
 }
 
 function keyAt(text: string, start: number, end: number): string {

@@ -17,9 +17,11 @@ export function* mendJson(text: string): Generator<unknown> {
       break;
     }
   }
-  for (let depth = open.length - 1; depth >= 0; depth--) {
-    const { kind, lastEnd } = open[depth]!;
-    if (kind !== "]") continue;
+  const arrays = [...open.keys()].filter((depth) => open[depth]!.kind === "]").toReversed();
+  // Each try reads the whole text: of very many arrays the innermost and the outermost are tried.
+  const tried = arrays.filter((_, at) => at < mostTries / 2 || at >= arrays.length - mostTries / 2);
+  for (const depth of tried) {
+    const { lastEnd } = open[depth]!;
     const mended = parse(text.slice(0, lastEnd) + closing(open.slice(0, depth + 1)));
     if (mended) yield mended.value;
   }
@@ -27,6 +29,7 @@ export function* mendJson(text: string): Generator<unknown> {
 
 /** Deeper texts are nobody's conversation. */
 const maxDepth = 200;
+const mostTries = 24;
 
 interface Open {
   /** What closes it. */
@@ -64,13 +67,22 @@ function walk(text: string): { open: Open[]; closed: string; cut: string } {
 /** Whether the string that begins there and reaches the end has its closing quote. */
 function isClosed(text: string, start: number): boolean {
   if (text.length - start < 2 || !text.endsWith('"')) return false;
-  const slashes = /\\*"$/.exec(text)![0].length - 1;
-  return slashes % 2 === 0;
+  return slashesBefore(text, text.length - 1) % 2 === 0;
 }
 
 /** Half an escape at the end is no character yet. */
 function closeString(text: string): string {
-  return text.replace(/(?<!\\)((?:\\\\)*)\\(?:u[0-9a-fA-F]{0,3})?$/, "$1") + '"';
+  const hex = /\\u[0-9a-fA-F]{0,3}$/.exec(text.slice(-5))?.[0].length ?? 1;
+  const slash = text.length - hex;
+  const isHalf = text[slash] === "\\" && slashesBefore(text, slash) % 2 === 0;
+  return (isHalf ? text.slice(0, slash) : text) + '"';
+}
+
+/** How many backslashes stand in front of a place, one behind the other. */
+function slashesBefore(text: string, place: number): number {
+  let at = place;
+  while (text[at - 1] === "\\") at--;
+  return place - at;
 }
 
 function closing(open: readonly Open[]): string {

@@ -65,3 +65,18 @@ Deno.test("masking 300 KB of hostile text stays fast", () => {
     assert.ok(elapsedMs < 1_500, `${unit}: ${elapsedMs} ms`);
   }
 });
+
+Deno.test("a long text is cut, and no part of a secret stands at the cut", () => {
+  const secrets = ["sk-proj-abcdefgh12345678", "https://joe:hunter2hunter2@host.example/x"];
+  for (const secret of [...secrets, `Bearer ${"t0k3n".repeat(300)}`, `eyJ${"h".repeat(2_000)}.x`]) {
+    for (let before = 3_300; before < 4_050; before += 7) {
+      const masked = maskSecrets("a ".repeat(before / 2) + secret + " b".repeat(3_000));
+      assert.ok(masked.length <= 4_000);
+      assert.doesNotMatch(
+        masked,
+        /sk-p|joe|hunter|t0k3n|eyJ/,
+        `${secret.slice(0, 8)} at ${before}`,
+      );
+    }
+  }
+});

@@ -106,13 +106,14 @@ export class Fold {
     if (this.#truncated) return;
     const target = this.#choice(choice);
     target.logprobs ??= [];
-    target.logprobs.push(...logprobs);
+    for (const one of logprobs) target.logprobs.push(one);
   }
 }
 
 /** The first units of a text; half a character at the end, which no store takes, is left out. */
 function cut(text: string, units: number): string {
-  return text.slice(0, units).replace(/[\ud800-\udbff]$/, "");
+  const isHalved = /[\ud800-\udbff]/.test(text[units - 1] ?? "");
+  return text.slice(0, isHalved ? units - 1 : units);
 }
 
 /** Folds a finished list of events without a cap. */

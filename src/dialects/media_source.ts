@@ -70,9 +70,14 @@ export function standardBase64(text: string): string | undefined {
   const plain = /[\s%]/.test(text) ? decodePercent(text)?.replace(/\s+/g, "") : text;
   if (plain === undefined) return undefined;
   const standard = /[-_]/.test(plain) ? plain.replaceAll("-", "+").replaceAll("_", "/") : plain;
-  const bare = standard.replace(/=+$/, "");
+  const bare = withoutPadding(standard);
   if (!/^[A-Za-z0-9+/]*$/.test(bare) || bare.length % 4 === 1) return undefined;
   return bare + "=".repeat((4 - bare.length % 4) % 4);
+}
+
+/** More than two `=` pad nothing: they stay, and what holds them is no base64. */
+function withoutPadding(text: string): string {
+  return text.slice(0, text.endsWith("==") ? -2 : text.endsWith("=") ? -1 : text.length);
 }
 
 /** What base64 as `standardBase64` takes it decodes to; undefined when it is none. */
@@ -97,9 +102,7 @@ function decodePercent(text: string): string | undefined {
 function encodePercent(text: string): string | undefined {
   const plain = decodePercent(text);
   if (plain === undefined) return undefined;
-  let binary = "";
-  for (const byte of new TextEncoder().encode(plain)) binary += String.fromCharCode(byte);
-  return btoa(binary);
+  return new TextEncoder().encode(plain).toBase64();
 }
 
 const magic: readonly (readonly [RegExp, string])[] = [

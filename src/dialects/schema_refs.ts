@@ -6,8 +6,8 @@ import { isRecord, type JsonRecord } from "./json.ts";
  * gone. `undefined` members say why it can't be done:
  * - `recursive`: a schema holds itself; it has no finite form without references.
  * - `unresolved`: a reference names nothing in this document (others are never fetched).
- * - `too_large`: nested deeper than 100, or more than 20,000 nodes once replaced. A few nested
- *   definitions can name each other often enough to fill any memory.
+ * - `too_large`: nested deeper than 100, or more than 20,000 nodes once replaced, or no room left
+ *   for them. A few nested definitions can name each other often enough to fill any memory.
  */
 export type Inlined =
   | { schema: JsonRecord; problem: undefined }
@@ -16,8 +16,38 @@ export type Inlined =
 const maxDepth = 100;
 const maxNodes = 20_000;
 
-export function inlineRefs(root: JsonRecord): Inlined {
-  const inliner = new Inliner(root);
+/**
+ * Room for the schemas that references put in place, in characters of JSON, shared by all schemas
+ * of a request: small ones that swell to the most that each may hold would fill the memory together.
+ */
+export class SwellRoom {
+  #left = 4 * 1024 * 1024;
+  readonly #lengths = new Map<JsonRecord, number>();
+
+  /** Whether there was room for one more copy of this schema; those within are taken on their own. */
+  take(schema: JsonRecord): boolean {
+    let length = this.#lengths.get(schema);
+    if (length === undefined) this.#lengths.set(schema, length = lengthOf(schema));
+    this.#left -= length;
+    return this.#left >= 0;
+  }
+}
+
+/** About as long as its JSON text, without the schemas that it holds. */
+function lengthOf(schema: JsonRecord): number {
+  let length = 32;
+  for (const [key, value] of Object.entries(schema)) {
+    const isMap = schemaMapKeywords.has(key) && isRecord(value);
+    if (isMap) { for (const name of Object.keys(value)) length += 16 + name.length; }
+    else if (!schemaKeywords.has(key)) length += JSON.stringify(value)?.length ?? 0;
+    else if (Array.isArray(value)) length += 8 * value.length;
+    length += 16 + key.length;
+  }
+  return length;
+}
+
+export function inlineRefs(root: JsonRecord, room: SwellRoom = new SwellRoom()): Inlined {
+  const inliner = new Inliner(root, room);
   try {
     return { schema: inliner.schema(root, 0), problem: undefined };
   } catch (thrown) {
@@ -26,25 +56,53 @@ export function inlineRefs(root: JsonRecord): Inlined {
   }
 }
 
-/** Whether a schema holds itself through its references. */
-export function isRecursive(root: JsonRecord): boolean {
-  return inlineRefs(root).problem === "recursive";
-}
+/** Finds what references of one document name; all its anchors and ids are looked up once. */
+export class SchemaRefs {
+  readonly #root: JsonRecord;
+  readonly #id: string;
+  /** The first schema of each `$anchor`, and of each `$id`. */
+  #byAnchor: ReadonlyMap<unknown, JsonRecord> | undefined;
+  #byId: ReadonlyMap<unknown, JsonRecord> | undefined;
 
-/**
- * The schema that a `$ref` names: `#`, `#/…` (JSON pointer), `#name` (an `$anchor`), or the `$id` of
- * a schema in the document. Undefined when there is none.
- */
-export function resolveRef(root: JsonRecord, ref: string): unknown {
-  if (ref === "#" || ref === root.$id) return root;
-  const id = typeof root.$id === "string" ? root.$id : "";
-  const local = ref.startsWith(`${id}#`) ? ref.slice(id.length) : ref;
-  if (local.startsWith("#/")) return pointed(root, local.slice(2));
-  const anchor = local.startsWith("#") ? local.slice(1) : undefined;
-  return findSchema(
-    root,
-    (schema) => anchor === undefined ? schema.$id === local : schema.$anchor === anchor,
-  );
+  constructor(root: JsonRecord) {
+    this.#root = root;
+    this.#id = typeof root.$id === "string" ? root.$id : "";
+  }
+
+  /**
+   * The schema that a `$ref` names: `#`, `#/…` (JSON pointer), `#name` (an `$anchor`), or the `$id`
+   * of a schema in the document. Undefined when there is none.
+   */
+  resolve(ref: string): unknown {
+    if (ref === "#" || ref === this.#root.$id) return this.#root;
+    const isOwn = ref[this.#id.length] === "#" && ref.startsWith(this.#id);
+    const local = isOwn ? ref.slice(this.#id.length) : ref;
+    if (local.startsWith("#/")) return pointed(this.#root, local.slice(2));
+    if (!this.#byAnchor) this.#index();
+    return local.startsWith("#") ? this.#byAnchor!.get(local.slice(1)) : this.#byId!.get(local);
+  }
+
+  /** Iterative, since callers nest as deep as they like. */
+  #index(): void {
+    const anchors = new Map<unknown, JsonRecord>();
+    const ids = new Map<unknown, JsonRecord>();
+    const open: unknown[] = [this.#root];
+    while (open.length > 0) {
+      const schema = open.pop();
+      if (!isRecord(schema)) continue;
+      if (!anchors.has(schema.$anchor)) anchors.set(schema.$anchor, schema);
+      if (!ids.has(schema.$id)) ids.set(schema.$id, schema);
+      for (const [key, value] of Object.entries(schema)) {
+        const isMap = schemaMapKeywords.has(key) && isRecord(value);
+        if (!isMap && !schemaKeywords.has(key)) continue;
+        for (const one of isMap ? Object.values(value) : Array.isArray(value) ? value : [value]) {
+          open.push(one);
+        }
+      }
+    }
+    this.#byAnchor = anchors;
+    this.#byId = ids;
+  }
 }
 
 /** Members whose value is a schema or a list of schemas. */
@@ -83,18 +141,25 @@ class NotInlinable extends Error {
 
 class Inliner {
   readonly #root: JsonRecord;
+  readonly #refs: SchemaRefs;
+  readonly #room: SwellRoom;
   /** Targets that are being replaced right now, outermost first. */
   readonly #open = new Set<JsonRecord>();
   #nodes = 0;
 
-  constructor(root: JsonRecord) {
+  constructor(root: JsonRecord, room: SwellRoom) {
     this.#root = root;
+    this.#refs = new SchemaRefs(root);
+    this.#room = room;
   }
 
   schema(node: JsonRecord, depth: number): JsonRecord {
-    if (depth > maxDepth || ++this.#nodes > maxNodes) throw new NotInlinable("too_large");
+    const hasRoom = this.#open.size === 0 || this.#room.take(node);
+    if (depth > maxDepth || ++this.#nodes > maxNodes || !hasRoom) {
+      throw new NotInlinable("too_large");
+    }
     if (typeof node.$ref !== "string") return this.#members(node, depth);
-    const target = resolveRef(this.#root, node.$ref);
+    const target = this.#refs.resolve(node.$ref);
     const { $ref: _, ...siblings } = node;
     if (target === true) return this.#members(siblings, depth);
     if (!isRecord(target)) throw new NotInlinable("unresolved");
@@ -146,22 +211,4 @@ function decode(token: string): string {
   } catch {
     return token;
   }
-}
-
-/** The first schema of a document that fits; iterative, since callers nest as deep as they like. */
-function findSchema(root: JsonRecord, fits: (schema: JsonRecord) => boolean): unknown {
-  const open: unknown[] = [root];
-  while (open.length > 0) {
-    const schema = open.pop();
-    if (!isRecord(schema)) continue;
-    if (fits(schema)) return schema;
-    for (const [key, value] of Object.entries(schema)) {
-      const isMap = schemaMapKeywords.has(key) && isRecord(value);
-      if (!isMap && !schemaKeywords.has(key)) continue;
-      for (const one of isMap ? Object.values(value) : Array.isArray(value) ? value : [value]) {
-        open.push(one);
-      }
-    }
-  }
-  return undefined;
 }

@@ -1,5 +1,9 @@
 import assert from "@std/assert";
-import { inlineRefs, isRecursive, resolveRef } from "./schema_refs.ts";
+import { inlineRefs, SchemaRefs, SwellRoom } from "./schema_refs.ts";
+
+function isRecursive(schema: Readonly<Record<string, unknown>>): boolean {
+  return inlineRefs(schema).problem === "recursive";
+}
 
 Deno.test("references are replaced, members beside them win, definitions are gone", () => {
   const schema = {
@@ -28,11 +32,11 @@ Deno.test("pointers are decoded, anchors and ids are found", () => {
     $id: "https://x/y",
     $defs: { "a/b c": { type: "integer" }, n: { $anchor: "num", $id: "other", type: "number" } },
   };
-  assert.deepEqual(resolveRef(schema, "#/$defs/a~1b%20c"), { type: "integer" });
-  assert.equal(resolveRef(schema, "#num"), schema.$defs.n);
-  assert.equal(resolveRef(schema, "other"), schema.$defs.n);
-  assert.equal(resolveRef(schema, "https://x/y#/$defs/n"), schema.$defs.n);
-  assert.equal(resolveRef(schema, "#/constructor"), undefined);
+  assert.deepEqual(new SchemaRefs(schema).resolve("#/$defs/a~1b%20c"), { type: "integer" });
+  assert.equal(new SchemaRefs(schema).resolve("#num"), schema.$defs.n);
+  assert.equal(new SchemaRefs(schema).resolve("other"), schema.$defs.n);
+  assert.equal(new SchemaRefs(schema).resolve("https://x/y#/$defs/n"), schema.$defs.n);
+  assert.equal(new SchemaRefs(schema).resolve("#/constructor"), undefined);
 });
 
 Deno.test("recursion is told, through the root, a definition or a property", () => {
@@ -72,4 +76,14 @@ Deno.test("definitions that multiply each other don't fill the memory", () => {
   let deep: Record<string, unknown> = {};
   for (let level = 0; level < 5000; level++) deep = { items: deep };
   assert.equal(inlineRefs(deep).problem, "too_large");
+});
+
+Deno.test("small schemas that swell share one room", () => {
+  const room = new SwellRoom();
+  const schema = {
+    properties: { a: { $ref: "#/$defs/a" } },
+    $defs: { a: { enum: ["x".repeat(1_000_000)] } },
+  };
+  const problems = Array.from({ length: 5 }, () => inlineRefs(schema, room).problem);
+  assert.deepEqual(problems, [undefined, undefined, undefined, undefined, "too_large"]);
 });

@@ -32,9 +32,11 @@ export class Undoing {
   /** Choices that answered through the JSON tool, and those that called another tool. */
   readonly #jsonChoices = new Set<number>();
   readonly #toolChoices = new Set<number>();
+  readonly #customTools: ReadonlySet<string>;
 
   constructor(undo: Undo, mintCallId: () => string) {
     this.#undo = undo;
+    this.#customTools = new Set(undo.customTools);
     this.#mintCallId = mintCallId;
   }
 
@@ -109,8 +111,10 @@ export class Undoing {
       throw new Fault("upstream_invalid_tool_call", { note: "a tool call without a name" });
     }
     this.#toolChoices.add(event.choice);
-    const name = this.#undo.toolNames[content.name] ?? content.name;
-    const custom = content.custom || this.#undo.customTools.includes(name);
+    const name = Object.hasOwn(this.#undo.toolNames, content.name)
+      ? this.#undo.toolNames[content.name]!
+      : content.name;
+    const custom = content.custom || this.#customTools.has(name);
     if (custom && !content.custom) this.#gather(event.block, (whole) => unwrap(whole, "input"));
     return {
       ...event,
@@ -159,7 +163,17 @@ function unwrap(whole: string, member: string): string {
   return typeof value === "string" && member === "input" ? value : JSON.stringify(value);
 }
 
-/** The text inside a surrounding code fence, else the text. */
+/** The text inside a surrounding code fence, else the text. By index: a pattern tries each line. */
 function stripFence(whole: string): string {
-  return /^\s*```(?:\w+)?\s*\n([^]*?)\n?```\s*$/.exec(whole)?.[1] ?? whole;
+  const text = whole.trim();
+  const opening = /^```\w*/.exec(text)?.[0].length;
+  if (opening === undefined || !text.endsWith("```")) return whole;
+  let start = opening;
+  let lineEnd = -1;
+  for (; start < text.length && text[start]!.trim() === ""; start++) {
+    if (text[start] === "\n") lineEnd = start;
+  }
+  const end = text.length - "```".length;
+  if (lineEnd < 0 || lineEnd >= end) return whole;
+  return text.slice(lineEnd + 1, Math.max(lineEnd + 1, text[end - 1] === "\n" ? end - 1 : end));
 }

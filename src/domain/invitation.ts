@@ -30,5 +30,7 @@ export function inviteeOf({ email }: Pick<Invitation, "email">): string {
 /** The address in small letters; undefined when it can't be one. */
 export function readEmail(text: string): string | undefined {
   const email = text.trim().toLowerCase();
-  return email.length <= 254 && /^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(email) ? email : undefined;
+  const [name = "", host = "", ...more] = email.split("@");
+  const isOne = name !== "" && more.length === 0 && host.slice(1, -1).includes(".");
+  return email.length <= 254 && isOne && !/\s/.test(email) ? email : undefined;
 }

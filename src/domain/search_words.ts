@@ -133,11 +133,13 @@ function* pieces(payload: string): Generator<string> {
 
 function addStrings(jsonText: string, keys: Keys): void {
   let isJson = false;
+  let escape = 0;
   for (const { start, end } of longStrings(jsonText, 1)) {
     isJson = true;
     if (keys.isFull) return;
     const last = jsonText[end - 1] === '"' ? end - 1 : end;
-    const escape = jsonText.indexOf("\\", start + 1);
+    // Looked for once for all strings up to it.
+    if (escape >= 0 && escape <= start) escape = jsonText.indexOf("\\", start + 1);
     if (isMedia(jsonText, start + 1, last)) continue;
     const isPlain = escape < 0 || escape >= last;
     if (isPlain && keys.addAscii(jsonText, start + 1, last)) continue;
@@ -157,10 +159,18 @@ function addText(text: string, keys: Keys): void {
 
 /** As `addAscii` has them, and in other scripts. */
 function* textWords(text: string): Generator<string> {
-  for (const found of text.normalize("NFKC").toLowerCase().match(word) ?? []) {
+  for (const found of fewMarks(text).normalize("NFKC").toLowerCase().match(word) ?? []) {
     if (unspaced.test(found)) yield* pairsOf(found);
     else yield found.slice(0, maxWordChars);
   }
+}
+
+/**
+ * Without the marks beyond 30 on one letter: normalising sorts them in time that grows with their
+ * square (Unicode's stream-safe format, UAX #15 §13, has the same number).
+ */
+function fewMarks(text: string): string {
+  return text.replace(/(\p{M}{30})\p{M}+/gu, "$1");
 }
 
 const maxWordChars = 64;

@@ -1,6 +1,6 @@
 import { sha256Hex } from "../base/hash.ts";
 import { longStrings, type PlacedString } from "../base/json_strings.ts";
-import { type Edit, membersAt, splice } from "../base/json_text.ts";
+import { type Edit, type Members, membersAt, splice } from "../base/json_text.ts";
 import { isMediaField, type MediaField } from "../dialects/media_field.ts";
 import { base64Bytes, base64Source } from "../dialects/media_source.ts";
 import { type Media, mediaPath } from "../domain/media.ts";
@@ -23,9 +23,15 @@ export function liftMedia(
   const least = options.fields.some(({ always }) => always)
     ? leastUnits
     : Math.floor(options.inlineBytes * 4 / 3);
+  const siblings = siblingsIn(text);
   for (const found of longStrings(text, least)) {
+    if (found.depth > maxDepth) continue;
     const field = options.fields.find((field) => isMediaField(field, found));
-    const one = field && readMedia(text, found, field, field.always ? 0 : options.inlineBytes);
+    const one = field &&
+      readMedia(text, found, field, {
+        inlineBytes: field.always ? 0 : options.inlineBytes,
+        beside: siblings(found),
+      });
     if (!one) continue;
     media.set(one.sha256, one);
     const named = JSON.stringify(namedMedia(one));
@@ -53,9 +59,8 @@ function readMedia(
   text: string,
   place: PlacedString,
   field: MediaField,
-  inlineBytes: number,
+  { inlineBytes, beside }: { inlineBytes: number; beside: Sibling },
 ): Media | undefined {
-  const beside = siblings(text, place);
   if (field.where && beside(field.where[0]) !== field.where[1]) return undefined;
   const value = stringAt(text, place);
   // Our own paths are letters of base64 throughout.
@@ -87,14 +92,24 @@ function ownText(text: string): string {
 const maxAddressHead = 512;
 
 /** Reads the short string members of the object that holds the value. */
-function siblings(text: string, { object }: PlacedString): (key: string) => string | undefined {
-  const members = object === undefined ? undefined : membersAt(text, object)?.members;
-  return (key) => {
-    const member = members?.get(key);
+function siblingsIn(text: string): (place: PlacedString) => Sibling {
+  const known = new Map<number, Members | undefined>();
+  const membersOf = (object: number) => {
+    if (!known.has(object)) known.set(object, membersAt(text, object));
+    return known.get(object)?.members;
+  };
+  return ({ object }) => (key) => {
+    const member = object === undefined ? undefined : membersOf(object)?.get(key);
     if (!member || member.valueEnd - member.valueStart > maxAddressHead) return undefined;
     return stringAt(text, { start: member.valueStart, end: member.valueEnd });
   };
 }
+
+/** A short string member beside the media. */
+type Sibling = (key: string) => string | undefined;
+
+/** Media stands in no dialect so deep; each level is looked through once more for what is beside. */
+const maxDepth = 32;
 
 /** The string whose token stands there; undefined when it is none. */
 function stringAt(text: string, { start, end }: { start: number; end: number }) {

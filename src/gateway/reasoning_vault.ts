@@ -15,6 +15,9 @@ interface TurnReasoning {
   before: { text: string; opaque: Opaque }[];
 }
 
+/** Of the calls of one turn, those that hold the reasoning in front of them. */
+const mostHolding = 8;
+
 /**
  * Thought signatures, signed thinking and sealed reasoning on our side, by tool-call id, for
  * clients that can't carry them (translation.md §8.3). Nothing is kept of an answer without tool
@@ -25,9 +28,11 @@ export function keptReasoning(answer: CanonicalAnswer): KeptReasoning[] {
     const before = choice.parts.flatMap((part) =>
       part.kind === "reasoning" && part.opaque ? [{ text: part.text, opaque: part.opaque }] : []
     );
-    return choice.parts.filter(isToolCall).flatMap((part) => {
-      if (!part.opaque && before.length === 0) return [];
-      const turn: TurnReasoning = { before, ...(part.opaque ? { call: part.opaque } : {}) };
+    return choice.parts.filter(isToolCall).flatMap((part, index) => {
+      // The first of a turn's calls that comes back brings it: the others needn't each hold it all.
+      const own = index < mostHolding ? before : [];
+      if (!part.opaque && own.length === 0) return [];
+      const turn: TurnReasoning = { before: own, ...(part.opaque ? { call: part.opaque } : {}) };
       return [{ callId: part.id, reasoningText: JSON.stringify(turn) }];
     });
   });

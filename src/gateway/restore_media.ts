@@ -3,7 +3,8 @@ import type { MediaField } from "../dialects/media_field.ts";
 
 /**
  * Puts media back that `liftMedia` took out of a payload, so that the request can be sent again.
- * `read` gives a medium by its hash; undefined, then and as the result, when it is gone.
+ * `read` gives a medium by its hash; undefined, then and as the result, when it is gone
+ * or more than a request holds.
  */
 export async function restoreMedia(
   text: string,
@@ -12,12 +13,14 @@ export async function restoreMedia(
 ): Promise<string | undefined> {
   const pieces: string[] = [];
   let from = 0;
+  let bytes = 0;
   for (const found of text.matchAll(named)) {
     const [whole, key = "", between = "", sha256 = "", mimeType = '""'] = found;
     const field = fields.find((one) => one.key === key);
     if (!field) continue;
     const content = await read(sha256);
-    if (!content) return undefined;
+    bytes += content?.length ?? 0;
+    if (!content || bytes > maxBytes) return undefined;
     const data = Buffer.from(content).toString("base64");
     const value = field.address ? `data:${JSON.parse(mimeType)};base64,${data}` : data;
     pieces.push(text.slice(from, found.index), `"${key}"${between}${JSON.stringify(value)}`);
@@ -25,6 +28,9 @@ export async function restoreMedia(
   }
   return pieces.length === 0 ? text : pieces.join("") + text.slice(from);
 }
+
+/** More than requests hold; who writes the same hash a thousand times over gets nothing back. */
+const maxBytes = 64 * 1024 * 1024;
 
 /** A member whose value is what `liftMedia` writes; quotes inside of texts are escaped. */
 const named =

@@ -45,8 +45,9 @@ function identifier(code: string | undefined, key: Secret): string {
 /** The message without keys, the vendor's address and the ids of the account behind the key. */
 function scrub(message: string, { address, key }: { address: string; key: Secret }): string {
   const host = URL.canParse(address) ? new URL(address).host : "";
+  // The key goes first, out of the whole text: a caller's may be any text.
   return maskSecrets(withoutKey(message, key), [address, host])
-    .replace(/\b(?:org|proj)[-_][0-9A-Za-z]{6,}|\bprojects\/[\w-]+/g, "***");
+    .replace(/\b(?:(?:org|proj)[-_][0-9A-Za-z]{6}|projects\/[\w-])[\w-]*/g, "***");
 }
 
 /** Whatever form the key has; a few letters are none, and would be in every word. */

@@ -1,3 +1,5 @@
+import { withoutEnd } from "../base/trim.ts";
+
 /** Where this service is reached: as configured, else as the caller reached it. */
 export interface AddressParts {
   /** `BASE_URL`. */
@@ -16,7 +18,7 @@ export function ownAddress(
   parts: AddressParts,
   header: (name: string) => string | undefined,
 ): string {
-  if (parts.baseUrl !== undefined) return parts.baseUrl.replace(/\/+$/, "");
+  if (parts.baseUrl !== undefined) return withoutEnd(parts.baseUrl, "/");
   const host = header("host") ?? "";
   if (!/^[\w.-]+(:\d+)?$|^\[[\da-fA-F:.]+\](:\d+)?$/.test(host)) return "";
   return `${parts.secure ? "https" : "http"}://${host}`;

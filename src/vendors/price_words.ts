@@ -1,3 +1,4 @@
+import { withoutEnd } from "../base/trim.ts";
 import type { PriceRow, Rates } from "../domain/pricing.ts";
 import type { Dimension } from "../domain/usage_parts.ts";
 import type { ContextTierFields, PriceFields, RateFields } from "./price_row.ts";
@@ -67,7 +68,7 @@ function rateFieldsOf(rates: Rates): RateFields {
 
 function decimal(units: bigint, digits: number): string {
   const text = units.toString().padStart(digits + 1, "0");
-  const fraction = text.slice(-digits).replace(/0+$/, "");
+  const fraction = withoutEnd(text.slice(-digits), "0");
   return text.slice(0, -digits) + (fraction === "" ? "" : `.${fraction}`);
 }
 

@@ -1,3 +1,4 @@
+import { withoutEnd } from "../base/trim.ts";
 import { z } from "zod";
 import { Secret } from "../base/secret.ts";
 import type { CustomVendor } from "./registry.ts";
@@ -56,7 +57,7 @@ export function parseVendorsFile(
     return {
       label: row.label,
       aliases: row.aliases,
-      baseUrl: row.base_url.replace(/\/+$/, ""),
+      baseUrl: withoutEnd(row.base_url, "/"),
       apiKey: row.api_key_env === undefined ? undefined : secretFrom(row.api_key_env),
       dialects: row.dialects,
       auth: row.auth,

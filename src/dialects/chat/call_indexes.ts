@@ -12,6 +12,9 @@ export class CallIndexes {
   readonly #movedTo = new Map<number, number>();
   /** Calls of a kind that nobody here knows, which the caller can't have offered. */
   readonly #foreign = new Set<number>();
+  /** The first call of each id. */
+  readonly #byId = new Map<string, number>();
+  #highest = -1;
   #last = -1;
 
   /** `calls` holds the calls so far by what `of` gave for them. */
@@ -25,6 +28,10 @@ export class CallIndexes {
    */
   of(call: JsonRecord, position: number | undefined, name: string | undefined): number | undefined {
     const index = this.#indexOf(call, position, name);
+    this.#highest = Math.max(this.#highest, index);
+    // A call keeps the first id that is said of it.
+    const id = this.#calls.get(index)?.id ?? words(call.id);
+    if (id !== undefined && this.#withId(id) === undefined) this.#byId.set(id, index);
     if (isForeign(call)) this.#foreign.add(index);
     if (this.#foreign.has(index)) return undefined;
     this.#last = index;
@@ -53,12 +60,12 @@ export class CallIndexes {
   }
 
   #withId(id: string): number | undefined {
-    for (const [index, call] of this.#calls) if (call.id === id) return index;
-    return undefined;
+    const index = this.#byId.get(id);
+    return index !== undefined && this.#calls.get(index)?.id === id ? index : undefined;
   }
 
   #unused(): number {
-    return Math.max(-1, ...this.#calls.keys(), ...this.#foreign) + 1;
+    return this.#highest + 1;
   }
 }
 

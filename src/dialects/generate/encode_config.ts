@@ -2,6 +2,7 @@ import type { CanonicalRequest, Loss, LossWeight, SettingName } from "../canonic
 import type { Target } from "../translator.ts";
 import { writeThinking } from "./encode_thinking.ts";
 import type { ModelTraits } from "./models.ts";
+import type { SwellRoom } from "../schema_refs.ts";
 import { lowerSchema } from "./schema_lowering.ts";
 
 export interface EncodedConfig {
@@ -17,13 +18,14 @@ export function writeConfig(
   target: Target,
   traits: ModelTraits,
   losses: Loss[],
+  room: SwellRoom,
 ): EncodedConfig {
   const pathOf = (name: SettingName) => request.paths[name] ?? name;
   const lose = (name: SettingName, weight: LossWeight) => {
     losses.push({ path: pathOf(name), weight });
   };
   loseUnknown(request, lose);
-  const { instruction, ...format } = writeFormat(request, traits, pathOf("format"), losses);
+  const { instruction, ...format } = writeFormat(request, traits, pathOf("format"), losses, room);
   const thinking = writeThinking(request.reasoning, traits.thinking, pathOf("reasoning"), losses);
   const config = present({
     maxOutputTokens: request.maxOutputTokens === undefined
@@ -91,6 +93,7 @@ function writeFormat(
   traits: ModelTraits,
   path: string,
   losses: Loss[],
+  room: SwellRoom,
 ): { instruction: string | undefined; [field: string]: unknown } {
   const format = request.format;
   if (!format || format.type === "text") return { instruction: undefined };
@@ -101,7 +104,7 @@ function writeFormat(
   const described = format.description === undefined || format.schema.description !== undefined
     ? format.schema
     : { ...format.schema, description: format.description };
-  const lowered = lowerSchema(described, traits, path, losses);
+  const lowered = lowerSchema(described, traits, path, losses, room);
   return {
     ...json,
     ...(lowered.jsonSchema ? { responseJsonSchema: lowered.jsonSchema } : {}),

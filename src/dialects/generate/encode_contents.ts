@@ -78,9 +78,9 @@ function mergeTurns(turns: readonly Turn[], losses: Loss[]): Turn[] {
       });
     }
     const last = merged.at(-1);
-    if (last?.role === turn.role) {
-      merged[merged.length - 1] = { ...last, parts: [...last.parts, ...parts] };
-    } else merged.push({ ...turn, parts });
+    // The list is this function's own: `filter` made it.
+    if (last?.role === turn.role) { for (const part of parts) last.parts.push(part); }
+    else merged.push({ ...turn, parts });
   }
   return merged;
 }
@@ -115,14 +115,20 @@ function matchResults(
   results: readonly ToolResultPart[],
   path: string,
 ): Answered[] {
-  const left = [...results];
+  const left = new Set(results);
+  // Reversed, so that the first of an id is the next to be taken.
+  const byId = Map.groupBy(results.toReversed(), ({ callId }) => callId);
   const unanswered: ToolCallPart[] = [];
   const answered = calls.flatMap((call): Answered[] => {
-    const at = left.findIndex(({ callId }) => callId === call.id);
-    if (at < 0) unanswered.push(call);
-    return at < 0 ? [] : [{ call, result: left.splice(at, 1)[0]! }];
+    const result = byId.get(call.id)?.pop();
+    if (!result) {
+      unanswered.push(call);
+      return [];
+    }
+    left.delete(result);
+    return [{ call, result }];
   });
-  const stray = left[0];
+  const [stray] = left;
   if (stray) {
     throw new Fault("invalid_value", {
       param: stray.path,

@@ -1,3 +1,4 @@
+import { SwellRoom } from "../schema_refs.ts";
 import type { CanonicalRequest, Loss } from "../canonical_request.ts";
 import { cacheLosses } from "../cache_losses.ts";
 import type { EncodedRequest, Target } from "../translator.ts";
@@ -13,16 +14,17 @@ import { modelTraits } from "./models.ts";
 export function encodeGenerateRequest(request: CanonicalRequest, target: Target): EncodedRequest {
   const traits = modelTraits(target.model);
   const losses: Loss[] = request.foreign.map(({ path, weight }) => ({ path, weight }));
+  const room = new SwellRoom();
   const { aliasOf, toolNames } = nameTools(request);
   const { contents, system } = writeContents(request, { traits, aliasOf, losses });
-  const tools = writeTools(request, traits, aliasOf, losses);
-  const { config, instruction } = writeConfig(request, target, traits, losses);
+  const tools = writeTools(request, traits, aliasOf, losses, room);
+  const { config, instruction } = writeConfig(request, target, traits, losses, room);
   const texts = [...system.map(({ text }) => text), ...(instruction ? [instruction] : [])];
   if (!traits.system && texts.length > 0) {
     // Such models read the system's words at the head of the first user turn.
     contents[0]!.parts.unshift({ text: texts.join("\n\n") });
   }
-  losses.push(...cacheLosses(request));
+  for (const loss of cacheLosses(request)) losses.push(loss);
   return {
     body: {
       contents,

@@ -1,8 +1,10 @@
+import { sha256Hex } from "../../base/hash.ts";
 import type { CanonicalRequest, Loss, Tool } from "../canonical_request.ts";
 import { isRecord, type JsonRecord } from "../json.ts";
 import { aliasToolNames } from "../tool_names.ts";
 import type { ModelTraits } from "./models.ts";
 import { lowerSchema } from "./schema_lowering.ts";
+import type { SwellRoom } from "../schema_refs.ts";
 
 /** Names of functions: dots and colons too, but no digit or dash in front (§2.2). */
 const acceptedName = /^[A-Za-z_][A-Za-z0-9_.:-]{0,63}$/;
@@ -24,8 +26,8 @@ export function nameTools(request: CanonicalRequest): ToolNames {
   for (const name of names) {
     const alias = named.aliasOf(name);
     if (acceptedName.test(alias)) continue;
-    let fit = `_${alias}`.slice(0, 64);
-    while (taken.has(fit)) fit = `_${fit}`.slice(0, 64);
+    const plain = `_${alias}`.slice(0, 64);
+    const fit = taken.has(plain) ? `${plain.slice(0, 55)}_${sha256Hex(name).slice(0, 8)}` : plain;
     taken.add(fit);
     prefixed.set(name, fit);
   }
@@ -40,6 +42,7 @@ export function writeTools(
   traits: ModelTraits,
   aliasOf: (name: string) => string,
   losses: Loss[],
+  room: SwellRoom,
 ): Record<string, unknown> {
   if (request.tools.length === 0) return {};
   if (request.parallelToolCalls === false) {
@@ -48,17 +51,23 @@ export function writeTools(
   const choice = request.toolChoice;
   // Where any of the listed tools may be called, not calling the others is left to their absence.
   const sent = choice?.names && choice.mode === "auto"
-    ? request.tools.filter(({ name }) => choice.names!.includes(name))
+    ? toolsNamed(request.tools, choice.names)
     : request.tools;
   if (sent.length === 0) return {};
   const mode = modeOf(request, sent);
+  const declareTool = (tool: Tool) => declare(tool, traits, aliasOf, losses, room);
   const allowed = choice?.mode === "required" && choice.names
     ? { allowedFunctionNames: choice.names.map(aliasOf) }
     : {};
   return {
-    tools: [{ functionDeclarations: sent.map((tool) => declare(tool, traits, aliasOf, losses)) }],
+    tools: [{ functionDeclarations: sent.map(declareTool) }],
     ...(mode === undefined ? {} : { toolConfig: { functionCallingConfig: { mode, ...allowed } } }),
   };
+}
+
+function toolsNamed(tools: readonly Tool[], names: readonly string[]): Tool[] {
+  const named = new Set(names);
+  return tools.filter(({ name }) => named.has(name));
 }
 
 function modeOf(request: CanonicalRequest, tools: readonly Tool[]): string | undefined {
@@ -78,6 +87,7 @@ function declare(
   traits: ModelTraits,
   aliasOf: (name: string) => string,
   losses: Loss[],
+  room: SwellRoom,
 ): Record<string, unknown> {
   if (tool.type === "custom" && tool.format !== undefined) {
     losses.push({ path: `${tool.path}.format`, weight: "hint" });
@@ -86,7 +96,7 @@ function declare(
   return {
     name: aliasOf(tool.name),
     description: tool.description ?? "",
-    ...(parameters ? writeParameters(parameters, tool, traits, losses) : {}),
+    ...(parameters ? writeParameters(parameters, tool, traits, losses, room) : {}),
   };
 }
 
@@ -103,9 +113,10 @@ function writeParameters(
   tool: Tool,
   traits: ModelTraits,
   losses: Loss[],
+  room: SwellRoom,
 ): Record<string, unknown> {
   const schema = { ...parameters, type: "object" };
-  const lowered = lowerSchema(schema, traits, tool.path, losses);
+  const lowered = lowerSchema(schema, traits, tool.path, losses, room);
   const whole = lowered.jsonSchema ?? lowered.subset;
   if (!whole || takesNothing(whole)) return {};
   return lowered.jsonSchema

@@ -40,22 +40,28 @@ export function writeCitations(
   citations: readonly Citation[],
   text: string,
 ): Record<string, unknown> {
-  const urls = [...new Set(citations.map(({ url }) => url))];
-  const titleOf = (url: string) => citations.find((one) => one.url === url)?.title;
-  const bytes = (units: number) => new TextEncoder().encode(text.slice(0, units)).length;
+  const first = new Map<string, Citation>();
+  for (const one of citations) if (!first.has(one.url)) first.set(one.url, one);
+  const places = new Map([...first.keys()].map((url, index) => [url, index]));
+  const bytes = byteReader(text);
+  // A text may be cited as a whole, again and again: together no more than four times its length.
+  let room = 4 * text.length + 65_536;
+  const words = (start: number, end: number) => {
+    room -= Math.max(0, end - start);
+    return room < 0 ? {} : { text: text.slice(start, end) };
+  };
   const tied = citations.filter(({ start, end }) => start !== undefined && end !== undefined);
   return {
-    groundingChunks: urls.map((uri) => {
-      const title = titleOf(uri);
+    groundingChunks: [...first].map(([uri, { title }]) => {
       return { web: { uri, ...(title === undefined ? {} : { title }) } };
     }),
     groundingSupports: tied.map(({ url, start, end }) => ({
       segment: {
         ...(start === 0 ? {} : { startIndex: bytes(start!) }),
         endIndex: bytes(end!),
-        text: text.slice(start, end),
+        ...words(start!, end!),
       },
-      groundingChunkIndices: [urls.indexOf(url)],
+      groundingChunkIndices: [places.get(url)!],
     })),
   };
 }
@@ -86,12 +92,52 @@ function recitations(
 
 /** Turns an offset in UTF-8 bytes of `text` into one in UTF-16 units; undefined beyond its end. */
 function offsetReader(text: string): (bytes: unknown) => number | undefined {
-  const encoded = new TextEncoder().encode(text);
-  const decoder = new TextDecoder();
+  let units: Uint32Array | undefined;
   return (bytes) => {
-    if (typeof bytes !== "number" || bytes < 0 || bytes > encoded.length) return undefined;
-    return decoder.decode(encoded.subarray(0, bytes)).length;
+    units ??= unitsAtBytes(text);
+    return typeof bytes === "number" ? units[Math.trunc(bytes)] : undefined;
   };
+}
+
+/** How many UTF-8 bytes the first units of `text` are. */
+function byteReader(text: string): (units: number) => number {
+  let bytes: Uint32Array | undefined;
+  return (units) => {
+    bytes ??= bytesAtUnits(text);
+    return bytes[Math.min(Math.max(0, Math.trunc(units)), text.length)]!;
+  };
+}
+
+/** Once for all citations of a text; half a pair is written as three bytes. */
+function bytesAtUnits(text: string): Uint32Array {
+  const table = new Uint32Array(text.length + 1);
+  let bytes = 0;
+  for (let at = 0; at < text.length;) {
+    const code = text.codePointAt(at)!;
+    if (code > 0xffff) table[at + 1] = bytes + 3;
+    at += code > 0xffff ? 2 : 1;
+    table[at] = bytes += byteLength(code);
+  }
+  return table;
+}
+
+/** Within a character what there is of it is one unit. */
+function unitsAtBytes(text: string): Uint32Array {
+  const table = new Uint32Array(new TextEncoder().encode(text).length + 1);
+  let bytes = 0;
+  for (let at = 0; at < text.length;) {
+    const code = text.codePointAt(at)!;
+    const length = byteLength(code);
+    table.fill(at + 1, bytes + 1, bytes + length);
+    at += code > 0xffff ? 2 : 1;
+    table[bytes += length] = at;
+  }
+  return table;
+}
+
+function byteLength(code: number): number {
+  if (code < 0x80) return 1;
+  return code < 0x800 ? 2 : code > 0xffff ? 4 : 3;
 }
 
 function records(value: unknown): JsonRecord[] {

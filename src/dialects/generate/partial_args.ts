@@ -1,7 +1,12 @@
+import { withoutEnd } from "../../base/trim.ts";
 import { isRecord, type JsonRecord } from "../json.ts";
 
-/** An index beyond this is not one that a model means; it would only fill memory. */
+/**
+ * An index beyond this is not one that a model means; it would only fill memory. Nor does a model
+ * leave out more elements, all lists together.
+ */
 const maxIndex = 10_000;
+const maxHoles = 10_000;
 const maxDepth = 100;
 
 type Container = Record<string, unknown> | unknown[];
@@ -13,6 +18,7 @@ type Container = Record<string, unknown> | unknown[];
  */
 export class PartialArgs {
   readonly #args: Record<string, unknown>;
+  #holes = 0;
   /** Place of the string that goes on. */
   #open: string | undefined;
 
@@ -33,7 +39,7 @@ export class PartialArgs {
 
   /** JSON text as far as it came: what the model left open stays open, nothing is repaired. */
   unfinished(): string {
-    const text = this.whole().replace(/[}\]]+$/, "");
+    const text = withoutEnd(this.whole(), "}]");
     return this.#open === undefined ? text : text.replace(/"$/, "");
   }
 
@@ -41,7 +47,9 @@ export class PartialArgs {
     const place = typeof entry.jsonPath === "string" ? entry.jsonPath : "";
     const steps = pathSteps(place);
     if (steps === undefined || steps.length === 0) return;
-    const { container, last } = this.#reach(steps);
+    const reached = this.#reach(steps);
+    if (!reached) return;
+    const { container, last } = reached;
     const before = valueAt(container, last);
     const isText = typeof entry.stringValue === "string" || !("numberValue" in entry ||
       "boolValue" in entry || "nullValue" in entry);
@@ -52,9 +60,13 @@ export class PartialArgs {
   }
 
   /** The container of the last step, made where it isn't there yet. */
-  #reach(steps: readonly (string | number)[]): { container: Container; last: string | number } {
+  #reach(
+    steps: readonly (string | number)[],
+  ): { container: Container; last: string | number } | undefined {
     let container: Container = this.#args;
-    for (let at = 0; at < steps.length - 1; at++) {
+    for (let at = 0; at < steps.length; at++) {
+      if (!this.#fits(container, steps[at]!)) return undefined;
+      if (at === steps.length - 1) break;
       let next: unknown = valueAt(container, steps[at]!);
       if (!isContainer(next)) {
         next = typeof steps[at + 1] === "number" ? [] : bare({});
@@ -63,6 +75,12 @@ export class PartialArgs {
       container = next as Container;
     }
     return { container, last: steps.at(-1)! };
+  }
+
+  #fits(container: Container, step: string | number): boolean {
+    if (!Array.isArray(container)) return true;
+    this.#holes += Math.max(0, Number(step) - container.length) || 0;
+    return this.#holes <= maxHoles;
   }
 }
 

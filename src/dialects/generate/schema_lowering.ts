@@ -1,7 +1,8 @@
 import { Fault } from "../../domain/fault.ts";
 import type { Loss } from "../canonical_request.ts";
 import { isRecord, type JsonRecord } from "../json.ts";
-import { inlineRefs } from "../schema_refs.ts";
+import { inlineRefs, type SwellRoom } from "../schema_refs.ts";
+import { below } from "./schema_pointer.ts";
 import { schemaSubset } from "./schema_subset.ts";
 
 /** A schema in one of the wire's two fields; neither when it can't be said or says nothing. */
@@ -22,8 +23,9 @@ export function lowerSchema(
   target: { jsonSchema: boolean },
   path: string,
   losses: Loss[],
+  room?: SwellRoom,
 ): LoweredSchema {
-  const inlined = inlineRefs(schema);
+  const inlined = inlineRefs(schema, room);
   if (inlined.problem === "unresolved" || inlined.problem === "too_large") {
     const why = inlined.problem === "unresolved"
       ? "a $ref of the schema names nothing in it"
@@ -113,7 +115,7 @@ class Lowering {
       if (kept.has(key)) out[key] = value;
       else if (described.has(key) && value !== false) {
         notes.push(`${key}: ${String(value)}`);
-        this.lose(`${pointer}/${step(key)}`);
+        this.lose(below(pointer, key));
       } else this.#keyword(out, key, value, pointer, depth);
     }
     if (merged.nullable === true) addNull(out);
@@ -140,7 +142,7 @@ class Lowering {
     pointer: string,
     depth: number,
   ): void {
-    const at = `${pointer}/${step(key)}`;
+    const at = below(pointer, key);
     switch (key) {
       case "const":
         out.enum = [value];
@@ -176,13 +178,13 @@ class Lowering {
     return Object.fromEntries(
       Object.entries(value).map((
         [name, one],
-      ) => [name, this.#value(one, `${pointer}/${step(name)}`, depth)]),
+      ) => [name, this.#value(one, below(pointer, name), depth)]),
     );
   }
 
   #list(value: unknown, pointer: string, depth: number): unknown[] {
     if (!Array.isArray(value)) return [];
-    return value.map((one, index) => this.#value(one, `${pointer}/${index}`, depth));
+    return value.map((one, index) => this.#value(one, below(pointer, String(index)), depth));
   }
 
   #value(value: unknown, pointer: string, depth: number): JsonRecord {
@@ -194,16 +196,25 @@ class Lowering {
 function withoutAllOf(node: JsonRecord): JsonRecord {
   if (!Array.isArray(node.allOf)) return node;
   const { allOf, ...rest } = node;
-  return allOf.filter(isRecord).map(withoutAllOf).reduce((one: JsonRecord, other) => ({
-    ...other,
-    ...one,
-    ...(isRecord(one.properties) || isRecord(other.properties)
-      ? { properties: { ...asRecord(other.properties), ...asRecord(one.properties) } }
-      : {}),
-    ...(Array.isArray(one.required) || Array.isArray(other.required)
-      ? { required: [...new Set([...asList(one.required), ...asList(other.required)])] }
-      : {}),
-  }), rest);
+  const all = [rest, ...allOf.filter(isRecord).map(withoutAllOf)];
+  const merged = new Map<string, unknown>();
+  const properties = new Map<string, unknown>();
+  const required = new Set<unknown>();
+  for (const one of all) {
+    for (const [name, value] of Object.entries(one)) {
+      if (!merged.has(name)) merged.set(name, value);
+    }
+    for (const [name, value] of Object.entries(asRecord(one.properties))) {
+      if (!properties.has(name)) properties.set(name, value);
+    }
+    for (const name of asList(one.required)) required.add(name);
+  }
+  // What is said by one is said by all, in the order in which it is said.
+  if (all.some((one) => isRecord(one.properties))) {
+    merged.set("properties", Object.fromEntries(properties));
+  }
+  if (all.some((one) => Array.isArray(one.required))) merged.set("required", [...required]);
+  return Object.fromEntries(merged);
 }
 
 /** Exclusive bounds of integers, moved by one into `minimum` and `maximum`. */
@@ -236,12 +247,6 @@ function addNull(out: Record<string, unknown>): void {
 
 function movedRef(ref: string): string {
   return ref.replace(/^#\/definitions\//, "#/$defs/");
-}
-
-/** One step of a JSON pointer in the form for fragments: plain ASCII without commas. */
-function step(name: string): string {
-  const escaped = name.replaceAll("~", "~0").replaceAll("/", "~1");
-  return encodeURIComponent(escaped.toWellFormed());
 }
 
 function asRecord(value: unknown): JsonRecord {

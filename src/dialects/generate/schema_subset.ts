@@ -1,3 +1,4 @@
+import { below } from "./schema_pointer.ts";
 import { isRecord, type JsonRecord } from "../json.ts";
 
 /**
@@ -90,7 +91,7 @@ function properties(
     schemaSubset(
       isRecord(one) ? one : {},
       lose,
-      `${pointer}/properties/${encodeURIComponent(name)}`,
+      below(`${pointer}/properties`, name),
     ),
   ]);
   const names = new Set(entries.map(([name]) => name));

@@ -1,9 +1,9 @@
 import type { CanonicalRequest, Loss } from "../canonical_request.ts";
 import { isRecord, type JsonRecord } from "../json.ts";
-import { inlineRefs } from "../schema_refs.ts";
+import { inlineRefs, type SwellRoom } from "../schema_refs.ts";
 import type { ModelFacts } from "./model_table.ts";
 import { strictSchema } from "./strict_schema.ts";
-import { inputSchema } from "./tool_schema.ts";
+import { toolSchema } from "./tool_schema.ts";
 
 /** How the asked output format reaches the vendor (translation.md §6). */
 export interface FormatPlan {
@@ -24,6 +24,7 @@ export function planFormat(
   request: CanonicalRequest,
   facts: ModelFacts,
   losses: Loss[],
+  room: SwellRoom,
 ): FormatPlan {
   const { format } = request;
   if (format === undefined || format.type === "text") return { stripFence: false };
@@ -33,7 +34,7 @@ export function planFormat(
       stripFence: true,
     };
   }
-  const strict = strictSchema(format.schema);
+  const strict = strictSchema(format.schema, room);
   const mostAllowed = facts.forcedTools ? comfortableOptional : mostOptional;
   const isCarried = !strict.isRefused && !strict.isOpen && strict.optionalProperties <= mostAllowed;
   if (facts.structuredOutput && isCarried) {
@@ -50,7 +51,7 @@ export function planFormat(
   return {
     tool: {
       description: format.description ?? "Gives the answer. Call this tool with the whole answer.",
-      ...objectRoot(format.schema),
+      ...objectRoot(format.schema, room, request.paths.format ?? "format"),
     },
     stripFence: false,
   };
@@ -65,11 +66,15 @@ function forcesCall({ toolChoice, tools }: CanonicalRequest): boolean {
 }
 
 /** A tool's input is an object: any other root goes into a member of one. */
-function objectRoot(schema: JsonRecord): { schema: JsonRecord; unwrap: string | undefined } {
-  const inlined = inlineRefs(schema);
+function objectRoot(
+  schema: JsonRecord,
+  room: SwellRoom,
+  path: string,
+): { schema: JsonRecord; unwrap: string | undefined } {
+  const inlined = inlineRefs(schema, room);
   const root = inlined.schema ?? schema;
   const isObject = root.type === "object" || (root.type === undefined && !hasOtherRoot(root));
-  if (isObject) return { schema: inputSchema(schema), unwrap: undefined };
+  if (isObject) return { schema: toolSchema(schema, room, path), unwrap: undefined };
   // References point from the root, which moves: they are replaced, or their targets go along.
   const { $defs, definitions, ...rest } = root;
   return {

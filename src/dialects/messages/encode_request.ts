@@ -1,3 +1,4 @@
+import { SwellRoom } from "../schema_refs.ts";
 import type { CanonicalRequest, Loss, SystemText } from "../canonical_request.ts";
 import type { EncodedRequest, Target } from "../translator.ts";
 import { arrangeTurns } from "./arrange_turns.ts";
@@ -18,8 +19,9 @@ export function encodeMessagesRequest(request: CanonicalRequest, target: Target)
   const facts = modelFacts(target.model);
   const limit = target.maxOutputTokens ?? facts.maxOutputTokens;
   const marks = new CacheMarks();
-  const format = planFormat(request, facts, losses);
-  const tools = planTools(request, facts, format, marks, losses);
+  const room = new SwellRoom();
+  const format = planFormat(request, facts, losses, room);
+  const tools = planTools(request, facts, format, marks, losses, room);
   const { system, turns } = arrangeTurns(request, losses);
   const { isForced } = tools;
   const { isOn, maxTokens, ...thinking } = planThinking(

@@ -1,3 +1,4 @@
+import type { SwellRoom } from "../schema_refs.ts";
 import type { CanonicalRequest, Loss, Tool } from "../canonical_request.ts";
 import { isRecord } from "../json.ts";
 import { aliasToolNames } from "../tool_names.ts";
@@ -6,7 +7,7 @@ import type { FormatPlan } from "./encode_format.ts";
 import type { ModelFacts } from "./model_table.ts";
 import { wrong } from "./shape.ts";
 import { strictSchema } from "./strict_schema.ts";
-import { inputSchema } from "./tool_schema.ts";
+import { inputSchema, toolSchema } from "./tool_schema.ts";
 
 /** Tools and tool choice as they are sent, with what must be known to undo them. */
 export interface ToolPlan {
@@ -30,13 +31,16 @@ export function planTools(
   format: FormatPlan,
   marks: CacheMarks,
   losses: Loss[],
+  room: SwellRoom,
 ): ToolPlan {
   const used = usedNames(request);
   const names = [...new Set([...request.tools.map((tool) => tool.name), ...used])];
   const { aliasOf, toolNames } = aliasToolNames(names, acceptedName);
   const jsonTool = format.tool ? freeName(names.map(aliasOf)) : undefined;
   const kept = keptTools(request, used);
-  const tools: unknown[] = kept.map((tool) => writeTool(tool, facts, aliasOf, marks, losses));
+  const tools: unknown[] = kept.map((tool) =>
+    writeTool(tool, { facts, aliasOf, marks, losses, room })
+  );
   if (format.tool && jsonTool !== undefined) {
     const { description, schema } = format.tool;
     tools.push({ name: jsonTool, description, input_schema: schema });
@@ -44,7 +48,7 @@ export function planTools(
   // A conversation that used tools is refused without any (translation.md §5.2).
   const isStub = tools.length === 0;
   if (isStub) {
-    tools.push(...used.map((name) => ({ name: aliasOf(name), input_schema: inputSchema({}) })));
+    for (const name of used) tools.push({ name: aliasOf(name), input_schema: inputSchema({}) });
   }
   const choice = isStub ? { type: "none" } : writeChoice(request, jsonTool, aliasOf);
   const isForced = choice?.type === "any" || choice?.type === "tool";
@@ -76,40 +80,48 @@ function usedNames(request: CanonicalRequest): string[] {
 function keptTools(request: CanonicalRequest, used: readonly string[]): Tool[] {
   const names = request.toolChoice?.names;
   if (!names) return request.tools;
+  const known = new Set(request.tools.map((tool) => tool.name));
   for (const name of names) {
-    if (request.tools.some((tool) => tool.name === name)) continue;
+    if (known.has(name)) continue;
     throw wrong(request.paths.toolChoice ?? "toolChoice", `no tool has the name '${name}'`);
   }
   // One forced tool is named by the choice itself; the others stay for the prompt cache's sake.
   if (request.toolChoice?.mode === "required" && names.length === 1) return request.tools;
-  return request.tools.filter((tool) => names.includes(tool.name) || used.includes(tool.name));
+  const kept = new Set([...names, ...used]);
+  return request.tools.filter((tool) => kept.has(tool.name));
 }
 
-function freeName(taken: readonly string[]): string {
+function freeName(names: readonly string[]): string {
+  const taken = new Set(names);
   let name = "json_response";
-  while (taken.includes(name)) name += "_";
+  while (taken.has(name)) name += "_";
   return name;
+}
+
+interface Writing {
+  facts: ModelFacts;
+  aliasOf: (name: string) => string;
+  marks: CacheMarks;
+  losses: Loss[];
+  room: SwellRoom;
 }
 
 function writeTool(
   tool: Tool,
-  facts: ModelFacts,
-  aliasOf: (name: string) => string,
-  marks: CacheMarks,
-  losses: Loss[],
+  writing: Writing,
 ): Record<string, unknown> {
-  const name = aliasOf(tool.name);
+  const name = writing.aliasOf(tool.name);
   const written = tool.type === "custom"
     ? { name, ...writeCustom(tool) }
-    : { name, ...writeFunction(tool, facts, losses) };
-  return marks.mark(written, tool);
+    : { name, ...writeFunction(tool, writing) };
+  return writing.marks.mark(written, tool);
 }
 
-function writeFunction(tool: Tool, facts: ModelFacts, losses: Loss[]): Record<string, unknown> {
+function writeFunction(tool: Tool, { facts, losses, room }: Writing): Record<string, unknown> {
   const described = tool.description === undefined ? {} : { description: tool.description };
-  const schema = inputSchema(tool.parameters);
+  const schema = toolSchema(tool.parameters, room, tool.path);
   if (tool.strict !== true) return { ...described, input_schema: schema };
-  const strict = strictSchema(schema);
+  const strict = strictSchema(schema, room);
   const isEmpty = isRecord(schema.properties) && Object.keys(schema.properties).length === 0;
   if (facts.structuredOutput && !strict.isRefused && (!strict.isOpen || isEmpty)) {
     return { ...described, input_schema: strict.schema, strict: true };

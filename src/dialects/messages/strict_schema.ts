@@ -1,6 +1,6 @@
 import { isRecord, type JsonRecord } from "../json.ts";
-import { inlineRefs, resolveRef } from "../schema_refs.ts";
-import { inputSchema } from "./tool_schema.ts";
+import { inlineRefs, SchemaRefs, SwellRoom } from "../schema_refs.ts";
+import { inputSchema, SchemaTooLarge } from "./tool_schema.ts";
 
 /** A schema as structured output and strict tools take it (messages.md §8.1). */
 export interface StrictSchema {
@@ -9,7 +9,7 @@ export interface StrictSchema {
   optionalProperties: number;
   /** Holds objects with free keys, which closing would empty. */
   isOpen: boolean;
-  /** Refused whatever is done: it holds itself, or refers to what isn't there. */
+  /** Refused whatever is done: it holds itself, refers to what isn't there, or is too large. */
   isRefused: boolean;
 }
 
@@ -17,16 +17,24 @@ export interface StrictSchema {
  * Lowers a schema: what is not accepted moves into the description, `oneOf` becomes `anyOf`, every
  * object is closed.
  */
-export function strictSchema(root: JsonRecord): StrictSchema {
-  const isRefused = inlineRefs(root).problem !== undefined;
-  const lowering = new Lowering(root);
-  const schema = isRefused ? root : lowering.schema(root);
+export function strictSchema(root: JsonRecord, room = new SwellRoom()): StrictSchema {
+  const lowering = new Lowering(root, room);
+  const schema = inlineRefs(root, room).problem === undefined ? lowered(root, lowering) : undefined;
   return {
-    schema,
+    schema: schema ?? root,
     optionalProperties: lowering.optionalProperties,
     isOpen: lowering.isOpen,
-    isRefused,
+    isRefused: schema === undefined,
   };
+}
+
+function lowered(root: JsonRecord, lowering: Lowering): JsonRecord | undefined {
+  try {
+    return lowering.schema(root);
+  } catch (thrown) {
+    if (thrown instanceof SchemaTooLarge) return undefined;
+    throw thrown;
+  }
 }
 
 const kept: ReadonlySet<string> = new Set(["type", "enum", "const", "default", "title"]);
@@ -61,10 +69,12 @@ const formats: ReadonlySet<string> = new Set([
 class Lowering {
   optionalProperties = 0;
   isOpen = false;
-  readonly #root: JsonRecord;
+  readonly #refs: SchemaRefs;
+  readonly #room: SwellRoom;
 
-  constructor(root: JsonRecord) {
-    this.#root = root;
+  constructor(root: JsonRecord, room: SwellRoom) {
+    this.#refs = new SchemaRefs(root);
+    this.#room = room;
   }
 
   schema(given: JsonRecord): JsonRecord {
@@ -119,17 +129,11 @@ class Lowering {
     const hasOwn = isRecord(node.properties);
     if (all.length < 2 && !(hasOwn && all.length + some.length > 0)) return node;
     if (![...all, ...some].every((part) => this.#isObject(part))) return node;
-    const definitions = { $defs: this.#root.$defs, definitions: this.#root.definitions };
-    const { $defs: _, definitions: __, ...merged } = inputSchema({ ...node, ...definitions });
-    return {
-      ...merged,
-      ...(node.$defs === undefined ? {} : { $defs: node.$defs }),
-      ...(node.definitions === undefined ? {} : { definitions: node.definitions }),
-    };
+    return inputSchema(node, { refs: this.#refs, room: this.#room });
   }
 
   #isObject(part: JsonRecord): boolean {
-    const target = typeof part.$ref === "string" ? resolveRef(this.#root, part.$ref) : part;
+    const target = typeof part.$ref === "string" ? this.#refs.resolve(part.$ref) : part;
     return isRecord(target) && (target.type === undefined || target.type === "object");
   }
 
@@ -145,14 +149,14 @@ class Lowering {
       delete lowered.type;
       return;
     }
-    const names = isRecord(node.properties) ? Object.keys(node.properties) : [];
+    const names = new Set(isRecord(node.properties) ? Object.keys(node.properties) : []);
     const required = Array.isArray(node.required)
-      ? node.required.filter((one) => names.includes(one))
+      ? node.required.filter((one) => names.has(one))
       : [];
     const more = node.additionalProperties;
-    const isMap = more === true || isRecord(more) || (names.length === 0 && more !== false);
+    const isMap = more === true || isRecord(more) || (names.size === 0 && more !== false);
     if (isMap) this.isOpen = true;
-    this.optionalProperties += names.length - required.length;
+    this.optionalProperties += names.size - required.length;
     lowered.type ??= "object";
     if (required.length > 0) lowered.required = required;
     lowered.additionalProperties = false;

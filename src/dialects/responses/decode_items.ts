@@ -95,7 +95,7 @@ function addSystem(parts: readonly ContentPart[], path: string, into: Conversati
   if (into.turns.length > 0) {
     into.turns.push({ role: "system", parts: texts, path });
   } else {
-    into.system.push(...texts.map(({ text, path }) => ({ text, path })));
+    for (const { text, path } of texts) into.system.push({ text, path });
   }
 }
 
@@ -103,7 +103,8 @@ function addSystem(parts: readonly ContentPart[], path: string, into: Conversati
 function addPart(turns: Turn[], role: "user" | "assistant", part: Part, path: string): void {
   const last = turns.at(-1);
   const joins = last?.role === role &&
-    (role === "assistant" || last.parts.every((one) => one.type === "tool-result"));
+    // A turn that begins with results holds nothing else.
+    (role === "assistant" || (last.parts[0]?.type ?? "tool-result") === "tool-result");
   if (joins) last.parts.push(part);
   else turns.push({ role, parts: [part], path });
 }

@@ -40,8 +40,9 @@ function writeToolFormat(format: unknown): unknown {
 function writeToolChoice(request: CanonicalRequest, aliasOf: (name: string) => string): unknown {
   const choice = request.toolChoice;
   if (!choice?.names) return choice?.mode;
+  const types = new Map(request.tools.toReversed().map(({ name, type }) => [name, type]));
   const tools = choice.names.map((name) => ({
-    type: request.tools.find((tool) => tool.name === name)?.type ?? "function",
+    type: types.get(name) ?? "function",
     name: aliasOf(name),
   }));
   if (choice.mode === "required" && tools.length === 1) return tools[0];

@@ -98,7 +98,7 @@ function textBlock(item: Item, tell: Tell): OpenBlock {
       if (piece === "" && !pieceLogprobs) return;
       text += piece;
       const told = writeLogprobs(pieceLogprobs);
-      logprobs.push(...told);
+      for (const one of told) logprobs.push(one);
       tell("response.output_text.delta", { ...at, delta: piece, logprobs: told });
     },
     cite(annotation) {

@@ -20,6 +20,7 @@ export class OutputReader {
   sawToolCall = false;
   sawCutToolCall = false;
   readonly #items: KnownItem[] = [];
+  readonly #lastOf = new Map<string, KnownItem>();
   readonly #byId = new Map<string, KnownItem>();
   readonly #byIndex = new Map<string, KnownItem>();
   readonly #blocks = new Blocks();
@@ -69,13 +70,12 @@ export class OutputReader {
     const known = (idKey === undefined ? undefined : this.#byId.get(idKey)) ??
       // Some servers give an item another id in each event: its place and type tell it then.
       (index === undefined ? undefined : this.#byIndex.get(index)) ??
-      (idKey === undefined && index === undefined
-        ? this.#items.findLast((one) => one.type === type)
-        : undefined);
+      (idKey === undefined && index === undefined ? this.#lastOf.get(type) : undefined);
     if (known) return known.reader;
     const made = { type, reader: itemReader(type, this.#blocks) };
     if (isCall(type)) this.sawToolCall = true;
     this.#items.push(made);
+    this.#lastOf.set(type, made);
     if (idKey !== undefined) this.#byId.set(idKey, made);
     if (index !== undefined) this.#byIndex.set(index, made);
     return made.reader;

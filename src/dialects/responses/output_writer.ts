@@ -24,8 +24,9 @@ export class OutputWriter {
   /** The item that has no `done` yet. */
   #open: { item: Item; index: number } | undefined;
   #block: { number: number; writer: OpenBlock } | undefined;
-  #waiting: CanonicalEvent[] = [];
-  readonly #waitingBlocks = new Set<number>();
+  /** Events of the blocks that wait for their turn, in the order in which these started. */
+  readonly #waiting = new Map<number, CanonicalEvent[]>();
+  #takesTurns = false;
   /** Text parts by block: a source may be named after its text. */
   readonly #parts = new Map<number, Item>();
   #chars = 0;
@@ -39,11 +40,9 @@ export class OutputWriter {
   add(event: CanonicalEvent): void {
     if (!("block" in event) || event.choice !== 0) return;
     const isStart = event.type === "block-start";
-    if (isStart ? this.#block : this.#waitingBlocks.has(event.block)) {
-      this.#waitingBlocks.add(event.block);
-      this.#waiting.push(event);
-      return;
-    }
+    const waiting = this.#waiting.get(event.block);
+    if (waiting) return void waiting.push(event);
+    if (isStart && this.#block) return void this.#waiting.set(event.block, [event]);
     if (isStart) return this.#begin(event.block, event.content);
     if (event.type === "citation") return this.#cite(event.block, event.citation);
     if (this.#block?.number !== event.block) return;
@@ -104,10 +103,18 @@ export class OutputWriter {
     this.#block = undefined;
     // Reasoning has no status to wait for.
     if (this.#open?.item.type === "reasoning") this.#closeItem(undefined);
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    this.#waitingBlocks.clear();
-    for (const event of waiting) this.add(event);
+    if (!this.#takesTurns) this.#next();
+  }
+
+  /** The waiting blocks that have ended, and the first that has not, which is then open. */
+  #next(): void {
+    this.#takesTurns = true;
+    for (const [block, events] of this.#waiting) {
+      if (this.#block) break;
+      this.#waiting.delete(block);
+      for (const event of events) this.add(event);
+    }
+    this.#takesTurns = false;
   }
 
   #closeItem(status: "completed" | "incomplete" | undefined): void {

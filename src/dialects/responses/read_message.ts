@@ -19,6 +19,7 @@ interface Part {
 export class MessageReader implements ItemReader {
   readonly #blocks: Blocks;
   readonly #parts = new Map<number, Part>();
+  #said: Part | undefined;
 
   constructor(blocks: Blocks) {
     this.#blocks = blocks;
@@ -52,7 +53,8 @@ export class MessageReader implements ItemReader {
   }
 
   close(events: CanonicalEvent[]): void {
-    for (const part of this.#parts.values()) this.#end(part, events);
+    // Only one is open at a time: the one of which something was said last.
+    if (this.#said) this.#end(this.#said, events);
   }
 
   #part(index: number, kind: Part["kind"]): Part {
@@ -97,6 +99,7 @@ export class MessageReader implements ItemReader {
   ): void {
     if (!this.#blocks.isOpen(part.block)) {
       part.block = this.#blocks.start({ kind: part.kind }, events);
+      this.#said = part;
     }
     events.push({
       type: "block-delta",

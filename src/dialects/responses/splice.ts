@@ -1,6 +1,7 @@
 import {
   cutStringPrefix,
   type Edit,
+  itemsAt,
   locate,
   splice,
   type TextRange,
@@ -33,14 +34,16 @@ export function spliceRequest(
     const range = locate(bodyText, path);
     if (range) edits.push(cutStringPrefix(bodyText, range, units));
   }
-  if (bodyText.includes(envelopeMark)) edits.push(...removeSealedItems(bodyText));
+  if (bodyText.includes(envelopeMark)) {
+    for (const edit of removeSealedItems(bodyText)) edits.push(edit);
+  }
   return edits.length === 0 ? bodyText : splice(bodyText, edits);
 }
 
 function removeSealedItems(bodyText: string): Edit[] {
   const { input } = JSON.parse(bodyText) as { input?: unknown };
   if (!Array.isArray(input) || !input.some(isSealed)) return [];
-  const ranges = input.map((_, index) => locate(bodyText, ["input", index]) as TextRange);
+  const ranges = itemsAt(bodyText, locate(bodyText, ["input"]) as TextRange);
   const kept = input.map((item) => !isSealed(item));
   const edits: Edit[] = [];
   for (let from = 0; from < input.length; from++) {

@@ -1,5 +1,6 @@
 import { isRecord, type JsonRecord, words } from "../json.ts";
 import { isEnvelope } from "./envelope.ts";
+import { wrong } from "./fields.ts";
 
 /** An input or output item in this dialect's words. */
 export type Item = JsonRecord;
@@ -46,8 +47,14 @@ export function resolveReferences(
   items: readonly Item[],
   find: (id: string) => Item | undefined,
 ): Item[] {
-  return items.map((item) => {
+  const seen = new Set<string>();
+  return items.map((item, index) => {
     const id = referenceOf(item);
+    // Each is as long as its item: a request would grow to the square of its length.
+    if (id !== undefined && seen.has(id)) {
+      throw wrong(`input[${index}].id`, `the item '${id.slice(0, 100)}' is referred to twice`);
+    }
+    if (id !== undefined) seen.add(id);
     return (id === undefined ? undefined : find(id)) ?? item;
   });
 }

@@ -1,3 +1,4 @@
+import { withoutEnd } from "../../../base/trim.ts";
 import { nanosToUsd, parseUsd } from "../../../base/money.ts";
 import type { DeskQuery } from "../../../domain/interaction_desk.ts";
 import { storable } from "../../../domain/time_span.ts";
@@ -171,7 +172,7 @@ class ViewReader {
     const text = this.#one(name);
     if (text === undefined) return undefined;
     const plain = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?)?Z?$/.test(text);
-    const time = new Date(/T.*[^Z]$/.test(text) ? `${text}Z` : text);
+    const time = new Date(text.includes("T") && !text.endsWith("Z") ? `${text}Z` : text);
     if (plain && !Number.isNaN(time.getTime())) return time;
     this.#problems.push(
       `${name === "from" ? "From" : "To"} “${text.slice(0, 40)}”: expected 2026-11-21T09:00.`,
@@ -226,5 +227,5 @@ function readMs(text: string): number {
 }
 
 function shortUsd(nanos: bigint): string {
-  return nanosToUsd(nanos).replace(/\.?0+$/, "");
+  return withoutEnd(withoutEnd(nanosToUsd(nanos), "0"), ".");
 }

@@ -1,0 +1,117 @@
+/**
+ * Whatever a request holds many of, reading it in any dialect and writing it for any vendor takes
+ * time in proportion to its length.
+ */
+import assert from "@std/assert";
+import type { EncodedRequest } from "../../src/dialects/translator.ts";
+import { judge } from "../../src/gateway/translation.ts";
+import { lossHeader } from "../../src/gateway/loss_header.ts";
+import { Fault } from "../../src/domain/fault.ts";
+import { dialects, type Name, names } from "../dialects/lane.ts";
+import { assertLinear, type Work } from "./cpu.ts";
+import { ofSchema, requests, schemas, swellingTools } from "./requests.ts";
+
+/** Models on whose abilities the way of writing depends. */
+const targets: readonly (readonly [Name, string])[] = [
+  ["chat", "m"],
+  ["responses", "m"],
+  ["messages", "claude-sonnet-4-5"],
+  ["messages", "claude-3-5-haiku"],
+  ["generate", "gemini-2.0-flash"],
+  ["generate", "gemini-2.5-pro"],
+  ["generate", "gemini-3-pro-preview"],
+];
+
+const most = 131_072;
+
+for (const source of names) {
+  for (const [target, model] of targets) {
+    Deno.test(`requests from ${source} to ${target} (${model}) take linear time`, () => {
+      const rows = Object.entries(requests).map(([name, make]) =>
+        row(name, make, source, (body) => written(source, body, target, model))
+      );
+      assertLinear(rows, most);
+    });
+
+    Deno.test(`schemas from ${source} to ${target} (${model}) take linear time`, () => {
+      const rows = Object.entries(schemas).flatMap(([name, make]) =>
+        ofSchema({}).map((_, way) =>
+          row(
+            `${name}, ${way}`,
+            (chars) => ofSchema(make(chars))[way]!,
+            source,
+            (body) => written(source, body, target, model),
+          )
+        )
+      );
+      assertLinear(rows, most);
+    });
+  }
+
+  Deno.test(`what the gateway looks up in a request of ${source} takes linear time`, () => {
+    const rows = Object.entries(requests).map(([name, make]) =>
+      row(name, make, source, (body, text) => {
+        const facts = dialects[source].readRequest(body);
+        dialects[source].spliceRequest(text, facts, { model: "other", askStreamUsage: true });
+      })
+    );
+    assertLinear(rows, most);
+  });
+}
+
+/** Work on what a chat request becomes in another dialect. */
+function row(
+  name: string,
+  make: (chars: number) => Record<string, unknown>,
+  source: Name,
+  act: (body: Record<string, unknown>, text: string) => unknown,
+): [string, Work] {
+  return [name, (chars) => {
+    const body = spoken(source, make(chars));
+    const text = JSON.stringify(body);
+    return () => body && act(body, text);
+  }];
+}
+
+Deno.test("many tools whose small schemas swell are refused before they fill the memory", () => {
+  const body = swellingTools(131_072)() as Record<string, unknown>;
+  for (const [target, model] of targets) {
+    const startedMs = performance.now();
+    try {
+      written("chat", body, target, model);
+    } catch (thrown) {
+      if (!(thrown instanceof Fault)) throw thrown;
+      assert.match(thrown.param ?? "", /^tools\[\d+\]/);
+    }
+    const ms = performance.now() - startedMs;
+    assert.ok(ms < 2_000, `${model}: ${ms} ms`);
+  }
+});
+
+/** A chat request as a caller of another dialect would say it; undefined where it can't. */
+function spoken(source: Name, body: Record<string, unknown>) {
+  if (source === "chat") return body;
+  try {
+    return {
+      ...written("chat", body, source, source === "generate" ? "gemini-3-pro" : "m").body,
+      model: "vendor-x/m",
+      ...(source === "generate" ? { stream: false } : {}),
+    };
+  } catch (thrown) {
+    if (thrown instanceof Fault) return undefined;
+    throw thrown;
+  }
+}
+
+function written(
+  source: Name,
+  body: Record<string, unknown>,
+  target: Name,
+  model: string,
+): EncodedRequest {
+  const request = dialects[source].decodeRequest(body);
+  const encoded = dialects[target].encodeRequest(request, { model, maxOutputTokens: 4096 });
+  lossHeader(judge(encoded.losses, "lenient"));
+  JSON.stringify(encoded.body);
+  return encoded;
+}

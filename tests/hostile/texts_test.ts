@@ -1,0 +1,246 @@
+/**
+ * Whatever the text, what reads it takes time in proportion to its length. A new scanner of texts
+ * that callers or vendors write belongs into this table.
+ */
+import { indentJson } from "../../src/base/indent_json.ts";
+import {
+  changeMembers,
+  cutStringPrefix,
+  locate,
+  splice,
+  topLevelMembers,
+} from "../../src/base/json_text.ts";
+import { longStrings } from "../../src/base/json_strings.ts";
+import { mendJson } from "../../src/base/mend_json.ts";
+import { maskSecrets, Secret } from "../../src/base/secret.ts";
+import { type SseEvent, SseSplitter } from "../../src/base/sse.ts";
+import { pcmFormatOf } from "../../src/base/wav.ts";
+import { mediaSource, plainMime, standardBase64 } from "../../src/dialects/media_source.ts";
+import { promptText } from "../../src/dialects/prompt_text.ts";
+import { aliasToolNames } from "../../src/dialects/tool_names.ts";
+import { PartialArgs } from "../../src/dialects/generate/partial_args.ts";
+import { Undoing } from "../../src/dialects/undo.ts";
+import { parseCredential } from "../../src/domain/credential.ts";
+import { estimateTokens, inputTokenBound } from "../../src/domain/estimate.ts";
+import { readResultPlace, readRunPlace } from "../../src/domain/eval_places.ts";
+import { readEmail } from "../../src/domain/invitation.ts";
+import { readTags } from "../../src/domain/prompt_tags.ts";
+import { searchKeys, searchTerms } from "../../src/domain/search_words.ts";
+import { liftMedia } from "../../src/gateway/lift_media.ts";
+import { lossHeader } from "../../src/gateway/loss_header.ts";
+import { restoreMedia } from "../../src/gateway/restore_media.ts";
+import { vendorFault } from "../../src/gateway/vendor_fault.ts";
+import { readByteRange } from "../../src/http/byte_range.ts";
+import { ownAddress } from "../../src/http/own_address.ts";
+import { chatMediaFields as fields } from "../../src/dialects/chat/media_fields.ts";
+import { noUndo } from "../dialects/lane.ts";
+import { assertLinear, copies, run, type Work } from "./cpu.ts";
+
+/** Units of which long runs are made; each with something before and behind that spoils a match. */
+const units = [
+  ..."=\"'\\{}[]:,;/-+.%#@&<`\n\r\t a0_A\u00a0\u0301\ufdfa\u{1f600}漢é",
+  "\r\n",
+  '\\"',
+  '"a",',
+  "%3D",
+  "=\n",
+  "[[",
+  '{"a":',
+  "a://",
+  "eyJ",
+  "eyJ-",
+  "sk-",
+  "?key=",
+  "Bearer ",
+  "api_key:",
+  "projects/",
+  "/// APP x\n",
+  "```\n",
+  "a@a.",
+  "\u0301\u0316",
+  "\\u0301\\u0316",
+  "data:;base64,",
+  '"type":"response.',
+];
+
+const surroundings = [["", ""], ["", "!"], ["A", " \u0001x"]] as const;
+
+const texts: Readonly<Record<string, (text: string) => unknown>> = {
+  standardBase64,
+  plainMime,
+  "mediaSource of a data: address": (text) => mediaSource(`data:image/png;base64,${text}`),
+  "mediaSource without base64": (text) => mediaSource(`data:text/plain,${text}`),
+  "mediaSource with a long head": (text) => mediaSource(`data:${text},AAAA`),
+  promptText,
+  maskSecrets,
+  vendorFault: (text) =>
+    vendorFault(
+      {
+        status: 400,
+        code: text,
+        type: text,
+        message: text,
+        param: text,
+        retryAfterSeconds: undefined,
+      },
+      { mode: "managed", address: "http://vendor.example/v1", key: new Secret("sk-vendor-key") },
+    ),
+  "mendJson, cut within a string": (
+    text,
+  ) => [...mendJson(`{"messages":[{"role":"user","content":${JSON.stringify(text).slice(0, -1)}`)],
+  "mendJson, cut behind a quote": (text) => [...mendJson(`{"messages":["${text}"`)],
+  "mendJson of anything": (text) => [...mendJson(`{"a":[${text}`)],
+  indentJson: (text) => indentJson(text, 1 << 20),
+  "indentJson of a string": (text) => indentJson(JSON.stringify([text]), 1 << 20),
+  longStrings: (text) => [...longStrings(text, 1)],
+  topLevelMembers: (text) => topLevelMembers(`{"a":${JSON.stringify(text)},"b":1}`),
+  cutStringPrefix: (text) => {
+    const json = JSON.stringify(text);
+    return cutStringPrefix(json, { start: 0, end: json.length }, text.length - 1);
+  },
+  pcmFormatOf: (text) => pcmFormatOf(`audio/L16;${text}`, { sampleRate: 1, channels: 1 }),
+  parseCredential: (text) => parseCredential({ authorization: text }, { googleAllowed: true }),
+  estimateTokens,
+  inputTokenBound: (text) => inputTokenBound(JSON.stringify(text)),
+  readEmail,
+  readRunPlace,
+  readResultPlace,
+  readTags: (text) => readTags(`/// APP a\n${text}`),
+  searchKeys: (text) => searchKeys(call, [JSON.stringify([text]), text]),
+  searchTerms,
+  "liftMedia of a string": (text) => liftMedia(JSON.stringify(imageOf(text)), liftOptions),
+  "liftMedia of anything": (text) => liftMedia(`{"image_url":[${text}`, liftOptions),
+  lossHeader: (text) => lossHeader([text]),
+  readByteRange: (text) => readByteRange(`bytes=${text}`, undefined, { size: 9, etag: "" }),
+  ownAddress: (text) => ownAddress({ baseUrl: undefined, secure: true }, () => text),
+  stripFence: (text) => fenced("```json\n" + text),
+  "PartialArgs, a string left open": (text) => {
+    const args = new PartialArgs({});
+    args.add([{ jsonPath: "$.a", stringValue: text, willContinue: true }]);
+    return args.unfinished();
+  },
+  "PartialArgs, a path": (text) => new PartialArgs({}).add([{ jsonPath: `$.${text}` }]),
+  "PartialArgs, a quoted step": (text) =>
+    new PartialArgs({}).add([{ jsonPath: `$['${text}`, stringValue: "" }]),
+};
+
+const call = { accountId: 1, createdAt: new Date(0) };
+const liftOptions = { inlineBytes: 16, fields };
+const imageOf = (text: string) => ({
+  type: "image_url",
+  image_url: { url: `data:image/png;base64,${text}` },
+});
+
+function fenced(text: string): unknown {
+  const undoing = new Undoing({ ...noUndo, stripFence: true }, () => "id");
+  const at = { choice: 0, block: 0 };
+  undoing.apply({ type: "block-start", ...at, content: { kind: "text" } });
+  undoing.apply({ type: "block-delta", ...at, text });
+  return undoing.apply({ type: "block-end", ...at });
+}
+
+for (const [name, read] of Object.entries(texts)) {
+  Deno.test(`${name} is linear`, () => {
+    const rows = units.flatMap((unit) =>
+      surroundings.map(([before, after]): [string, Work] => [
+        `${name} of ${JSON.stringify(before + unit + unit + after)}`,
+        (chars) => {
+          const text = run(chars, unit, before, after);
+          return () => read(text);
+        },
+      ])
+    );
+    assertLinear(rows, 131_072);
+  });
+}
+
+/** Work on many small things, each row with its own way to be many. */
+const many: Readonly<Record<string, Work>> = {
+  "strings in arrays in arrays": (chars) => {
+    const text = "[".repeat(chars / 2) + copies(chars / 2, 4, () => '"a"').join(",");
+    return () => [...longStrings(text, 1)];
+  },
+  "media in objects in objects": (chars) => {
+    const text = copies(chars, 70, () => `{"image_url":{"url":"data:,${"A".repeat(44)}","x":`).join(
+      "",
+    );
+    return () => liftMedia(text, liftOptions);
+  },
+  "media in one array": (chars) => {
+    const url = `data:image/png;base64,iVBORw0KGgo${"A".repeat(33)}`;
+    const text = JSON.stringify({
+      type: "image_url",
+      image_url: { url: copies(chars, 80, () => url) },
+    });
+    return () => liftMedia(text, liftOptions);
+  },
+  "words without an escape": (chars) => {
+    const text = JSON.stringify(copies(chars, 4, () => "a"));
+    return () => searchKeys(call, [text]);
+  },
+  "references to media": (chars) => {
+    const named = `"url":{"sha256":"${"0".repeat(64)}","bytes":1,"mime_type":"image/png",` +
+      `"url":"/api/v1/media/${"0".repeat(64)}"}`;
+    const text = `{${copies(chars, 220, () => named).join(",")}}`;
+    return () => void restoreMedia(text, fields, () => Promise.resolve(new Uint8Array(9)));
+  },
+  "a conversation cut deep inside": (chars) => {
+    const text = '{"messages":[' + "[".repeat(150) + run(chars, '"a",');
+    return () => [...mendJson(text)];
+  },
+  "members of an object": (chars) => {
+    const text = `{${copies(chars, 16, (index) => `"k${index}":1`).join(",")}}`;
+    return () =>
+      splice(text, changeMembers(text, topLevelMembers(text)!.range, { remove: ["k1"] }));
+  },
+  "items of an array": (chars) => {
+    const text = `{"a":[${copies(chars, 4, () => "[1]").join(",")}]}`;
+    return () => locate(text, ["a", Math.floor(chars / 4) - 1]);
+  },
+  "small pieces of one event": (chars) => {
+    const bytes = new TextEncoder().encode(`data: ${"a".repeat(chars)}\n\n`);
+    return () => split(bytes, 3);
+  },
+  "lines of one event": (chars) => {
+    const bytes = new TextEncoder().encode(`${"data: a\n".repeat(chars / 8)}\n`);
+    return () => split(bytes, 1000).map(({ data }) => data?.trim().length);
+  },
+  "line ends alone": (chars) => {
+    const bytes = new TextEncoder().encode("\r\n".repeat(chars / 2));
+    return () => split(bytes, 7);
+  },
+  "names of tools that are alike": (chars) => {
+    const names = copies(chars, 8, (index) => `a${".:/ "[index % 4]}${"_".repeat(index % 60)}`);
+    const distinct = [...new Set(names), ...copies(chars, 12, (index) => `t.${index}`)];
+    return () => aliasToolNames(distinct, /^[a-z]{1,64}$/);
+  },
+  "losses by the thousand": (chars) => {
+    const paths = copies(chars, 12, (index) => `messages[${index}].é`);
+    return () => lossHeader(paths);
+  },
+  "pieces of partial arguments": (chars) => {
+    const entries = copies(chars, 40, (index) => ({
+      jsonPath: `$.a[${index % 100}]`,
+      stringValue: "x",
+      willContinue: true,
+    }));
+    return () => {
+      const args = new PartialArgs({});
+      for (const entry of entries) args.add([entry]);
+      return args.unfinished();
+    };
+  },
+};
+
+function split(bytes: Uint8Array, size: number): SseEvent[] {
+  const splitter = new SseSplitter({ maxEventBytes: 1 << 24 });
+  const events: SseEvent[] = [];
+  for (let at = 0; at < bytes.length; at += size) {
+    for (const event of splitter.push(bytes.subarray(at, at + size))) events.push(event);
+  }
+  return events.concat(splitter.end());
+}
+
+for (const [name, work] of Object.entries(many)) {
+  Deno.test(`${name} take linear time`, () => assertLinear([[name, work]]));
+}
