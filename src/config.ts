@@ -42,6 +42,8 @@ export interface Config {
   idleTimeoutMs: number;
   /** Silence in a translated stream after which the caller is sent something without meaning. */
   keepAliveMs: number;
+  /** Streams that an account may have under way; accounts of the free tier a tenth. */
+  streamsPerAccountMax: number;
   journalSync: "always" | "interval";
   // Callers' connections (docs/configuration.md, "Connections").
   callerHeadTimeoutMs: number;
@@ -102,6 +104,8 @@ export function parseConfig(environment: Environment): Config {
     firstByteTimeoutMs: read.milliseconds("FIRST_BYTE_TIMEOUT_MS") ?? 120_000,
     idleTimeoutMs: read.milliseconds("IDLE_TIMEOUT_MS") ?? 60_000,
     keepAliveMs: read.milliseconds("KEEP_ALIVE_MS") ?? 15_000,
+    streamsPerAccountMax: read.integer("STREAMS_PER_ACCOUNT_MAX", { min: 1, max: 1_000_000 }) ??
+      1_000,
     journalSync: read.oneOf("JOURNAL_SYNC", ["always", "interval"]) ?? "always",
     callerHeadTimeoutMs: read.milliseconds("CALLER_HEAD_TIMEOUT_MS") ?? 15_000,
     callerBodyTimeoutMs: read.milliseconds("CALLER_BODY_TIMEOUT_MS") ?? 30_000,

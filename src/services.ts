@@ -26,6 +26,7 @@ import type { Metrics } from "./gateway/metrics.ts";
 import { drawImages, type ImagesRequest } from "./gateway/images.ts";
 import { createOperations, type Operations } from "./gateway/operations.ts";
 import { speakText, type SpeechRequest } from "./gateway/speech.ts";
+import { createOpenStreams } from "./gateway/open_streams.ts";
 import { createRelay, type Relay, type RelayParts } from "./gateway/relay.ts";
 import { createVendorKeyRing, type VendorKeyRing } from "./gateway/vendor_key_ring.ts";
 import type { CohortStore } from "./domain/cohort.ts";
@@ -141,7 +142,11 @@ export function createServices(
     { config, ...opened, recordedForms, clock, log, newId, pause },
   );
   const rateLimiter = rateLimiterOf(config, database, clock, newId);
-  const calls = { clock, dialects, journal, log, ...recording, ...keys, ...vendors };
+  const streams = createOpenStreams({
+    perAccount: config.streamsPerAccountMax,
+    unreadMs: config.idleTimeoutMs,
+  });
+  const calls = { clock, dialects, journal, log, streams, ...recording, ...keys, ...vendors };
   const relayed = createCalls(config, calls, newId);
   const callParts = { clock, newId, log, rateLimiter, apiKeys, dialects, ...relayed, ...records };
   const { startEvals, closeEvals, ...evals } = wireEvals(database, callParts);

@@ -8,6 +8,8 @@ export interface PushStream {
    * failed or cancelled, bytes are dropped and the answer is true: nobody is waited for.
    */
   push(bytes: Uint8Array): boolean;
+  /** What the reader has taken so far. */
+  readonly takenBytes: number;
   /** Ends the stream after what was pushed. */
   close(): void;
   /** Breaks the stream; what the reader has not taken yet is lost. */
@@ -17,6 +19,8 @@ export interface PushStream {
   /** Called each time the reader has caught up after `push` answered false. */
   onDrain(listener: () => void): void;
 }
+
+const pieceBytes = 64 * 1024;
 
 /**
  * A stream of bytes that is pushed into, for answers of Deno.serve. `highWaterMark` is how many
@@ -31,6 +35,7 @@ export function pushStream(highWaterMark = 64 * 1024): PushStream {
   let controller: ReadableStreamDefaultController<Uint8Array> | undefined;
   let open = true;
   let behind = false;
+  let pushedBytes = 0;
   let cancelled: { reason: unknown } | undefined;
   let cancelListener: ((reason: unknown) => void) | undefined;
   let drainListener: (() => void) | undefined;
@@ -54,9 +59,19 @@ export function pushStream(highWaterMark = 64 * 1024): PushStream {
     push(bytes) {
       // An empty chunk would end a chunked answer early on some servers and says nothing anyway.
       if (!open || controller === undefined || bytes.length === 0) return true;
-      controller.enqueue(bytes);
+      pushedBytes += bytes.length;
+      // In pieces, so that a slow reader of much is seen to read.
+      for (let at = 0; at < bytes.length; at += pieceBytes) {
+        controller.enqueue(
+          at === 0 && bytes.length <= pieceBytes ? bytes : bytes.subarray(at, at + pieceBytes),
+        );
+      }
       behind = (controller.desiredSize ?? 0) <= 0;
       return !behind;
+    },
+    get takenBytes() {
+      const waiting = highWaterMark - (controller?.desiredSize ?? highWaterMark);
+      return pushedBytes - waiting;
     },
     close() {
       if (open) controller?.close();

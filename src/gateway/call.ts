@@ -22,6 +22,7 @@ import { type BoundPayload, boundPayload, payloadLimits } from "./payload.ts";
 import type { Keeper } from "./conversation.ts";
 import type { KeptMemory } from "./kept_memory.ts";
 import type { Lane } from "./lane.ts";
+import type { OpenStreams } from "./open_streams.ts";
 import type { Recorder } from "./recorder.ts";
 
 /** How a call ended. */
@@ -78,6 +79,7 @@ export interface CallParts {
   recorder: Recorder;
   journal: CallJournal;
   kept: KeptMemory;
+  streams: OpenStreams;
   payloadMaxBytes: number;
   mediaInlineBytes: number;
   log: Log;
@@ -93,21 +95,36 @@ export class Call<M extends CallMeter = Meter> {
   readonly #parts: CallParts;
   readonly #facts: CallFacts;
   readonly #request: BoundPayload;
+  readonly #leaveStreams: () => void;
   #settling: Promise<void> | undefined;
 
-  /** Notes that the call begins. Throws `overloaded` when the journal is full. */
+  /**
+   * Notes that the call begins. Throws `overloaded` when the journal is full, and
+   * `rate_limit_exceeded` when its account has too many streams under way.
+   */
   constructor(parts: CallParts, facts: CallFacts, meter: M) {
     this.#parts = parts;
     this.#facts = facts;
     this.transactionId = facts.transactionId;
     this.meter = meter;
     this.#request = facts.payload ?? this.#bound(facts.bodyText);
-    parts.journal.begin(this.#begun());
+    const { account } = facts.caller.principal;
+    this.#leaveStreams = facts.facts.stream ? parts.streams.enter(account) : () => {};
+    try {
+      parts.journal.begin(this.#begun());
+    } catch (thrown) {
+      this.#leaveStreams();
+      throw thrown;
+    }
     facts.caller.trace.transactionId = this.transactionId;
   }
 
   get setAsideNanos(): bigint | null {
     return this.#facts.funds.setAsideNanos;
+  }
+
+  get streams(): OpenStreams {
+    return this.#parts.streams;
   }
 
   /**
@@ -139,6 +156,7 @@ export class Call<M extends CallMeter = Meter> {
       });
     } finally {
       this.#facts.funds.settle(chargedNanos);
+      this.#leaveStreams();
     }
   }
 

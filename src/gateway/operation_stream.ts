@@ -6,7 +6,8 @@ import type { Errand } from "./ask_vendor.ts";
 import type { Call, Ending } from "./call.ts";
 import type { OperationMeter } from "./operation_meter.ts";
 import type { Reply } from "./reply.ts";
-import { StreamFailure } from "./stream_forwarder.ts";
+import { UnreadLimit } from "./open_streams.ts";
+import { longestDrainMs, StreamFailure } from "./stream_forwarder.ts";
 
 /** An answer that is passed on as it comes. */
 export interface StreamAnswer {
@@ -43,23 +44,30 @@ const lastWordsMs = 100;
  * is an ordinary error answer; rejects with that failure.
  */
 export function forwardOperation(
-  parts: Errand & { call: Call<OperationMeter>; answer: StreamAnswer; nowMs: () => number },
+  parts: Parts,
 ): Promise<Reply> {
   return new Promise((resolve, reject) => new OperationStream(parts, resolve, reject).run());
 }
 
-type Parts = Errand & { call: Call<OperationMeter>; answer: StreamAnswer; key: Secret };
+type Parts = Errand & {
+  call: Call<OperationMeter>;
+  answer: StreamAnswer;
+  key: Secret;
+  nowMs: () => number;
+};
 
 class OperationStream {
   readonly #parts: Parts;
   readonly #resolve: (reply: Reply) => void;
   readonly #reject: (thrown: unknown) => void;
   readonly #out: PushStream = pushStream();
+  readonly #unread: UnreadLimit;
   #isAnswered = false;
   #isOver = false;
   #callerLeft = false;
   #isLast = false;
   #lastWords: ReturnType<typeof setTimeout> | undefined;
+  #stopDraining = () => {};
   /** What comes after the last words is held back until the call's end is on record. */
   #tail: Uint8Array[] = [];
 
@@ -67,6 +75,11 @@ class OperationStream {
     this.#parts = parts;
     this.#resolve = resolve;
     this.#reject = reject;
+    const clock = { monotonicMs: parts.nowMs };
+    this.#unread = new UnreadLimit(this.#out, parts.call.streams, clock, () => {
+      this.#guard(() => this.#leave());
+      this.#out.error(new Error("the caller took nothing for too long"));
+    });
   }
 
   get #body(): UpstreamBody {
@@ -75,7 +88,10 @@ class OperationStream {
 
   run(): void {
     this.#out.onCancel(() => this.#leave());
-    this.#out.onDrain(() => this.#body.resume());
+    this.#out.onDrain(() => {
+      this.#unread.caughtUp();
+      this.#body.resume();
+    });
     this.#body.onData({
       data: (piece) => this.#guard(() => this.#take(piece)),
       end: () => this.#guard(() => this.#end()),
@@ -103,7 +119,10 @@ class OperationStream {
     }
     if (!bytes || this.#callerLeft) return;
     if (this.#isLast) this.#tail.push(bytes);
-    else if (!this.#out.push(bytes)) this.#body.pause();
+    else if (!this.#out.push(bytes)) {
+      this.#body.pause();
+      this.#unread.behind();
+    }
   }
 
   #answer(): void {
@@ -186,15 +205,23 @@ class OperationStream {
   #stop(): void {
     this.#isOver = true;
     clearTimeout(this.#lastWords);
+    this.#stopDraining();
+    this.#unread.stop();
   }
 
   #leave(): void {
-    if (this.#isOver) return;
+    if (this.#isOver || this.#callerLeft) return;
     this.#callerLeft = true;
-    if (this.#parts.caller.principal.key.onDisconnect === "drain") {
-      this.#body.resume();
-      return;
-    }
+    this.#unread.stop();
+    if (this.#parts.caller.principal.key.onDisconnect !== "drain") return this.#cancel();
+    this.#stopDraining = this.#parts.call.streams.later(
+      longestDrainMs,
+      () => this.#guard(() => this.#cancel()),
+    );
+    this.#body.resume();
+  }
+
+  #cancel(): void {
     this.#body.destroy();
     const ending: Ending = { status: "cancelled", httpStatus: this.#parts.answer.status };
     this.#finish(ending, { last: [], isComplete: this.#isLast });

@@ -10,12 +10,15 @@ import { isAbort, type UpstreamBody } from "../vendors/upstream.ts";
 import type { Call, Ending } from "./call.ts";
 import { KeepAlive } from "./keep_alive.ts";
 import type { StreamLane } from "./lane.ts";
+import { UnreadLimit } from "./open_streams.ts";
 import { vendorFault } from "./vendor_fault.ts";
 
 /** An event larger than this ends the stream: images in events are a few MiB at most. */
 const maxEventBytes = 32 * 1024 * 1024;
 /** How long comments alone may hold back the answer's headers. */
 const commentGraceMs = 5_000;
+/** A vendor that a caller who has left lets finish may take so long. */
+export const longestDrainMs = 15 * 60_000;
 /** How long a vendor that has said all may take to close; usage may come after the last words. */
 const lastWordsMs = 100;
 
@@ -53,6 +56,7 @@ class StreamForwarder {
   readonly #splitter = new SseSplitter({ maxEventBytes });
   readonly #out: PushStream = pushStream();
   readonly #alive: KeepAlive;
+  readonly #unread: UnreadLimit;
   readonly #startedMs: number;
   #answered = false;
   #over = false;
@@ -60,6 +64,7 @@ class StreamForwarder {
   #terminated = false;
   #behind = false;
   #lastWords: ReturnType<typeof setTimeout> | undefined;
+  #stopDraining = () => {};
   /** What ends the answer for the caller, held back until the call's end is on record. */
   #tail: Uint8Array[] = [];
   /** Comments before the first event, held back with the headers. */
@@ -79,6 +84,11 @@ class StreamForwarder {
       clock: { monotonicMs: parts.nowMs },
       say: () => this.#guard(() => this.#breakSilence()),
     });
+    const clock = { monotonicMs: parts.nowMs };
+    this.#unread = new UnreadLimit(this.#out, parts.call.streams, clock, () => {
+      this.#guard(() => this.#leave());
+      this.#out.error(new Error("the caller took nothing for too long"));
+    });
   }
 
   run(): void {
@@ -86,6 +96,7 @@ class StreamForwarder {
     this.#out.onCancel(() => this.#leave());
     this.#out.onDrain(() => {
       this.#behind = false;
+      this.#unread.caughtUp();
       this.#parts.body.resume();
     });
     this.#parts.body.onData({
@@ -168,7 +179,9 @@ class StreamForwarder {
   #send(bytes: Uint8Array): void {
     this.#alive.heard();
     this.#behind = !this.#out.push(bytes);
-    if (this.#behind) this.#parts.body.pause();
+    if (!this.#behind) return;
+    this.#parts.body.pause();
+    this.#unread.behind();
   }
 
   /** Begins the answer if need be: a silent vendor that said 200 is at work. */
@@ -253,17 +266,25 @@ class StreamForwarder {
   #stop(): void {
     this.#over = true;
     clearTimeout(this.#lastWords);
+    this.#stopDraining();
     this.#alive.stop();
+    this.#unread.stop();
   }
 
   #leave(): void {
-    if (this.#over) return;
+    if (this.#over || this.#callerLeft) return;
     this.#callerLeft = true;
     this.#alive.stop();
-    if (this.#parts.onDisconnect === "drain") {
-      this.#parts.body.resume();
-      return;
-    }
+    this.#unread.stop();
+    if (this.#parts.onDisconnect !== "drain") return this.#cancel();
+    this.#stopDraining = this.#parts.call.streams.later(
+      longestDrainMs,
+      () => this.#guard(() => this.#cancel()),
+    );
+    this.#parts.body.resume();
+  }
+
+  #cancel(): void {
     this.#parts.body.destroy();
     if (this.#terminated) this.#parts.call.meter.listen(this.#parts.decoder.end().events);
     this.#finish(this.#wellEnded(), []);

@@ -45,6 +45,8 @@ export function watchStream(
     while (await take());
   };
   const onAbort = () => void leave().catch(() => {});
+  // A stream that breaks while its reader takes nothing is over too.
+  reader.closed.catch(() => once(() => watcher.broken())).catch(() => {});
   if (signal.aborted) onAbort();
   else signal.addEventListener("abort", onAbort);
   return new ReadableStream<Uint8Array>({

@@ -1,0 +1,72 @@
+import assert from "@std/assert";
+import { FakeTimers } from "../../tests/support/fake_timers.ts";
+import { pushStream } from "../base/streams.ts";
+import { createOpenStreams, UnreadLimit } from "./open_streams.ts";
+
+Deno.test("an account has so many streams under way and no more, the free tier a tenth", () => {
+  const streams = createOpenStreams({ perAccount: 20, unreadMs: 1000 });
+  const enter = (id: number, tier: "free" | "pro", times: number) =>
+    Array.from({ length: times }, () => streams.enter({ id, tier }));
+  const refused = { name: "Fault", code: "rate_limit_exceeded", retryAfterSeconds: 5 };
+  const [first, ...rest] = enter(1, "pro", 20);
+  assert.throws(() => enter(1, "pro", 1), refused);
+  enter(2, "free", 2).forEach((leave) => leave());
+  assert.throws(() => enter(2, "free", 3), refused);
+  first!();
+  first!();
+  enter(1, "pro", 1).forEach((leave) => leave());
+  assert.equal(streams.count, 19 + 2);
+  rest.forEach((leave) => leave());
+  assert.equal(streams.count, 2);
+});
+
+/** A stream that is pushed into, read piece by piece, and ended after a second of standing still. */
+function limited() {
+  const timers = new FakeTimers();
+  const out = pushStream(4);
+  let expired = 0;
+  const { unreadMs, later } = createOpenStreams({ perAccount: 1, unreadMs: 1000 }, timers.later);
+  const limit = new UnreadLimit(out, { unreadMs, later }, timers.clock, () => expired++);
+  out.onDrain(() => limit.caughtUp());
+  const reader = out.stream.getReader();
+  return {
+    timers,
+    limit,
+    reader,
+    push: (length: number) => out.push(new Uint8Array(length)) || limit.behind(),
+    expired: () => expired,
+  };
+}
+
+Deno.test("a stream that stands unread is ended after its time, once", () => {
+  const { timers, limit, push, expired } = limited();
+  push(3);
+  timers.advance(10_000);
+  assert.equal(expired(), 0, "who is not behind has all the time");
+  push(3);
+  timers.advance(999);
+  push(1);
+  assert.equal(expired(), 0);
+  timers.advance(1);
+  assert.equal(expired(), 1);
+  limit.stop();
+  timers.advance(10_000);
+  assert.deepEqual([expired(), timers.pending], [1, 0]);
+});
+
+Deno.test("who reads, however slowly, is waited for", async () => {
+  const { timers, limit, reader, push, expired } = limited();
+  push(200 * 1024);
+  for (let pieces = 0; pieces < 3; pieces++) {
+    timers.advance(900);
+    assert.equal((await reader.read()).value?.length, 64 * 1024);
+  }
+  assert.equal(expired(), 0);
+  assert.equal((await reader.read()).value?.length, 8 * 1024);
+  timers.advance(10_000);
+  assert.equal(expired(), 0, "it has caught up");
+  push(5);
+  timers.advance(2_000);
+  assert.equal(expired(), 1);
+  limit.stop();
+});
