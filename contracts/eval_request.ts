@@ -1,4 +1,5 @@
 import { z } from "@hono/zod-openapi";
+import { schemaExcess } from "./schema_bounds.ts";
 
 /** Columns that stored interactions can be chosen by: those that name a thing (interface.md §6). */
 const filterColumns = [
@@ -53,13 +54,22 @@ const contains = z.strictObject({
 
 const jsonSchema = z.strictObject({
   type: z.literal("json_schema").describe(
-    "The answer's text is JSON that the schema allows. Drafts 2020-12 and 07; `format` is not checked.",
+    "The answer's text, of at most 1 MiB, is JSON that the schema allows. Drafts 2020-12 and 07; `format` is not checked.",
   ),
-  schema: z.union([z.record(z.string(), z.unknown()), z.boolean()]).describe("The schema."),
+  schema: z.union([z.record(z.string(), z.unknown()), z.boolean()])
+    .check(({ value, issues }) => {
+      const message = schemaExcess(value);
+      if (message !== undefined) issues.push({ code: "custom", message, input: value });
+    })
+    .describe(
+      "The schema: at most 65,536 characters of JSON, 2,000 objects and arrays, and 2,000 characters in a pattern.",
+    ),
 });
 
 const regex = z.strictObject({
-  type: z.literal("regex").describe("The pattern is found in the answer's text."),
+  type: z.literal("regex").describe(
+    "The pattern is found in the answer's text, of at most 1 MiB.",
+  ),
   pattern: z.string().min(1).max(2000).describe("A regular expression of JavaScript."),
   flags: z.string().regex(/^(?!.*(.).*\1)[ims]*$/, "expected any of i, m and s, each once")
     .optional().describe("Any of `i`, `m` and `s`. Default none."),

@@ -17,6 +17,7 @@ export const programFiles: readonly string[] = [
 
 export const programModules: readonly string[] = [
   "src/store/embedded_worker.ts",
+  "src/jobs/grade_guard.ts",
   "src/jobs/grade_worker.ts",
 ];
 

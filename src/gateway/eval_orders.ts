@@ -25,7 +25,7 @@ export interface EvalOrderParts extends Pick<RelayParts, "prices" | "catalogue" 
   recorder: Pick<Recorder, "drain">;
   evals: EvalStore;
   /** Why a grader can't be used, undefined when it can. */
-  graderProblem: (grader: Grader) => Promise<string | undefined>;
+  graderProblem: (accountId: number, grader: Grader) => Promise<string | undefined>;
   /** A run was asked for. */
   wakeEvals: () => void;
 }
@@ -49,8 +49,8 @@ export async function orderEval(
   audit?: AuditNote,
 ): Promise<{ evalRunId: string; total: number; repeated: boolean }> {
   await checkModels(parts, caller, body);
-  await checkGraders(parts, body.graders);
   const { account, key } = caller.principal;
+  await checkGraders(parts, account.id, body.graders);
   const select = selectionOf(body, account.id);
   // A run is about every call whose answer was received before it was asked for.
   await parts.recorder.drain();
@@ -121,9 +121,13 @@ async function naming(param: string, check: () => Promise<void>): Promise<void> 
   }
 }
 
-async function checkGraders(parts: EvalOrderParts, graders: readonly Grader[]): Promise<void> {
+async function checkGraders(
+  parts: EvalOrderParts,
+  accountId: number,
+  graders: readonly Grader[],
+): Promise<void> {
   for (const [index, grader] of graders.entries()) {
-    const problem = await parts.graderProblem(grader);
+    const problem = await parts.graderProblem(accountId, grader);
     if (problem === undefined) continue;
     const param = `graders[${index}].${grader.type === "regex" ? "pattern" : "schema"}`;
     throw new Fault("invalid_value", { param, message: `${param}: ${problem}.` });

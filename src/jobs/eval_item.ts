@@ -165,7 +165,9 @@ async function judge(
 ): Promise<Judgement | Exclude<Tried, { kind: "answer" }>> {
   const grader = context.run.graders[index]!;
   if (grader.type !== "judge") {
-    const verdict = await gradeText(grader, exhibits, parts.graders);
+    const verdict = await gradeText(grader, exhibits, {
+      grade: (rule, text) => parts.graders.grade(rule, text, String(context.run.accountId)),
+    });
     return { kind: "judgement", verdict, spent: noSpent };
   }
   const { run, item } = context;

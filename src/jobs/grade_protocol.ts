@@ -8,9 +8,15 @@ export interface GradeQuestion {
   id: number;
   rule: CallersRule;
   text: string | null;
+  /** How long it may take. */
+  limitMs: number;
 }
 
-/** From the thread. `unusable`: the rule can't be compiled. */
+/** From the thread. `unusable`: the rule can't be compiled; `timeout`: it took too long. */
 export type GradeTold =
   | { id: number; kind: "judged"; passed: boolean; detail: string | null }
-  | { id: number; kind: "unusable"; reason: string };
+  | { id: number; kind: "unusable"; reason: string }
+  | { id: number; kind: "timeout" };
+
+/** The first thing that the thread says: it is loaded, and may do nothing any more but judge. */
+export const gradeReady = "ready";

@@ -1,34 +1,72 @@
 /**
- * The thread in which callers' schemas and patterns run: both can be made to take for ever, and
- * there they can be ended (`grade_thread.ts`). Nothing of the service is known here.
+ * The thread in which callers' schemas and patterns run. Both can be made to take for ever, or all
+ * memory: each question has a limit of time, the thread one of its heap, and it may do nothing else
+ * (`grade_guard.ts`). Nothing of the service is known here.
  */
+import { createContext, Script } from "node:vm";
+import { parentPort } from "node:worker_threads";
 import type { ErrorObject, ValidateFunction } from "ajv";
-import type { GradeQuestion, GradeTold } from "./grade_protocol.ts";
+import { type GradeQuestion, gradeReady, type GradeTold } from "./grade_protocol.ts";
+import { Ajv, Ajv2020 } from "./schema_validators.ts";
 
-interface Scope {
-  onmessage: (event: MessageEvent<GradeQuestion>) => void;
-  postMessage(told: GradeTold): void;
+type Rule = GradeQuestion["rule"];
+type Check = (text: string) => string | null;
+
+const options = {
+  strict: false,
+  logger: false,
+  validateFormats: false,
+  // Copies of what is referred to may be many.
+  inlineRefs: false,
+} as const;
+/** They know the drafts alone, so that a schema never meets another one's `$id`. */
+const drafts = { current: new Ajv2020(options), seventh: new Ajv(options) };
+/** Rules that were compiled last: a run asks the same few for each of its answers. */
+const compiled = new Map<string, Check>();
+const maxCompiled = 16;
+
+/** Ending a thread does not end what runs in it, but this limit does, patterns included. */
+const script = new Script("work()");
+const room: { work?: () => void } = {};
+createContext(room);
+
+function limited<T>(limitMs: number, work: () => T): { value: T } | undefined {
+  let done: { value: T } | undefined;
+  room.work = () => void (done = { value: work() });
+  try {
+    script.runInContext(room, { timeout: limitMs });
+  } catch (thrown) {
+    if ((thrown as { code?: unknown }).code !== "ERR_SCRIPT_EXECUTION_TIMEOUT") throw thrown;
+    return undefined;
+  }
+  return done;
 }
 
-const scope = globalThis as unknown as Scope;
-
-scope.onmessage = async ({ data }) => scope.postMessage(await tell(data));
-
-async function tell({ id, rule, text }: GradeQuestion): Promise<GradeTold> {
-  let check: (text: string) => string | null;
+function tell({ id, rule, text, limitMs }: GradeQuestion): GradeTold {
   try {
-    check = rule.type === "regex" ? pattern(rule) : await schema(rule);
+    const done = limited(limitMs, () => {
+      const check = checkOf(rule);
+      // Without a text the question is only whether the rule can be used.
+      return text === null ? null : check(text);
+    });
+    if (!done) return { id, kind: "timeout" };
+    return { id, kind: "judged", passed: done.value === null, detail: done.value };
   } catch (thrown) {
     return { id, kind: "unusable", reason: thrown instanceof Error ? thrown.message : "unknown" };
   }
-  // Without a text the question is only whether the rule can be used.
-  const problem = text === null ? null : check(text);
-  return { id, kind: "judged", passed: problem === null, detail: problem };
 }
 
-type Rule = GradeQuestion["rule"];
+function checkOf(rule: Rule): Check {
+  const key = JSON.stringify(rule);
+  const check = compiled.get(key) ?? (rule.type === "regex" ? pattern(rule) : schema(rule));
+  // The one asked for last stays longest.
+  compiled.delete(key);
+  compiled.set(key, check);
+  if (compiled.size > maxCompiled) compiled.delete(compiled.keys().next().value!);
+  return check;
+}
 
-function pattern(rule: Extract<Rule, { type: "regex" }>): (text: string) => string | null {
+function pattern(rule: Extract<Rule, { type: "regex" }>): Check {
   const found = compile(rule.pattern, rule.flags ?? "");
   return (text) => found.test(text) ? null : "the pattern is not found";
 }
@@ -42,10 +80,8 @@ function compile(source: string, flags: string): RegExp {
   }
 }
 
-async function schema(
-  rule: Extract<Rule, { type: "json_schema" }>,
-): Promise<(text: string) => string | null> {
-  const validate = await compileSchema(rule.schema);
+function schema(rule: Extract<Rule, { type: "json_schema" }>): Check {
+  const validate = compileSchema(rule.schema);
   return (text) => {
     let value: unknown;
     try {
@@ -57,17 +93,12 @@ async function schema(
   };
 }
 
-async function compileSchema(
-  value: boolean | Readonly<Record<string, unknown>>,
-): Promise<ValidateFunction> {
+function compileSchema(value: boolean | Readonly<Record<string, unknown>>): ValidateFunction {
   const draft = typeof value === "object" ? value.$schema : undefined;
-  const { Ajv, Ajv2020 } = await import("./schema_validators.ts");
   const isCurrent = draft === undefined || /2020-12/.test(String(draft));
-  const ajv = new (isCurrent ? Ajv2020 : Ajv)({
-    strict: false,
-    logger: false,
-    validateFormats: false,
-  });
+  const known = isCurrent ? drafts.current : drafts.seventh;
+  if (!known.validateSchema(value)) throw new Error(`schema is invalid: ${known.errorsText()}`);
+  const ajv = new (isCurrent ? Ajv2020 : Ajv)({ ...options, validateSchema: false });
   const validate = ajv.compile(value);
   // An asynchronous one would answer with a promise, which is always true.
   if ("$async" in validate) throw new Error("asynchronous schemas are not supported");
@@ -78,3 +109,7 @@ function sayWhere(error: ErrorObject | undefined): string {
   const place = error?.instancePath || "the answer";
   return `${place} ${error?.message ?? "is not what the schema allows"}`.slice(0, 500);
 }
+
+for (const known of Object.values(drafts)) known.validateSchema({});
+parentPort!.on("message", (question: GradeQuestion) => parentPort!.postMessage(tell(question)));
+parentPort!.postMessage(gradeReady);

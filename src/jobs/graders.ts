@@ -1,5 +1,6 @@
 import type { Grader } from "../../contracts/eval_request.ts";
-import type { GradeThread } from "./grade_thread.ts";
+import type { CallersRule } from "./grade_protocol.ts";
+import type { Graded } from "./grade_thread.ts";
 
 /** What a grader says of one answer. */
 export interface Verdict {
@@ -22,7 +23,7 @@ export function needsStoredAnswer(grader: Grader): boolean {
 export async function gradeText(
   grader: PlainGrader,
   { answer, expected }: { answer: string; expected: string | null },
-  thread: GradeThread,
+  thread: { grade(rule: CallersRule, text: string): Promise<Graded> },
 ): Promise<Verdict> {
   if (grader.type === "json_schema" || grader.type === "regex") {
     const graded = await thread.grade(grader, answer);

@@ -1,6 +1,3 @@
-/**
- * The validators of JSON Schema, loaded when the first schema comes. A module of its own because a
- * bundler gives an `import()` of CommonJS no names.
- */
+/** The validators of JSON Schema, for the thread of graders alone. */
 export { Ajv } from "ajv";
 export { Ajv2020 } from "ajv/dist/2020.js";

@@ -24,7 +24,7 @@ Deno.test("the compiled program holds every file of the bundle, byte by byte", a
     assert.ok(there.length === given.length && there.every((byte, at) => byte === given[at]), path);
   }
   assert.equal(metadata.entrypoint_key, "program.js");
-  assert.deepEqual(metadata.unstable_config.features, ["no-legacy-abort", "net"]);
+  assert.deepEqual(metadata.unstable_config.features, ["no-legacy-abort", "net", "worker-options"]);
   const { permissions, v8_flags } = metadata;
   const allowed = Object.entries(permissions).filter(([name, value]) =>
     name.startsWith("allow_") && name !== "allow_import" && value !== null

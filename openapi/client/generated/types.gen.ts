@@ -3086,18 +3086,18 @@ export type EvalGrader = {
     value?: string;
 } | {
     /**
-     * The answer's text is JSON that the schema allows. Drafts 2020-12 and 07; `format` is not checked.
+     * The answer's text, of at most 1 MiB, is JSON that the schema allows. Drafts 2020-12 and 07; `format` is not checked.
      */
     type: 'json_schema';
     /**
-     * The schema.
+     * The schema: at most 65,536 characters of JSON, 2,000 objects and arrays, and 2,000 characters in a pattern.
      */
     schema: {
         [key: string]: unknown;
     } | boolean;
 } | {
     /**
-     * The pattern is found in the answer's text.
+     * The pattern is found in the answer's text, of at most 1 MiB.
      */
     type: 'regex';
     /**
