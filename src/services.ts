@@ -234,14 +234,14 @@ function hostsOf(registry: Registry): string[] {
   return [...new Set(registry.all.map(({ baseUrl }) => new URL(baseUrl).host))];
 }
 
-/** Whoever takes longer is no reason to keep all others waiting. */
-const maxHoldMs = 60_000;
+/** So often young garbage is looked for. */
+const garbageEveryBytes = 6 * 1024 * 1024;
 
 /** Requests and answers have room apart: who holds the one may wait for the other. */
 function gateOf({ bodiesInFlightBytes }: Config): ByteGate {
-  const garbage = createGarbage(bodiesInFlightBytes / 2);
+  const garbage = createGarbage(garbageEveryBytes);
   const released = (bytes: number) => garbage.left(bytes);
-  return createByteGate({ capacityBytes: bodiesInFlightBytes, maxHoldMs, released });
+  return createByteGate({ capacityBytes: bodiesInFlightBytes, released });
 }
 
 /** Service keys and stored vendor keys, as stored and in memory. */
