@@ -96,7 +96,7 @@ export function parseConfig(environment: Environment): Config {
     retentionPayloadDays: read.integer("RETENTION_PAYLOAD_DAYS", { min: 1, max: 36_500 }),
     retentionUsageDays: read.integer("RETENTION_USAGE_DAYS", { min: 1, max: 36_500 }),
     maxBodyBytes: read.bytes("MAX_BODY_BYTES") ?? 32 * 1024 * 1024,
-    bodiesInFlightBytes: read.bytes("BODIES_IN_FLIGHT_BYTES") ?? 12 * 1024 * 1024,
+    bodiesInFlightBytes: read.bytes("BODIES_IN_FLIGHT_BYTES") ?? 24 * 1024 * 1024,
     payloadMaxBytes: read.bytes("PAYLOAD_MAX_BYTES") ?? 1024 * 1024,
     mediaInlineBytes: read.bytes("MEDIA_INLINE_BYTES") ?? 64 * 1024,
     journalMaxBytes: read.bytes("JOURNAL_MAX_BYTES") ?? 4 * 1024 ** 3,

@@ -1,4 +1,5 @@
 import { type ByteGate, createByteGate } from "./base/byte_gate.ts";
+import { createValueGate } from "./base/value_gate.ts";
 import { createHeavyWork } from "./base/heavy_work.ts";
 import { Fault } from "./domain/fault.ts";
 import type { HeavyBodies } from "./http/read_json.ts";
@@ -245,23 +246,26 @@ function hostsOf(registry: Registry): string[] {
   return [...new Set(registry.all.map(({ baseUrl }) => new URL(baseUrl).host))];
 }
 
-/** Whoever takes longer is no reason to keep all others waiting. */
-const maxHoldMs = 60_000;
+/** So often young garbage is looked for. */
+const garbageEveryBytes = 6 * 1024 * 1024;
 
 /** Requests and answers have room apart: who holds the one may wait for the other. */
 function gateOf({ bodiesInFlightBytes }: Config): ByteGate {
-  const garbage = createGarbage(bodiesInFlightBytes / 2);
+  const garbage = createGarbage(garbageEveryBytes);
   const released = (bytes: number) => garbage.left(bytes);
-  return createByteGate({ capacityBytes: bodiesInFlightBytes, maxHoldMs, released });
+  return createByteGate({ capacityBytes: bodiesInFlightBytes, released });
 }
 
 /** Values of bodies that hold much, all together; somewhat more than one body may have. */
 const heavyValues = 1_500_000;
 
+/** Whoever takes longer is no reason to keep all others waiting. */
+const maxHoldMs = 60_000;
+
 function heavyBodies(): HeavyBodies {
   return {
     work: createHeavyWork({ tooLate: () => new Fault("overloaded") }),
-    room: createByteGate({ capacityBytes: heavyValues, maxHoldMs }),
+    room: createValueGate({ capacityBytes: heavyValues, maxHoldMs }),
   };
 }
 

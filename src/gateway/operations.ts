@@ -1,5 +1,6 @@
 import type { Clock } from "../base/clock.ts";
 import type { ByteGate } from "../base/byte_gate.ts";
+import type { Room } from "../base/byte_room.ts";
 import type { Secret } from "../base/secret.ts";
 import type { Mode } from "../domain/interaction.ts";
 import { type BoundInput, type PriceRow, upperBoundNanos } from "../domain/pricing.ts";
@@ -122,7 +123,7 @@ export function createOperations(parts: OperationParts): Operations {
           meter: call.meter,
           ask: (request) => askVendor(ask, errand, request),
           vendorWords: { mode, address: target.vendor.baseUrl, key },
-          read: (answer) => readLarge(answer, (bytes) => room.enter(bytes)),
+          read: (answer) => readLarge(answer, room.open(answer)),
         }));
     },
   };
@@ -206,29 +207,35 @@ async function deliver(
 class AnswerRoom {
   readonly #gate: ByteGate;
   readonly #caller: Caller;
-  #releases: (() => void)[] = [];
+  /** One for all answers: a call must not wait for room that it holds itself. */
+  #room: Room | undefined;
+  #isKept = false;
 
   constructor(gate: ByteGate, caller: Caller) {
     this.#gate = gate;
     this.#caller = caller;
   }
 
-  async enter(bytes: number): Promise<void> {
-    // A call that holds room already must not wait for more: others might wait for it.
-    if (this.#releases.length > 0) return;
+  open({ headers }: UpstreamAnswer): Room {
     const { principal: { account, key }, signal } = this.#caller;
-    const leaving = key.onDisconnect === "cancel" ? { signal } : {};
-    this.#releases.push(await this.#gate.enter(bytes, { key: String(account.id), ...leaving }));
+    const said = Number(headers["content-length"] ?? "");
+    return this.#room ??= this.#gate.open({
+      key: String(account.id),
+      bytes: said > 0 ? said : undefined,
+      signal: key.onDisconnect === "cancel" ? signal : undefined,
+    });
   }
 
   /** From now on the room is the reply's; the function gives it back. */
   keep(): (() => void) | undefined {
-    const [release] = this.#releases;
-    this.#releases = [];
-    return release;
+    const room = this.#room;
+    room?.complete();
+    if (!room || room.isEmpty) return undefined;
+    this.#isKept = true;
+    return () => room.release();
   }
 
   leave(): void {
-    for (const release of this.#releases) release();
+    if (!this.#isKept) this.#room?.release();
   }
 }

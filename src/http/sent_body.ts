@@ -1,10 +1,11 @@
 import type { Contract } from "../../contracts/contract.ts";
 import type { ByteGate } from "../base/byte_gate.ts";
+import { RoomLost } from "../base/byte_room.ts";
 import { boundaryOf, MultipartError, parseMultipart } from "../base/multipart.ts";
 import { formFields, type SentForm } from "../dialects/operations/request.ts";
 import { Fault } from "../domain/fault.ts";
 import { atOnce, type Step } from "../base/heavy_work.ts";
-import { readBodyBytes } from "./body.ts";
+import { readBodyBytes, type Reading } from "./body.ts";
 import { type HeavyBodies, readJson } from "./read_json.ts";
 
 /** A request's body as it was sent. */
@@ -27,11 +28,6 @@ export interface BodyRoom {
   isLeft?: boolean;
 }
 
-/** Smaller bodies come in at once. */
-const smallBytes = 256 * 1024;
-/** What a body is thought to have that doesn't say. */
-const likelyBytes = 8 * 1024 * 1024;
-
 /** Reads the body that a contract takes; nothing where it takes none. */
 export async function readSent(
   request: Request,
@@ -40,18 +36,12 @@ export async function readSent(
   { room, who }: { room: BodyRoom; who: string },
 ): Promise<SentBody> {
   if (!contract.body && !contract.form) return nothing;
-  const bytes = announced(request);
-  if (bytes > smallBytes && bytes <= maxBodyBytes) {
-    const { signal } = request;
-    room.release = await bodies.enter(bytes, { key: who, signal }).catch((thrown) => {
-      room.isLeft = true;
-      throw thrown;
-    });
-  }
+  const reading = takeRoom(request, bodies, room, who);
   const contentType = request.headers.get("content-type") ?? undefined;
   const boundary = contract.form ? boundaryOf(contentType) : undefined;
   if (boundary !== undefined) {
-    const form = readForm(await readBodyBytes(request, maxBodyBytes), contentType!, boundary);
+    const bytes = await readBodyBytes(request, maxBodyBytes, reading);
+    const form = readForm(bytes, contentType!, boundary);
     return { text: "", form, value: () => atOnce(() => formFields(form.parts)), step: atOnce };
   }
   if (!contract.body) {
@@ -60,7 +50,7 @@ export async function readSent(
       message: "Content-Type: expected multipart/form-data.",
     });
   }
-  const { release, ...json } = await readJson(request, maxBodyBytes, heavy, who);
+  const { release, ...json } = await readJson(request, maxBodyBytes, { heavy, who, reading });
   room.leaveHeavy = release;
   return { ...json, form: undefined };
 }
@@ -72,12 +62,41 @@ const nothing: SentBody = {
   step: atOnce,
 };
 
-function announced(request: Request): number {
+/** Room for what has arrived, piece by piece; `room` gives it back. */
+function takeRoom(
+  request: Request,
+  bodies: ByteGate,
+  room: BodyRoom,
+  who: string,
+): Reading {
   const length = request.headers.get("content-length");
-  if (length !== null) return Number(length) || 0;
-  // Looked at only here: a body once made a stream of is no longer read off the connection when
-  // it is refused unread, and the connection would be cut half a second later.
-  return request.body ? likelyBytes : 0;
+  const { signal } = request;
+  const lost = Promise.withResolvers<never>();
+  lost.promise.catch(() => {});
+  const taken = bodies.open({
+    key: who,
+    signal,
+    bytes: length === null ? undefined : Number(length) || 0,
+    lost: () => lost.reject(madeWay()),
+  });
+  room.release = () => taken.release();
+  const refused = (thrown: unknown): never => {
+    room.isLeft = signal.aborted;
+    throw thrown instanceof RoomLost ? madeWay() : thrown;
+  };
+  return {
+    ready: () => taken.ready()?.catch(refused),
+    onPiece: (piece) => taken.take(piece.length)?.catch(refused),
+    stopped: lost.promise,
+    complete: () => taken.complete(),
+  };
+}
+
+function madeWay(): Fault {
+  return new Fault("overloaded", {
+    message: "The request body came slowly while others waited for its room. Retry later.",
+    retryAfterSeconds: 10,
+  });
 }
 
 function readForm(bytes: Uint8Array, contentType: string, boundary: string): SentForm {
