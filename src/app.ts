@@ -1,4 +1,5 @@
 import { Hono, type MiddlewareHandler } from "hono";
+import { createFailureLimit } from "./domain/failure_limit.ts";
 import { Fault } from "./domain/fault.ts";
 import { messageOf } from "./domain/fault.ts";
 import { maskSecrets } from "./base/secret.ts";
@@ -63,7 +64,8 @@ export function createApp(services: Services, dashboard: DashboardParts): Hono<E
   app.use("/dashboard/*", nameRoute("/dashboard"));
   // People have sessions in place of keys, which open nothing here, as sessions open nothing below.
   app.route("/", createDashboard(dashboard));
-  app.use(authenticate({ keyRing: services.keyRing, errorDialect, onFault }));
+  const failures = createFailureLimit(clock, failedKeys);
+  app.use(authenticate({ keyRing: services.keyRing, failures, errorDialect, onFault }));
   app.use(rateLimit({ limiter: services.rateLimiter, errorDialect, onFault }));
   statusRoutes(app, { ...parts, clock, version: services.version });
   modelRoutes(app, { ...parts, ...services });
@@ -92,6 +94,9 @@ export function createApp(services: Services, dashboard: DashboardParts): Hono<E
   );
   return app;
 }
+
+/** What an address may bring of wrong keys: enough for a fleet that was given an old one. */
+const failedKeys = { burst: 200, perSecond: 5 };
 
 /** One name for all pages in log and metrics: some of their paths hold ids. */
 function nameRoute(route: string): MiddlewareHandler<Env> {

@@ -39,7 +39,7 @@ import { createVendorKeys } from "./store/vendor_keys.ts";
 import { every } from "./jobs/every.ts";
 import { createRecordServices, type RecordServices } from "./wiring/records.ts";
 import { createAccounts } from "./store/accounts.ts";
-import { createApiKeys } from "./store/api_keys.ts";
+import { createApiKeys, usableHashes } from "./store/api_keys.ts";
 import { createRateBuckets } from "./store/rate_buckets.ts";
 import type { Database } from "./store/database.ts";
 import type { Journal } from "./store/journal.ts";
@@ -281,7 +281,11 @@ function keyParts(
 ): Pick<Services, "keyRing" | "vendorKeys" | "storedKeys"> {
   const vendorKeys = createVendorKeys(database, () => Promise.resolve(masterKey));
   return {
-    keyRing: createKeyRing({ store: apiKeys, clock }),
+    keyRing: createKeyRing({
+      store: apiKeys,
+      clock,
+      usableHashes: () => usableHashes(database),
+    }),
     vendorKeys,
     storedKeys: createVendorKeyRing({ store: vendorKeys, registry, log }),
   };

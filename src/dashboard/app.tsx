@@ -1,4 +1,5 @@
 import { type Context, Hono } from "hono";
+import { createFailureLimit } from "../domain/failure_limit.ts";
 import { messageOf } from "../domain/fault.ts";
 import { readAssets } from "./assets.ts";
 import { card, type Desk, notFoundPage } from "./bind.tsx";
@@ -28,9 +29,17 @@ import { signInRoutes } from "./sign_in.tsx";
 import { signInOff } from "./sign_in_pages.tsx";
 import type { IdentityProvider, SignInSettings } from "./identity_provider.ts";
 
+/** What one address may begin of sign-ins: an office behind one address on a Monday. */
+const signInStarts = { burst: 100, perSecond: 1 };
+
 /** All below `/dashboard`. */
 export function createDashboard(parts: DashboardParts): Hono {
-  const desk: Desk = { ...parts, assets: readAssets(), cookies: createCookies(parts.baseUrl) };
+  const desk: Desk = {
+    ...parts,
+    assets: readAssets(),
+    cookies: createCookies(parts.baseUrl),
+    starts: createFailureLimit(parts.clock, signInStarts),
+  };
   const app = new Hono();
   app.use("/dashboard/*", async (context, next) => {
     const elsewhere = otherLoopback(desk.baseUrl, context);

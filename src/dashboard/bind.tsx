@@ -1,6 +1,7 @@
 import type { Context, Handler } from "hono";
 import { errors } from "../../contracts/errors.ts";
 import type { AuditNote } from "../domain/audit.ts";
+import type { FailureLimit } from "../domain/failure_limit.ts";
 import { Fault } from "../domain/fault.ts";
 import type { Child } from "hono/jsx";
 import { mayAs, type Role } from "../domain/person.ts";
@@ -19,6 +20,8 @@ import { isFromElsewhere } from "./visitor.ts";
 export interface Desk extends DashboardParts {
   assets: Assets;
   cookies: Cookies;
+  /** Sign-ins that one address begins, and links that it guesses. */
+  starts: FailureLimit;
 }
 
 /** Somebody who is signed in, looking at a page or sending a form. */
@@ -59,7 +62,7 @@ export interface Page extends Frame {
  */
 export type Outcome = { to: string; notice?: Notice } | Page | Response;
 
-export type Status = 200 | 400 | 403 | 404 | 500 | 502 | 503;
+export type Status = 200 | 400 | 403 | 404 | 429 | 500 | 502 | 503;
 
 /** There is no such thing in the account. */
 export class NotFound extends Error {}

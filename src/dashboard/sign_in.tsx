@@ -14,8 +14,9 @@ import {
   providerFailed,
   signInPage,
   startedElsewhere,
+  tooMany,
 } from "./sign_in_pages.tsx";
-import { isVisitorsForm } from "./visitor.ts";
+import { addressOf, isVisitorsForm } from "./visitor.ts";
 
 /** Signing in, with claim link or invitation or without, and out. */
 export function signInRoutes(app: Hono, desk: Desk, provider: IdentityProvider): void {
@@ -70,6 +71,8 @@ async function begin(
 ): Promise<Response> {
   const form = await readForm(context);
   if (!form || !isVisitorsForm(desk, context, form)) return await expiredForm(desk, context);
+  const waitSeconds = desk.starts.fail(addressOf(context));
+  if (waitSeconds > 0) return await tooMany(desk, context, waitSeconds);
   const links = linksOf({ claim: form.text("claim"), invitation: form.text("invitation") });
   const secret = newToken();
   const flow = flowSecrets(secret);

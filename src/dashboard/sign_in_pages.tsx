@@ -1,12 +1,12 @@
 import type { Context, Hono } from "hono";
 import type { Child } from "hono/jsx";
 import { hashToken } from "../domain/link_token.ts";
-import type { SignInStart } from "../domain/sign_in.ts";
+import type { Offer, SignInStart } from "../domain/sign_in.ts";
 import { card, type Desk } from "./bind.tsx";
 import { PostForm } from "./components.tsx";
 import { ProviderError } from "./identity_provider.ts";
 import { returnPath } from "./return_path.ts";
-import { visitorToken } from "./visitor.ts";
+import { addressOf, visitorToken } from "./visitor.ts";
 
 const signInVariables = "OAUTH_ISSUER=https://…\nOAUTH_CLIENT_ID=…\nOAUTH_CLIENT_SECRET=…";
 
@@ -70,8 +70,8 @@ export async function signInPage(desk: Desk, context: Context): Promise<Response
 /** Where the claim link leads. */
 export async function claimPage(desk: Desk, context: Context): Promise<Response> {
   const token = context.req.query("token") ?? "";
-  const offer = await desk.signIns.offer(linksOf({ claim: token }), desk.clock.now());
-  if (!offer) return await refused(desk, context, "claim_void");
+  const offer = await offerOf(desk, context, { claim: token });
+  if (offer instanceof Response) return offer;
   return await card(
     desk,
     context,
@@ -93,8 +93,8 @@ export async function claimPage(desk: Desk, context: Context): Promise<Response>
 /** Where an invitation's link leads. */
 export async function invitationPage(desk: Desk, context: Context): Promise<Response> {
   const token = context.req.query("token") ?? "";
-  const offer = await desk.signIns.offer(linksOf({ invitation: token }), desk.clock.now());
-  if (!offer) return await refused(desk, context, "invitation_void");
+  const offer = await offerOf(desk, context, { invitation: token });
+  if (offer instanceof Response) return offer;
   return await card(
     desk,
     context,
@@ -110,6 +110,44 @@ export async function invitationPage(desk: Desk, context: Context): Promise<Resp
       </StartForm>
     </>,
   );
+}
+
+/** What a link gives, or what is said to who has a void one; guesses are counted. */
+async function offerOf(
+  desk: Desk,
+  context: Context,
+  link: { claim?: string; invitation?: string },
+): Promise<Offer | Response> {
+  const address = addressOf(context);
+  if (desk.starts.isReached(address)) {
+    return await tooMany(desk, context, desk.starts.fail(address));
+  }
+  const offer = await desk.signIns.offer(linksOf(link), desk.clock.now());
+  if (offer) return offer;
+  desk.starts.fail(address);
+  return await refused(desk, context, link.claim === undefined ? "invitation_void" : "claim_void");
+}
+
+/** For an address that began more sign-ins, or guessed more links, than people do. */
+export async function tooMany(
+  desk: Desk,
+  context: Context,
+  seconds: number,
+): Promise<Response> {
+  const answer = await card(
+    desk,
+    context,
+    429,
+    "Too many sign-ins",
+    <>
+      <p>Too many sign-ins were begun from your address. Wait a moment, then try again.</p>
+      <p>
+        <a class="button" href="/dashboard/sign-in">Sign in</a>
+      </p>
+    </>,
+  );
+  answer.headers.set("retry-after", String(Math.max(1, seconds)));
+  return answer;
 }
 
 /** The hashes of the links that a sign-in begins with. */

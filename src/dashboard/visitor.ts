@@ -1,5 +1,6 @@
 import type { Context } from "hono";
 import { newToken } from "../domain/link_token.ts";
+import type { Env } from "../http/scene.ts";
 import type { Desk } from "./bind.tsx";
 import type { Form } from "./form.ts";
 import { csrfOf, sameText } from "./secrets.ts";
@@ -28,4 +29,9 @@ export function isVisitorsForm(desk: Desk, context: Context, form: Form): boolea
 export function isFromElsewhere(context: Context): boolean {
   const site = context.req.header("sec-fetch-site");
   return site !== undefined && site !== "same-origin" && site !== "none";
+}
+
+/** The address of the browser, as a trusted proxy names it where there is one. */
+export function addressOf(context: Context): string {
+  return (context as Context<Env>).get("scene").remoteHost;
 }

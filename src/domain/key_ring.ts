@@ -5,8 +5,14 @@ import { Fault } from "./fault.ts";
 
 /** Verified keys in memory, so that a call with a known key asks no database. */
 export interface KeyRing {
-  /** Who the key belongs to. Throws `invalid_api_key`, or `store_unavailable` for an unseen key. */
-  verify(value: string): Promise<Principal>;
+  /**
+   * Who the key belongs to. Throws `invalid_api_key`, or `store_unavailable` for an unseen key.
+   * `isLimited` is asked before the store would be: whoever brought too many wrong keys gets no
+   * look-up of their own any more, and an unseen key is held against a list of all keys instead,
+   * which is read once a second at most. So a flood costs the store nothing, and nobody behind the
+   * same address is refused for it.
+   */
+  verify(value: string, isLimited?: () => boolean): Promise<Principal>;
   /** Forgets keys whose row changed; the next call with one reads it again. */
   evict(ids: readonly string[]): void;
   /** Reads what changed in the store since the last look and forgets those keys. */
@@ -18,9 +24,18 @@ const maxKnown = 50_000;
 /** A made-up key asks the database once in this time. */
 const unknownMs = 5_000;
 const maxUnknown = 10_000;
+/** A list of all keys is used for this long, and for twenty times as long as it took to read. */
+const usableMs = 1000;
 
-export function createKeyRing(parts: { store: ApiKeyStore; clock: Clock }): KeyRing {
-  return new CachedKeyRing(parts.store, parts.clock);
+export function createKeyRing(
+  parts: {
+    store: Pick<ApiKeyStore, "findByHash" | "changedSince">;
+    clock: Clock;
+    /** Hashes of all keys that may be used. */
+    usableHashes?: () => Promise<readonly string[]>;
+  },
+): KeyRing {
+  return new CachedKeyRing(parts.store, parts.clock, parts.usableHashes);
 }
 
 class CachedKeyRing implements KeyRing {
@@ -33,11 +48,17 @@ class CachedKeyRing implements KeyRing {
   /** Counts evictions: a look-up that one overtook may have read the old row. */
   #epoch = 0;
 
-  constructor(readonly store: ApiKeyStore, readonly clock: Clock) {}
+  #usable: { hashes: Promise<ReadonlySet<string>>; untilMs: number } | undefined;
 
-  async verify(value: string): Promise<Principal> {
+  constructor(
+    readonly store: Pick<ApiKeyStore, "findByHash" | "changedSince">,
+    readonly clock: Clock,
+    readonly usableHashes: (() => Promise<readonly string[]>) | undefined,
+  ) {}
+
+  async verify(value: string, isLimited: () => boolean = () => false): Promise<Principal> {
     if (!looksLikeKey(value)) throw new Fault("invalid_api_key");
-    const principal = await this.#find(hashKey(value));
+    const principal = await this.#find(hashKey(value), isLimited);
     if (!principal || !usable(principal, this.clock.now())) throw new Fault("invalid_api_key");
     return principal;
   }
@@ -72,17 +93,41 @@ class CachedKeyRing implements KeyRing {
     this.#since = new Date(now.getTime() - 60_000);
   }
 
-  #find(hash: string): Principal | undefined | Promise<Principal | undefined> {
+  #find(
+    hash: string,
+    isLimited: () => boolean,
+  ): Principal | undefined | Promise<Principal | undefined> {
     const principal = this.#known.get(hash);
     if (principal) return principal;
     const missedMs = this.#unknown.get(hash);
     if (missedMs !== undefined && this.clock.monotonicMs() - missedMs < unknownMs) return undefined;
     let one = this.#pending.get(hash);
+    if (!one && this.usableHashes && isLimited()) return this.#findListed(hash, this.usableHashes);
     if (!one) {
       one = this.#lookUp(hash).finally(() => this.#pending.delete(hash));
       this.#pending.set(hash, one);
     }
     return one;
+  }
+
+  async #findListed(
+    hash: string,
+    read: () => Promise<readonly string[]>,
+  ): Promise<Principal | undefined> {
+    const startMs = this.clock.monotonicMs();
+    if (!this.#usable || this.#usable.untilMs <= startMs) {
+      const usable = { hashes: read().then((all) => new Set(all)), untilMs: Infinity };
+      this.#usable = usable;
+      const done = (keepMs: number) => {
+        usable.untilMs = this.clock.monotonicMs() + keepMs;
+      };
+      usable.hashes.then(
+        () => done(Math.max(usableMs, 20 * (this.clock.monotonicMs() - startMs))),
+        () => done(usableMs),
+      );
+    }
+    const hashes = await this.#usable.hashes;
+    return hashes.has(hash) ? await this.#lookUp(hash) : undefined;
   }
 
   async #lookUp(hash: string): Promise<Principal | undefined> {

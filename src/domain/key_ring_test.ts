@@ -322,3 +322,27 @@ Deno.test("the first look asks for the time only, each later one goes back a min
   await ring.refresh();
   assert.deepEqual(store.asked, [null, new Date(first - 60_000)]);
 });
+
+Deno.test("a flood of wrong keys from a limited address costs the store a look a second", async () => {
+  const clock = new FakeClock();
+  const store = new FakeStore(clock);
+  let lists = 0;
+  const ring = createKeyRing({
+    store,
+    clock,
+    usableHashes: () => Promise.resolve((lists++, [...store.rows.keys()])),
+  });
+  const limited = () => true;
+  const wrong = () => ring.verify(mintKey(clock).value.reveal(), limited).catch(() => "refused");
+  for (let n = 0; n < 100; n++) assert.equal(await wrong(), "refused");
+  assert.deepEqual([store.lookUps, lists], [0, 1]);
+  // A key made meanwhile is known within a second, though nobody has seen it yet.
+  const key = mintKey(clock);
+  store.rows.set(key.hash, principal(key.id, {}));
+  clock.advance(1000);
+  const found = await ring.verify(key.value.reveal(), limited);
+  assert.equal(found.key.id, key.id);
+  for (let n = 0; n < 100; n++) assert.equal(await wrong(), "refused");
+  await ring.verify(key.value.reveal(), limited);
+  assert.deepEqual([store.lookUps, lists], [1, 2]);
+});

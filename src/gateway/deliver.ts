@@ -93,7 +93,7 @@ async function streamReply(clock: Clock, out: Outgoing, answer: UpstreamAnswer):
     status: answer.status,
     headers: {
       ...headersOf(out, answer, lane.contentType),
-      "cache-control": "no-cache",
+      "cache-control": "no-store",
       // Keeps a proxy in front of us from gathering the events.
       "x-accel-buffering": "no",
     },

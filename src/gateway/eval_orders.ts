@@ -8,7 +8,7 @@ import type { EvalStore } from "../domain/eval.ts";
 import { Fault } from "../domain/fault.ts";
 import type { InteractionQuery } from "../domain/interaction.ts";
 import { timeSpan } from "../domain/time_span.ts";
-import { resolveUnified } from "../vendors/model_name.ts";
+import { type ResolvedModel, resolveUnified } from "../vendors/model_name.ts";
 import type { Registry } from "../vendors/registry.ts";
 import type { Caller } from "./caller.ts";
 import { chooseKey } from "./choose_key.ts";
@@ -78,7 +78,7 @@ export async function orderEval(
 async function checkModels(
   parts: EvalOrderParts,
   caller: EvalCaller,
-  { model, graders }: EvalRequest,
+  body: EvalRequest,
 ): Promise<void> {
   if (caller.vendorKey) {
     throw new Fault("invalid_request", {
@@ -86,15 +86,40 @@ async function checkModels(
         "An evaluation goes on after this request and can't keep the vendor key of the dual-key form: store it for the account, or send the service key alone.",
     });
   }
-  const named: [string, string][] = [["model", model]];
-  for (const [index, grader] of graders.entries()) {
-    if (grader.type === "judge") named.push([`graders[${index}].model`, grader.model]);
+  for (const { param, target } of permitEval(parts.registry, caller, body)) {
+    try {
+      const { mode } = await chooseKey(target.vendor, caller, parts.storedKeys);
+      if (mode === "managed") await requirePrice(parts, target, caller.arrivedAt);
+    } catch (thrown) {
+      throw named(param, thrown);
+    }
   }
-  for (const [param, name] of named) await naming(param, () => checkModel(parts, caller, name));
 }
 
-async function checkModel(parts: EvalOrderParts, caller: EvalCaller, name: string): Promise<void> {
-  const target = resolveUnified(parts.registry, name);
+/** The models that a run will call. Throws where this key may not call one of them. */
+export function permitEval(
+  registry: Registry,
+  caller: Pick<EvalCaller, "principal">,
+  { model, graders }: Pick<EvalRequest, "model" | "graders">,
+): { param: string; target: ResolvedModel }[] {
+  const judges = graders.flatMap((grader, index) =>
+    grader.type === "judge" ? [{ param: `graders[${index}].model`, name: grader.model }] : []
+  );
+  return [{ param: "model", name: model }, ...judges].map(({ param, name }) => {
+    try {
+      return { param, target: permitted(registry, caller, name) };
+    } catch (thrown) {
+      throw named(param, thrown);
+    }
+  });
+}
+
+function permitted(
+  registry: Registry,
+  caller: Pick<EvalCaller, "principal">,
+  name: string,
+): ResolvedModel {
+  const target = resolveUnified(registry, name);
   const { key } = caller.principal;
   const { label } = target.vendor;
   const isOpen = key.scopes.length === 0 || ["chat", label].some((one) => key.scopes.includes(one));
@@ -105,20 +130,15 @@ async function checkModel(parts: EvalOrderParts, caller: EvalCaller, name: strin
         `model: this API key has neither the scope 'chat' nor '${label}', one of which calls to this model need.`,
     });
   }
-  permitModel(key, target, parts.registry);
-  const { mode } = await chooseKey(target.vendor, caller, parts.storedKeys);
-  if (mode === "managed") await requirePrice(parts, target, caller.arrivedAt);
+  permitModel(key, target, registry);
+  return target;
 }
 
 /** A fault of a model name, under the field that it stands in here. */
-async function naming(param: string, check: () => Promise<void>): Promise<void> {
-  try {
-    await check();
-  } catch (thrown) {
-    if (!(thrown instanceof Fault)) throw thrown;
-    const message = thrown.message.replace(/^model: /, "");
-    throw new Fault(thrown.code, { param, message: `${param}: ${message}` });
-  }
+function named(param: string, thrown: unknown): unknown {
+  if (!(thrown instanceof Fault)) return thrown;
+  const message = thrown.message.replace(/^model: /, "");
+  return new Fault(thrown.code, { param, message: `${param}: ${message}` });
 }
 
 async function checkGraders(

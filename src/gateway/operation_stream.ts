@@ -130,7 +130,7 @@ class OperationStream {
     this.#isAnswered = true;
     const { status, headers } = this.#parts.answer;
     const { "content-length": _length, ...others } = headers;
-    const unbuffered = { "cache-control": "no-cache", "x-accel-buffering": "no" };
+    const unbuffered = { "cache-control": "no-store", "x-accel-buffering": "no" };
     this.#resolve({ status, headers: { ...others, ...unbuffered }, body: this.#out.stream });
   }
 

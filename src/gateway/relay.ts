@@ -111,6 +111,16 @@ export function begin<M extends CallMeter>(parts: CallParts, facts: CallFacts, m
   }
 }
 
+/** The same for a model as a call names it; nothing is looked up for a key without a list. */
+export function permitNamed(
+  registry: Registry,
+  { principal: { key } }: Pick<Caller, "principal">,
+  vendor: Vendor | undefined,
+  model: string,
+): void {
+  if (key.models.length > 0) permitModel(key, resolveTarget(registry, vendor, model), registry);
+}
+
 /** Throws `permission_denied` for a model outside of the key's list. */
 export function permitModel(key: ApiKey, target: ResolvedModel, registry: Registry): void {
   if (key.models.length === 0) return;

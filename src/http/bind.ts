@@ -29,8 +29,8 @@ export interface Input<Params, Query, Body> {
   bodyText: string;
   /** A body that was sent as `multipart/form-data`, where the contract takes one. */
   form: SentForm | undefined;
-  /** Address of who asks. */
-  remoteHost: string;
+  /** Address of the peer itself, whatever a proxy says. */
+  peerHost: string;
   header(name: string): string | undefined;
 }
 
@@ -154,7 +154,7 @@ async function readInput<
   parts: BindParts,
   room: BodyRoom,
 ): Promise<Input<Params, Query, Body> & { step: Step }> {
-  const { principal, remoteHost } = context.get("scene");
+  const { principal, remoteHost, peerHost } = context.get("scene");
   const who = principal ? String(principal.account.id) : remoteHost;
   const sent = await readSent(context.req.raw, contract, parts, { room, who });
   const schema = sent.form ? contract.form : contract.body;
@@ -165,7 +165,7 @@ async function readInput<
     step: sent.step,
     bodyText: sent.text,
     form: sent.form,
-    remoteHost,
+    peerHost,
     header: (name) => context.req.header(name),
   };
 }

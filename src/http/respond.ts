@@ -9,6 +9,17 @@ export const securityHeaders: Readonly<Record<string, string>> = {
   "x-frame-options": "DENY",
 };
 
+/**
+ * Beside those, on whatever a browser can be led to without a key: pages, documents, media, errors.
+ * An answer to a key is fetched by a program, which none of them tells anything.
+ */
+export const pageHeaders: Readonly<Record<string, string>> = {
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
+  "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+  "referrer-policy": "no-referrer",
+};
+
 /** A reply as the web's response, with the headers that name request and transaction. */
 export function toResponse(reply: Reply, scene: Scene): Response {
   const headers = new Headers(reply.headers);

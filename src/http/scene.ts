@@ -7,6 +7,8 @@ export interface Scene {
   readonly requestId: string;
   readonly arrivedAt: Date;
   readonly arrivedMs: number;
+  /** Address of the peer itself; empty where nobody knows. */
+  readonly peerHost: string;
   /** Address of the peer, or of the caller that a trusted proxy names. */
   readonly remoteHost: string;
   /** Path template of the route, once one was found. */

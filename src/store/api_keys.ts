@@ -57,6 +57,16 @@ export function createApiKeys(database: Queryable): ApiKeyStore {
   };
 }
 
+/** Hashes of all keys that are neither revoked nor expired. */
+export async function usableHashes(database: Queryable): Promise<string[]> {
+  const rows = await database.query(
+    `select hash from api_keys where revoked_at is null
+       and (expires_at is null or expires_at > clock_timestamp())`,
+    [],
+  );
+  return rows.map(({ hash }) => String(hash));
+}
+
 async function findPrincipal(
   database: Queryable,
   column: "hash" | "id",

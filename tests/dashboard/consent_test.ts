@@ -153,3 +153,20 @@ Deno.test("a link of another site takes no notice away and downloads nothing", a
   assert.equal((await owner.get("/dashboard/interactions/export?format=csv")).status, 200);
   owner.site = undefined;
 });
+
+Deno.test("an address that begins too many sign-ins, or guesses links, is told to wait", async () => {
+  await using fresh = await startDashboard({ env: { TRUST_PROXY: "true" } });
+  const browser = fresh.browser();
+  const page = await browser.get(`/dashboard/claim${new URL(fresh.claimLink).search}`);
+  const fields = hiddenFields(page.text);
+  const seen = new Set<number>();
+  for (let n = 0; n < 150; n++) {
+    const { status, headers } = await browser.post("/dashboard/sign-in/start", fields);
+    seen.add(status);
+    if (status === 429) assert.match(headers.get("retry-after") ?? "", /^[1-9]\d*$/);
+  }
+  assert.deepEqual([...seen].sort(), [303, 429]);
+  const guess = await browser.get("/dashboard/invitation?token=guess");
+  assert.equal(guess.status, 429);
+  assert.equal((await browser.get("/dashboard/sign-in")).status, 200);
+});

@@ -75,6 +75,25 @@ testScenarios(service, [
     status: 200,
     unexpected: [metricsToken],
   },
+  ...[
+    { "x-forwarded-for": "127.0.0.1" },
+    { "x-forwarded-for": "127.evil" },
+    { "x-forwarded-for": "::1" },
+    { "x-forwarded-for": "" },
+    { forwarded: "for=127.0.0.1" },
+    { "x-real-ip": "127.0.0.1" },
+  ].map((headers: Record<string, string>) => ({
+    name: `a forwarded request needs the token, ${JSON.stringify(headers)}`,
+    path: "/metrics",
+    key: null,
+    headers,
+    status: 404,
+    error: {
+      type: "not_found_error",
+      code: "endpoint_not_found",
+      dialect: "service" as const,
+    },
+  })),
   ...["metrics-token-of-a-tesT", "", "x"].map((wrong) => ({
     name: `the token '${wrong}' does not open the metrics`,
     path: "/metrics",

@@ -69,11 +69,10 @@ for (const stream of [false, true]) {
     );
     await response.body?.cancel();
     const names = [...response.headers.keys()].filter((name) => name !== "date").sort();
-    const framing = stream
-      ? ["cache-control", "transfer-encoding", "x-accel-buffering"]
-      : ["content-length"];
+    const framing = stream ? ["transfer-encoding", "x-accel-buffering"] : ["content-length"];
     const wanted = [
       ...Object.keys(securityHeaders),
+      "cache-control",
       "content-type",
       "x-ratelimit-limit",
       "x-ratelimit-remaining",
@@ -88,6 +87,7 @@ for (const stream of [false, true]) {
     for (const [name, value] of Object.entries(securityHeaders)) {
       assert.equal(response.headers.get(name), value);
     }
+    assert.equal(response.headers.get("cache-control"), "no-store");
     // The account's own limit, not the vendor's.
     assert.equal(response.headers.get("x-ratelimit-limit"), "1000000");
     const all = JSON.stringify([...response.headers]);

@@ -17,7 +17,7 @@ eachDatabase("keys that members had made keep all but the right to erase", async
      values ('a', 'pro', 60, 100) returning id`,
     [],
   );
-  const id = account!.id;
+  const id = Number(account!.id);
   const key = async (name: string, scopes: string[]) => {
     await database.query(
       `insert into api_keys (id, account_id, name, prefix, hash, scopes, models, on_disconnect,
@@ -35,7 +35,7 @@ eachDatabase("keys that members had made keep all but the right to erase", async
        values ($1, $2, $3, 'x', $4, 's', $5)`,
       [id, now, person, action, detail],
     );
-  for (const [person, role] of [["owner", "owner"], ["member", "member"]]) {
+  for (const [person, role] of [["owner", "owner"], ["member", "member"]] as const) {
     await database.query(
       `insert into people (id, issuer, subject, name, created_at, signed_in_at)
        values ($1, 'i', $1, $1, $2, $2)`,

@@ -56,6 +56,12 @@ export function readOperation(sent: SentRequest, promptField?: string): Operatio
   };
 }
 
+/** The model that a request names. */
+export function modelOf(sent: SentRequest): string {
+  const fields = "form" in sent ? textFields(sent.form.parts) : sent.body as JsonRecord;
+  return String(fields.model);
+}
+
 /** A form's text fields as an object; several of one name become an array. */
 export function textFields(parts: readonly FormPart[]): Record<string, unknown> {
   return gather(parts.filter((part) => !isFile(part)), textOf);

@@ -1,6 +1,7 @@
 import type { MiddlewareHandler } from "hono";
 import type { Clock } from "../../base/clock.ts";
 import type { Log } from "../../base/log.ts";
+import { createFailureLimit, type FailureLimit } from "../../domain/failure_limit.ts";
 import type { Metrics } from "../../gateway/metrics.ts";
 import { nanosToUsd } from "../../base/money.ts";
 import type { Interaction } from "../../domain/interaction.ts";
@@ -13,12 +14,16 @@ import type { Env, Scene } from "../scene.ts";
 export function accessLog(
   parts: { clock: Clock; log: Log; metrics: Metrics },
 ): MiddlewareHandler<Env> {
+  const refusals = new RefusalLines(parts);
   return async (context, next) => {
     await next();
     const scene = context.get("scene");
     const status = context.res.status;
     const method = context.req.method;
-    const write = (settled?: Interaction) => note(parts, scene, method, status, settled);
+    const isRefused = scene.principal === undefined && (status === 401 || status === 429);
+    const log = refusals.mayWrite(isRefused) ? parts.log : silent;
+    const write = (settled?: Interaction) =>
+      note({ ...parts, log }, scene, method, status, settled);
     if (scene.trace.transactionId !== undefined && scene.trace.settled === undefined) {
       scene.trace.onSettled = write;
     } else {
@@ -27,8 +32,43 @@ export function accessLog(
   };
 }
 
+const silent: Pick<Log, "info"> = { info() {} };
+
+/** Lines of requests without a valid key: as many at once, and as many a second. */
+const refusalLines = { burst: 100, perSecond: 5 };
+/** How often it is said how many were left out. */
+const leftOutMs = 10_000;
+
+/** Who floods us with wrong keys doesn't flood the log: lines beyond a rate are counted instead. */
+class RefusalLines {
+  readonly #parts: { clock: Clock; log: Log };
+  readonly #limit: FailureLimit;
+  #leftOut = 0;
+  #saidMs = -Infinity;
+
+  constructor(parts: { clock: Clock; log: Log }) {
+    this.#parts = parts;
+    this.#limit = createFailureLimit(parts.clock, refusalLines);
+  }
+
+  /** Whether this request gets its line. What was left out is said with the next request. */
+  mayWrite(isRefused: boolean): boolean {
+    const isWritten = !isRefused || this.#limit.fail("any") === 0;
+    if (!isWritten) this.#leftOut++;
+    const nowMs = this.#parts.clock.monotonicMs();
+    if (this.#leftOut > 0 && nowMs - this.#saidMs >= leftOutMs) {
+      this.#parts.log.warn("requests without a valid key are left out of the log", {
+        left_out: this.#leftOut,
+      });
+      this.#leftOut = 0;
+      this.#saidMs = nowMs;
+    }
+    return isWritten;
+  }
+}
+
 function note(
-  parts: { clock: Clock; log: Log; metrics: Metrics },
+  parts: { clock: Clock; log: Pick<Log, "info">; metrics: Metrics },
   scene: Scene,
   method: string,
   status: number,

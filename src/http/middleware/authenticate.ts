@@ -1,6 +1,8 @@
 import type { MiddlewareHandler } from "hono";
 import type { ErrorDialect } from "../../../contracts/contract.ts";
+import { errors } from "../../../contracts/errors.ts";
 import { parseCredential } from "../../domain/credential.ts";
+import type { FailureLimit } from "../../domain/failure_limit.ts";
 import { Fault } from "../../domain/fault.ts";
 import type { KeyRing } from "../../domain/key_ring.ts";
 import { asFault, errorReply } from "../errors.ts";
@@ -9,11 +11,13 @@ import type { Env, Scene } from "../scene.ts";
 
 /**
  * Every path behind this needs a service key, unknown paths too. A key in the query is never
- * looked at (spec.md, Credentials 3).
+ * looked at (spec.md, Credentials 3). An address that brings too many wrong ones gets 429 for the
+ * next; a key that is right is never refused for them.
  */
 export function authenticate(
   parts: {
     keyRing: KeyRing;
+    failures: FailureLimit;
     errorDialect: (path: string) => ErrorDialect;
     onFault: (fault: Fault, requestId: string) => void;
   },
@@ -24,9 +28,9 @@ export function authenticate(
     try {
       // The vendors' own client of the generate dialect sends its key in a header of its own.
       const googleAllowed = parts.errorDialect(path) === "generate";
-      await identify(scene, googleAllowed, (name) => context.req.header(name), parts.keyRing);
+      await identify(scene, googleAllowed, (name) => context.req.header(name), parts);
     } catch (thrown) {
-      const fault = asFault(thrown);
+      const fault = orTooMany(asFault(thrown), scene.remoteHost, parts.failures);
       parts.onFault(fault, scene.requestId);
       return toResponse(errorReply(fault, parts.errorDialect(path), scene.requestId), scene);
     }
@@ -38,7 +42,7 @@ async function identify(
   scene: Scene,
   googleAllowed: boolean,
   header: (name: string) => string | undefined,
-  keyRing: KeyRing,
+  { keyRing, failures }: { keyRing: KeyRing; failures: FailureLimit },
 ): Promise<void> {
   const credential = parseCredential({
     authorization: header("authorization"),
@@ -47,6 +51,19 @@ async function identify(
   }, { googleAllowed });
   if (credential.kind === "missing") throw new Fault("missing_api_key");
   if (credential.kind === "malformed") throw new Fault("invalid_api_key");
-  scene.principal = await keyRing.verify(credential.value);
+  const isLimited = () => failures.isReached(scene.remoteHost);
+  scene.principal = await keyRing.verify(credential.value, isLimited);
   scene.vendorKey = credential.vendorKey;
+}
+
+/** A wrong key, or another fault where the address has brought too many. */
+function orTooMany(fault: Fault, address: string, failures: FailureLimit): Fault {
+  if (errors[fault.code].status !== 401) return fault;
+  const retryAfterSeconds = failures.fail(address);
+  if (retryAfterSeconds === 0) return fault;
+  return new Fault("rate_limit_exceeded", {
+    retryAfterSeconds,
+    message:
+      "Too many requests without a valid API key came from this address. Retry after the time in Retry-After; requests with a valid key are answered.",
+  });
 }

@@ -11,6 +11,7 @@ export function openScene(
       requestId: requestIdOf(context.req.header("x-request-id")) ?? parts.newRequestId(),
       arrivedAt: parts.clock.now(),
       arrivedMs: parts.clock.monotonicMs(),
+      peerHost: context.env?.remoteHost ?? "",
       remoteHost: remoteHost(
         context.env?.remoteHost,
         parts.trustProxy ? context.req.header("x-forwarded-for") : undefined,

@@ -1,16 +1,30 @@
 import type { MiddlewareHandler } from "hono";
-import { securityHeaders } from "../respond.ts";
+import { pageHeaders, securityHeaders } from "../respond.ts";
 import type { Env } from "../scene.ts";
 
-/** Puts the security headers on whatever answer comes out, whoever made it. */
+/**
+ * Puts the security headers on whatever answer comes out, whoever made it. What is for one key is
+ * kept by nobody on the way; the rest may say for itself how long it may be kept.
+ */
 export function secure(): MiddlewareHandler<Env> {
   return async (context, next) => {
     await next();
-    for (const [name, value] of Object.entries(securityHeaders)) {
-      if (!context.res.headers.has(name)) context.res.headers.set(name, value);
+    const scene = context.get("scene");
+    const { headers } = context.res;
+    const add = (all: Readonly<Record<string, string>>) => {
+      for (const [name, value] of Object.entries(all)) {
+        if (!headers.has(name)) headers.set(name, value);
+      }
+    };
+    add(securityHeaders);
+    if (scene.principal !== undefined) {
+      if (!headers.get("cache-control")?.includes("no-store")) {
+        headers.set("cache-control", "no-store");
+      }
+    } else {
+      add(pageHeaders);
+      if (!headers.has("cache-control")) headers.set("cache-control", "no-store");
     }
-    if (!context.res.headers.has("x-request-id")) {
-      context.res.headers.set("x-request-id", context.get("scene").requestId);
-    }
+    if (!headers.has("x-request-id")) headers.set("x-request-id", scene.requestId);
   };
 }

@@ -4,7 +4,7 @@ import type { evalAccepted } from "../../../contracts/evals.ts";
 import { contracts } from "../../../contracts/mod.ts";
 import { readResultPlace, readRunPlace, resultPlace, runPlace } from "../../domain/eval_places.ts";
 import { Fault } from "../../domain/fault.ts";
-import { type EvalOrderParts, orderEval } from "../../gateway/eval_orders.ts";
+import { type EvalOrderParts, orderEval, permitEval } from "../../gateway/eval_orders.ts";
 import type { Idempotency } from "../../gateway/idempotency.ts";
 import { replayHeader, type Reply } from "../../gateway/reply.ts";
 import { bind, type BindParts } from "../bind.ts";
@@ -22,7 +22,7 @@ export function evalRoutes(app: Hono<Env>, parts: EvalRouteParts): void {
   bind(app, contracts.createEval, parts, async ({ caller, body, bodyText }) => ({
     reply: await once(
       parts.idempotency,
-      { caller, bodyText },
+      { caller, bodyText, permit: () => void permitEval(parts.registry, caller, body) },
       async () => accepted(await orderEval(parts, caller, body, bodyText)),
     ),
   }));

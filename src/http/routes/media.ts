@@ -32,7 +32,8 @@ export function signedMediaRoutes(app: Hono<Env>, parts: MediaParts): void {
     ({ params: { sha256 }, query: { expires, signature } }) => {
       const accountId = parts.mediaSigner.check(sha256, expires ?? "", signature ?? "");
       if (accountId === undefined) throw notFound();
-      return reply(parts, accountId, sha256);
+      // Whoever has the address may show it on pages of their own.
+      return reply(parts, accountId, sha256, { "cross-origin-resource-policy": "cross-origin" });
     },
     ({ query, header }) =>
       query("signature") !== undefined && header("authorization") === undefined &&
@@ -47,6 +48,7 @@ async function reply(
   { media, recorder }: MediaParts,
   accountId: number,
   sha256: string,
+  more: Readonly<Record<string, string>> = {},
 ): Promise<ReplyOutput> {
   if (!/^[0-9a-f]{64}$/.test(sha256)) throw notFound();
   let facts = await media.find(accountId, sha256);
@@ -60,7 +62,7 @@ async function reply(
   return {
     reply: {
       status: 200,
-      headers: headersOf(facts, sha256),
+      headers: { ...headersOf(facts, sha256), ...more },
       body: piecesOf(media, sha256, first, facts.bytes),
     },
   };

@@ -1,10 +1,14 @@
 import type { Hono } from "hono";
 import { contracts } from "../../../contracts/mod.ts";
 import type { MediaSigner } from "../../domain/signed_media.ts";
+import type { Caller } from "../../gateway/caller.ts";
 import type { Idempotency } from "../../gateway/idempotency.ts";
 import type { ImagesRequest } from "../../gateway/images.ts";
+import { permitModel } from "../../gateway/relay.ts";
 import type { Reply } from "../../gateway/reply.ts";
 import type { SpeechRequest } from "../../gateway/speech.ts";
+import { type MediaChoice, resolveMedia } from "../../vendors/media_target.ts";
+import type { Registry } from "../../vendors/registry.ts";
 import { bind, type BindParts } from "../bind.ts";
 import { type AddressParts, ownAddress } from "../own_address.ts";
 import { once } from "../repeats.ts";
@@ -15,6 +19,7 @@ type MediaCallParts = BindParts & AddressParts & {
   speakText: (request: SpeechRequest) => Promise<Reply>;
   mediaSigner: Pick<MediaSigner, "sign">;
   idempotency: Idempotency;
+  registry: Registry;
 };
 
 /** Mounts the endpoints that make pictures and speech with any vendor. */
@@ -24,13 +29,27 @@ export function mediaCallRoutes(app: Hono<Env>, parts: MediaCallParts): void {
     const addressOf = (sha256: string) =>
       ownAddress(parts, header) + parts.mediaSigner.sign(accountId, sha256);
     const draw = () => parts.drawImages({ caller, body, bodyText, addressOf });
-    return { reply: await once(parts.idempotency, { caller, bodyText }, draw) };
+    const permit = () => permitMedia(parts.registry, caller, body, "images");
+    return { reply: await once(parts.idempotency, { caller, bodyText, permit }, draw) };
   });
   bind(app, contracts.generateSpeech, parts, async ({ caller, body, bodyText, header }) => {
     const wantsFile = /\baudio\//i.test(header("accept") ?? "");
     const isBinary = wantsFile || body.encoding === "binary";
     const speak = () => parts.speakText({ caller, body, bodyText, isBinary });
-    const form = wantsFile ? { query: "binary" } : {};
+    const form = {
+      ...(wantsFile ? { query: "binary" } : {}),
+      permit: () => permitMedia(parts.registry, caller, body, "speech"),
+    };
     return { reply: await once(parts.idempotency, { caller, bodyText, ...form }, speak) };
   });
+}
+
+/** A request for pictures or speech may leave its model to us. */
+function permitMedia(
+  registry: Registry,
+  { principal: { key } }: Caller,
+  body: MediaChoice,
+  kind: "images" | "speech",
+): void {
+  if (key.models.length > 0) permitModel(key, resolveMedia(registry, body, kind).target, registry);
 }

@@ -5,10 +5,11 @@ import { unifiedEmbeddings } from "../../../contracts/embeddings.ts";
 import { operationKinds } from "../../../contracts/vendors.ts";
 import { operations } from "../../dialects/operations/mod.ts";
 import type { Operation } from "../../dialects/operations/operation.ts";
-import { repeatText } from "../../dialects/operations/request.ts";
+import { modelOf, repeatText } from "../../dialects/operations/request.ts";
 import type { Idempotency } from "../../gateway/idempotency.ts";
 import type { Operations } from "../../gateway/operations.ts";
 import { passOperation } from "../../gateway/pass_operation.ts";
+import { permitNamed } from "../../gateway/relay.ts";
 import type { Registry, Vendor } from "../../vendors/registry.ts";
 import { bind, type BindParts } from "../bind.ts";
 import { once } from "../repeats.ts";
@@ -47,6 +48,7 @@ function passed(
       passOperation({ ...parts, mediaInlineBytes }, { caller, operation, vendor, sent });
     // The parts of a form are hashed only where somebody may ask again.
     const bodyText = caller.header("x-request-id") === undefined ? "" : repeatText(sent);
-    return { reply: await once(parts.idempotency, { caller, bodyText }, pass) };
+    const permit = () => permitNamed(parts.registry, caller, vendor, modelOf(sent));
+    return { reply: await once(parts.idempotency, { caller, bodyText, permit }, pass) };
   });
 }

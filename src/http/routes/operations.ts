@@ -22,8 +22,9 @@ export function operationRoutes(
     await parts.ready();
     return { status: "ok" as const };
   });
-  bindPublic(app, contracts.metrics, parts, async ({ remoteHost, header }) => {
-    if (!mayRead(remoteHost, header("authorization"), parts.metricsToken)) {
+  bindPublic(app, contracts.metrics, parts, async ({ peerHost, header }) => {
+    const isNear = isLoopback(peerHost) && forwardedBy.every((name) => header(name) === undefined);
+    if (!isNear && !holdsToken(header("authorization"), parts.metricsToken)) {
       // To a stranger the address is not there.
       throw new Fault("endpoint_not_found");
     }
@@ -37,12 +38,22 @@ export function operationRoutes(
   });
 }
 
-function mayRead(
-  remoteHost: string,
-  authorization: string | undefined,
-  token: Secret | undefined,
-): boolean {
-  if (/^(127\.|::1$|::ffff:127\.)/.test(remoteHost)) return true;
+/** Set by proxies: the peer is then no more than the way that the request came. */
+const forwardedBy = [
+  "x-forwarded-for",
+  "forwarded",
+  "x-real-ip",
+  "x-forwarded-host",
+  "x-forwarded-proto",
+  "via",
+] as const;
+
+/** An address of this machine itself, not a name that begins like one. */
+function isLoopback(host: string): boolean {
+  return /^(::ffff:)?127(\.\d{1,3}){3}$/i.test(host) || host === "::1";
+}
+
+function holdsToken(authorization: string | undefined, token: Secret | undefined): boolean {
   if (!token || !authorization) return false;
   const given = sha256Hex(authorization.replace(/^Bearer +/i, ""));
   const expected = sha256Hex(token.reveal());

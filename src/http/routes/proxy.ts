@@ -5,7 +5,8 @@ import { contracts, familyContracts } from "../../../contracts/mod.ts";
 import type { DialectName } from "../../../contracts/vendors.ts";
 import type { CountRequest } from "../../gateway/count_tokens.ts";
 import type { Idempotency } from "../../gateway/idempotency.ts";
-import type { Relay } from "../../gateway/relay.ts";
+import type { Caller } from "../../gateway/caller.ts";
+import { permitNamed, type Relay } from "../../gateway/relay.ts";
 import type { Reply } from "../../gateway/reply.ts";
 import type { FullDialect } from "../../gateway/translation.ts";
 import type { Registry, Vendor } from "../../vendors/registry.ts";
@@ -60,6 +61,16 @@ function mountFamily(
   }
 }
 
+/** Every request of these endpoints names its model here; the contracts see to that. */
+function permit(
+  { registry }: ProxyParts,
+  caller: Caller,
+  vendor: Vendor | undefined,
+  body: unknown,
+): void {
+  permitNamed(registry, caller, vendor, (body as { model: string }).model);
+}
+
 type CreateContract = Contract<undefined, undefined, z.ZodType, z.ZodType>;
 
 /** An endpoint whose body says all there is to say. */
@@ -73,7 +84,7 @@ function relayed(
   bind(app, contract, parts, async ({ caller, body, bodyText }) => ({
     reply: await once(
       parts.idempotency,
-      { caller, bodyText },
+      { caller, bodyText, permit: () => permit(parts, caller, vendor, body) },
       () => parts.relay.send({ caller, dialect, vendor, body, bodyText }),
     ),
   }));
@@ -90,14 +101,18 @@ function generated(
   bind(app, family.whole, parts, async ({ caller, params, body: sent, bodyText }) => {
     const body = { ...sent, model: params.model, stream: false };
     const send = () => parts.relay.send({ caller, dialect, vendor, body, bodyText });
-    return { reply: await once(parts.idempotency, { caller, bodyText }, send) };
+    const may = () => permit(parts, caller, vendor, body);
+    return { reply: await once(parts.idempotency, { caller, bodyText, permit: may }, send) };
   });
   bind(app, family.stream, parts, async ({ caller, params, query, body: sent, bodyText }) => {
     const jsonArray = query.alt !== "sse" && query.$alt !== "sse";
     const body = { ...sent, model: params.model, stream: true };
     const send = () => parts.relay.send({ caller, dialect, vendor, body, bodyText, jsonArray });
-    const form = jsonArray ? "json" : "sse";
-    return { reply: await once(parts.idempotency, { caller, bodyText, query: form }, send) };
+    const form = {
+      query: jsonArray ? "json" : "sse",
+      permit: () => permit(parts, caller, vendor, body),
+    };
+    return { reply: await once(parts.idempotency, { caller, bodyText, ...form }, send) };
   });
   bind(app, family.count, parts, async ({ caller, params, body }) => ({
     reply: await parts.countTokens({

@@ -1,0 +1,71 @@
+import type { Clock } from "../base/clock.ts";
+
+/** How many failures one address may make. */
+export interface FailureLimit {
+  /** Whether the address has used up what it may fail. */
+  isReached(address: string): boolean;
+  /** Notes a failure. Seconds until the next may be made, when it was one too many; else 0. */
+  fail(address: string): number;
+}
+
+export interface FailureRate {
+  /** As many at once. */
+  burst: number;
+  perSecond: number;
+}
+
+/** Addresses remembered; beyond it the one that failed longest ago is forgotten. */
+const maxAddresses = 20_000;
+
+/**
+ * A bucket of tokens for each address that fails; an address that has stopped for long enough is as
+ * good as new, so forgetting one loses little. In the memory of one process.
+ */
+export function createFailureLimit(
+  clock: Pick<Clock, "monotonicMs">,
+  { burst, perSecond }: FailureRate,
+): FailureLimit {
+  const buckets = new Map<string, { tokens: number; atMs: number }>();
+  const tokensOf = (address: string) => {
+    const bucket = buckets.get(address);
+    if (!bucket) return burst;
+    const seconds = (clock.monotonicMs() - bucket.atMs) / 1000;
+    return Math.min(burst, bucket.tokens + seconds * perSecond);
+  };
+  return {
+    isReached: (address) => tokensOf(addressKey(address)) < 1,
+    fail(address) {
+      const key = addressKey(address);
+      const tokens = tokensOf(key);
+      // Set again, so that it is the latest in the map's order.
+      buckets.delete(key);
+      const isOver = tokens < 1;
+      buckets.set(key, { tokens: isOver ? tokens : tokens - 1, atMs: clock.monotonicMs() });
+      if (buckets.size > maxAddresses) buckets.delete(buckets.keys().next().value!);
+      return isOver ? Math.max(1, Math.ceil((1 - tokens) / perSecond)) : 0;
+    },
+  };
+}
+
+/**
+ * What stands for an address: an IPv6 network of 64 bits belongs to one customer, who has all its
+ * addresses. What a proxy passes on and is no address is one for all.
+ */
+export function addressKey(address: string): string {
+  const host = address.trim().toLowerCase().replace(/^\[(.*)\](:\d{1,5})?$/, "$1");
+  const [, v4] = /^(?:::ffff:)?(\d{1,3}(?:\.\d{1,3}){3})(?::\d{1,5})?$/.exec(host) ?? [];
+  if (v4 !== undefined) return v4;
+  return networkOf(host) ?? "other";
+}
+
+/** The first four groups of an IPv6 address; undefined for what is none. */
+function networkOf(host: string): string | undefined {
+  if (host.length > 64 || !/^[\da-f:]+(%\w+)?$/.test(host) || !host.includes(":")) return undefined;
+  const [front = "", back] = host.replace(/%.*$/, "").split("::");
+  const groups = (text: string) => text === "" ? [] : text.split(":");
+  const head = groups(front);
+  const tail = groups(back ?? "");
+  const zeros = back === undefined ? 0 : Math.max(0, 8 - head.length - tail.length);
+  const all = [...head, ...Array.from({ length: zeros }, () => "0"), ...tail];
+  return all.slice(0, 4).map((group) => group.replace(/^0+(?=.)/, "")).join(":") + "::/64";
+}

@@ -1,0 +1,36 @@
+import assert from "@std/assert";
+import { FakeClock } from "../base/clock.ts";
+import { addressKey, createFailureLimit } from "./failure_limit.ts";
+
+Deno.test("an address that fails too often is told when to come back, and others are not", () => {
+  const clock = new FakeClock();
+  const limit = createFailureLimit(clock, { burst: 3, perSecond: 2 });
+  for (let n = 0; n < 3; n++) assert.equal(limit.fail("10.0.0.1"), 0);
+  assert.ok(limit.isReached("10.0.0.1"));
+  for (let n = 0; n < 9; n++) assert.equal(limit.fail("10.0.0.1"), 1);
+  assert.equal(limit.fail("10.0.0.2"), 0);
+  clock.advance(500);
+  assert.ok(!limit.isReached("10.0.0.1"));
+  assert.equal(limit.fail("10.0.0.1"), 0);
+  assert.equal(limit.fail("10.0.0.1"), 1);
+});
+
+Deno.test("addresses of one network of IPv6 count as one, and what is no address as one more", () => {
+  assert.equal(addressKey("2001:db8::1"), addressKey("2001:0db8:0:0:ffff::2"));
+  assert.notEqual(addressKey("2001:db8:0:1::1"), addressKey("2001:db8:0:2::1"));
+  assert.equal(addressKey("[2001:db8::1]:443"), addressKey("2001:db8::9"));
+  assert.equal(addressKey("::ffff:10.0.0.1"), addressKey("10.0.0.1:5000"));
+  assert.notEqual(addressKey("10.0.0.1"), addressKey("10.0.0.2"));
+  for (const odd of ["", "unknown", "127.evil", "_hidden", ":".repeat(9999), "x".repeat(9999)]) {
+    assert.ok(addressKey(odd).length < 60, odd.slice(0, 20));
+  }
+  assert.equal(addressKey("unknown"), addressKey("127.evil"));
+});
+
+Deno.test("memory is bounded however many addresses fail", () => {
+  const limit = createFailureLimit(new FakeClock(), { burst: 1, perSecond: 1 });
+  limit.fail("9.9.9.9");
+  for (let n = 0; n < 30_000; n++) limit.fail(`10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`);
+  assert.ok(!limit.isReached("9.9.9.9"), "forgotten, so as good as new");
+  assert.ok(limit.isReached("10.0.117.47"));
+});
