@@ -34,6 +34,8 @@ Deno.test(`eight accounts attack for ${seconds} s, and no call of a ninth fails`
     const attacked = nextMessage<AttackReport>(attack);
     const calls = await callAround(ninth, seconds);
     console.log(`attacks: ${JSON.stringify(await attacked)}`);
+    // With it go the connections that its client keeps.
+    attack.terminate();
     report(quiet, calls);
     assertAllRight(quiet);
     assertAllRight(calls);
