@@ -183,7 +183,10 @@ export class Connection {
       ...(keepMs > 0 && { keepAliveTimeout: keepMs, keepAliveMaxTimeout: keepMs }),
     });
     this.#client.on("disconnect", (_origin, _targets, error) => {
-      if (this.#state === "free") this.destroy(isNotHttp(codeOf(error)));
+      const distrust = isNotHttp(codeOf(error));
+      // One that is lent may be made anew by the client, when nothing has been sent on it.
+      if (this.#state === "free") this.destroy(distrust);
+      else if (distrust) this.#host.distrust();
     });
   }
 
