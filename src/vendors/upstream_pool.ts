@@ -137,7 +137,9 @@ class Host {
    * next request, so for a while there is no next request on its connections.
    */
   distrust(): void {
-    this.#distrustedUntilMs = this.pool.options.clock.monotonicMs() + distrustMs;
+    const { clock, keepMs } = this.pool.options;
+    if (keepMs === 0) return;
+    this.#distrustedUntilMs = clock.monotonicMs() + distrustMs;
     this.dropIdle();
   }
 
@@ -251,7 +253,7 @@ export class Connection {
     this.#client.destroy().catch(() => {});
     // One that is still being made is not known to the client.
     this.#socket?.destroy();
-    this.#host.gone(this);
     if (distrust) this.#host.distrust();
+    this.#host.gone(this);
   }
 }
