@@ -193,3 +193,27 @@ Deno.test("calls beyond the connections wait, and are told overloaded when that 
     assert.equal(await text(await third), "third");
     assert.equal(vendor.requests.length, 2);
   }, { maxConnectionsPerHost: 1 }));
+
+Deno.test("the time to answer begins when the vendor has taken the whole request", async () => {
+  const arrived = Promise.withResolvers<net.Socket>();
+  const slow = net.createServer((socket) => arrived.resolve(socket.pause()));
+  await new Promise<void>((resolve) => slow.listen(0, "127.0.0.1", resolve));
+  const { port } = slow.address() as net.AddressInfo;
+  await withVendor(async ({ timers, post }) => {
+    const length = 32 * 1024 * 1024;
+    const calling = post({ url: `http://127.0.0.1:${port}/v1`, body: new Uint8Array(length) });
+    const socket = await arrived.promise;
+    await turns();
+    timers.advance(80_000);
+    let taken = 0;
+    socket.on("data", (bytes: Uint8Array) => taken += bytes.length);
+    socket.resume();
+    await until(() => taken > length);
+    await turns();
+    timers.advance(80_000);
+    socket.write("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok");
+    assert.equal(await text(await calling), "ok");
+  });
+  (await arrived.promise).destroy();
+  await new Promise((resolve) => slow.close(resolve));
+});

@@ -137,7 +137,9 @@ class Host {
    * next request, so for a while there is no next request on its connections.
    */
   distrust(): void {
-    this.#distrustedUntilMs = this.pool.options.clock.monotonicMs() + distrustMs;
+    const { clock, keepMs } = this.pool.options;
+    if (keepMs === 0) return;
+    this.#distrustedUntilMs = clock.monotonicMs() + distrustMs;
     this.dropIdle();
   }
 
@@ -183,7 +185,10 @@ export class Connection {
       ...(keepMs > 0 && { keepAliveTimeout: keepMs, keepAliveMaxTimeout: keepMs }),
     });
     this.#client.on("disconnect", (_origin, _targets, error) => {
-      if (this.#state === "free") this.destroy(isNotHttp(codeOf(error)));
+      const distrust = isNotHttp(codeOf(error));
+      // One that is lent may be made anew by the client, when nothing has been sent on it.
+      if (this.#state === "free") this.destroy(distrust);
+      else if (distrust) this.#host.distrust();
     });
   }
 
@@ -248,7 +253,7 @@ export class Connection {
     this.#client.destroy().catch(() => {});
     // One that is still being made is not known to the client.
     this.#socket?.destroy();
-    this.#host.gone(this);
     if (distrust) this.#host.distrust();
+    this.#host.gone(this);
   }
 }

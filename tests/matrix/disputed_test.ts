@@ -204,3 +204,53 @@ Deno.test("an aggregator's cost is believed as far as it could be true", async (
   assert.deepEqual([negative.billing_basis], ["reported"]);
   assert.ok(await balance(at) > 0.8);
 });
+
+Deno.test("pictures, transcripts and vectors are judged alike", async () => {
+  await using scripted = await startScriptedVendors();
+  await using at = await startScriptedVendors({
+    VENDOR_B_BASE_URL: `${scripted.vendor.url}/b/v1`,
+    VENDOR_B_API_KEY: "sk-of-b",
+  });
+  const tokens =
+    '{"input_tokens":1e15,"output_tokens":1e15,"prompt_tokens":1e15,"total_tokens":1e15}';
+  const sound = new File([new Uint8Array(4000)], "a.mp3", { type: "audio/mpeg" });
+  const form = (fields: Record<string, string | File>) => {
+    const made = new FormData();
+    for (const [name, value] of Object.entries(fields)) made.append(name, value);
+    return made;
+  };
+  const json = (value: unknown) => new Blob([JSON.stringify(value)], { type: "application/json" });
+  const calls: [path: string, answer: string, body: (prompt: string) => BodyInit][] = [
+    [
+      "/vendor-b/v1/images/generations",
+      `{"created":1,"data":[{"b64_json":"iVBORw0KGgo="}],"usage":${tokens}}`,
+      (prompt) => json({ model: "gpt-image-2", prompt, quality: "low" }),
+    ],
+    [
+      "/chat/v1/embeddings",
+      `{"object":"list","model":"m","data":[{"object":"embedding","index":0,"embedding":[1]}],"usage":${tokens}}`,
+      (input) => json({ model: "vendor-b/text-embedding-3-small", input }),
+    ],
+    [
+      "/vendor-b/v1/audio/transcriptions",
+      '{"text":"Hi.","usage":{"type":"duration","seconds":1e308}}',
+      (prompt) => form({ model: "whisper-1", prompt, file: sound }),
+    ],
+    [
+      "/vendor-b/v1/audio/transcriptions",
+      `{"text":"Hi.","usage":${tokens}}`,
+      (prompt) => form({ model: "gpt-4o-transcribe", prompt, file: sound }),
+    ],
+  ];
+  for (const [path, answer, body] of calls) {
+    const word = scripted.script((exchange) =>
+      exchange.answer(200, answer, { "content-type": "application/json" })
+    );
+    const response = await at.fetch(path, { method: "POST", body: body(word) });
+    assert.equal(response.status, 200, await response.text());
+    const row = await at.row(response.headers.get("x-transaction-id"));
+    const charged = Number(row.charged_usd);
+    assert.equal(row.billing_basis, "disputed", `${path}: ${charged}`);
+    assert.ok(charged > 0 && charged < 1, `${path}: ${charged}`);
+  }
+});
