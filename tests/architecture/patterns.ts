@@ -46,7 +46,7 @@ function objection(source: string, flags: string): string | null {
   if (isBounded(source) || byHand.has(source)) return null;
   const { status, complexity } = recheck.checkSync(smaller(source), flags, {
     checker: "automaton",
-    timeout: 20_000,
+    timeout: 120_000,
   });
   if (status === "safe") return null;
   if (status === "vulnerable") return `${complexity.summary}; look by index, or bound its counts`;
@@ -79,7 +79,8 @@ const byHand: ReadonlySet<string> = new Set([
   // Quotes begin it, and only their escapes stand within.
   String
     .raw`"(\w+)"(\s*:\s*)\{"sha256":"([0-9a-f]{64})","bytes":\d+,"mime_type":("(?:[^"\\]|\\.)*"),"url":"\/api\/v1\/media\/\3"\}`,
-  // What stands in front of its one run has a bound.
+  // What stands in front of their one run has a bound.
+  String.raw`([?&](?:[a-z]{1,16}[_-])?(?:key|apikey|token|sig|signature|password)=)[^\s&#"'<>]+`,
   String.raw`(\b(?:x-)?(?:goog-)?api[-_]?key["']?\s?[:=]\s?["']?)[^\s"',;}]{6,}`,
   // It can always end where it is: nothing has to be tried again.
   String.raw`\s*;\s*(?:([^\s=;"]+)=(?:"((?:[^"\\]|\\.)*)"|([^;\s"]*)))?\s*`,
