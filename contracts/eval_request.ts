@@ -71,7 +71,10 @@ const regex = z.strictObject({
     "The pattern is found in the answer's text, of at most 1 MiB.",
   ),
   pattern: z.string().min(1).max(2000).describe("A regular expression of JavaScript."),
-  flags: z.string().regex(/^(?!.*(.).*\1)[ims]*$/, "expected any of i, m and s, each once")
+  flags: z.string().regex(
+    /^(?!.{0,1}(.).{0,1}\1)[ims]{0,3}$/,
+    "expected any of i, m and s, each once",
+  )
     .optional().describe("Any of `i`, `m` and `s`. Default none."),
 });
 

@@ -7,6 +7,7 @@ import { checkBanned } from "./architecture/banned.ts";
 import { checkDependencies } from "./architecture/dependencies.ts";
 import { checkDoors } from "./architecture/doors.ts";
 import { checkFloors } from "./architecture/floors.ts";
+import { checkPatterns } from "./architecture/patterns.ts";
 import { checkReachable } from "./architecture/reachable.ts";
 import { checkSizes, limits, medianLines } from "./architecture/sizes.ts";
 import { checkWireWords } from "./architecture/wire_words.ts";
@@ -20,6 +21,7 @@ holds("each outside thing has one door", checkDoors);
 holds("only a dialect's own folder knows its field names", checkWireWords);
 holds("no silenced checks, switched-off tests, loose ends, hidden state", checkBanned);
 holds("no file is there that nobody imports", checkReachable);
+holds("patterns take time in proportion to their text", checkPatterns);
 holds("dependencies are pinned, used and named in deno.json", checkDependencies);
 
 Deno.test("the checks see the whole tree", () => {

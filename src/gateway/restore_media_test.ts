@@ -47,3 +47,21 @@ for (const [dialect, request] of requests) {
     assert.equal(await restoreMedia(text, dialect.mediaFields, gone), text);
   });
 }
+
+Deno.test("a request that names the same medium a thousand times over gets nothing back", async () => {
+  const sha256 = "0".repeat(64);
+  const named = `"url":{"sha256":"${sha256}","bytes":1,"mime_type":"image/png",` +
+    `"url":"/api/v1/media/${sha256}"}`;
+  const large = new Uint8Array(8 * 1024 * 1024);
+  let reads = 0;
+  const restored = await restoreMedia(
+    `[${Array(1_000).fill(`{${named}}`).join(",")}]`,
+    chat.mediaFields,
+    () => {
+      reads++;
+      return Promise.resolve(large);
+    },
+  );
+  assert.equal(restored, undefined);
+  assert.ok(reads < 10, String(reads));
+});

@@ -25,7 +25,11 @@ const targets: readonly (readonly [Name, string])[] = [
 const most = 131_072;
 
 for (const source of names) {
-  for (const [target, model] of targets) {
+  // What matters of a request is read by then: of each dialect one model, from others than chat.
+  const reached = targets.filter(([target], at) =>
+    source === "chat" || targets.findLastIndex(([other]) => other === target) === at
+  );
+  for (const [target, model] of reached) {
     Deno.test(`requests from ${source} to ${target} (${model}) take linear time`, () => {
       const rows = Object.entries(requests).map(([name, make]) =>
         row(name, make, source, (body) => written(source, body, target, model))
@@ -34,8 +38,9 @@ for (const source of names) {
     });
 
     Deno.test(`schemas from ${source} to ${target} (${model}) take linear time`, () => {
+      const ways = source === "chat" ? [0, 1, 2, 3] : [1];
       const rows = Object.entries(schemas).flatMap(([name, make]) =>
-        ofSchema({}).map((_, way) =>
+        ways.map((way) =>
           row(
             `${name}, ${way}`,
             (chars) => ofSchema(make(chars))[way]!,

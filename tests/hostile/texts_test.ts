@@ -12,6 +12,7 @@ import {
 } from "../../src/base/json_text.ts";
 import { longStrings } from "../../src/base/json_strings.ts";
 import { mendJson } from "../../src/base/mend_json.ts";
+import { boundaryOf } from "../../src/base/multipart.ts";
 import { maskSecrets, Secret } from "../../src/base/secret.ts";
 import { type SseEvent, SseSplitter } from "../../src/base/sse.ts";
 import { pcmFormatOf } from "../../src/base/wav.ts";
@@ -110,6 +111,10 @@ const texts: Readonly<Record<string, (text: string) => unknown>> = {
   searchTerms,
   "liftMedia of a string": (text) => liftMedia(JSON.stringify(imageOf(text)), liftOptions),
   "liftMedia of anything": (text) => liftMedia(`{"image_url":[${text}`, liftOptions),
+  "restoreMedia of anything": (text) => void restoreMedia(text, fields, gone),
+  "restoreMedia of a long type": (text) =>
+    void restoreMedia(`"url":{"sha256":"${hash}","bytes":1,"mime_type":"${text}`, fields, gone),
+  boundaryOf: (text) => boundaryOf(`multipart/form-data${text};${text}`),
   lossHeader: (text) => lossHeader([text]),
   readByteRange: (text) => readByteRange(`bytes=${text}`, undefined, { size: 9, etag: "" }),
   ownAddress: (text) => ownAddress({ baseUrl: undefined, secure: true }, () => text),
@@ -124,6 +129,8 @@ const texts: Readonly<Record<string, (text: string) => unknown>> = {
     new PartialArgs({}).add([{ jsonPath: `$['${text}`, stringValue: "" }]),
 };
 
+const hash = "0".repeat(64);
+const gone = () => Promise.resolve(undefined);
 const call = { accountId: 1, createdAt: new Date(0) };
 const liftOptions = { inlineBytes: 16, fields };
 const imageOf = (text: string) => ({

@@ -119,3 +119,11 @@ Deno.test("what is kept of an answer is read from a whole one and from a termina
   assert.deepEqual(storedOutput({ type: "response.completed", response }), kept);
   assert.equal(storedOutput({ error: {} }), undefined);
 });
+
+Deno.test("an item is referred to once: each reference is as long as what it names", () => {
+  const reference = { type: "item_reference", id: "fc_1" };
+  assert.throws(
+    () => resolveReferences([reference, { id: "fc_1" }], () => call),
+    /input\[1\]\.id: the item 'fc_1' is referred to twice/,
+  );
+});

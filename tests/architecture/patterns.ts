@@ -1,0 +1,90 @@
+import recheck from "recheck/lib/browser.js";
+import { inspect, type Report, stringValue, type Visitor } from "./syntax.ts";
+import { codeFiles, type Finding, isTest, type Tree } from "./tree.ts";
+
+/**
+ * Regular expressions of the product take time in proportion to the text, whatever it is: one that
+ * tries a run of characters from each of its places stops everybody for minutes
+ * (`/=+$/` did: 48 s for 300 KB). `recheck` finds them.
+ */
+export function checkPatterns(tree: Tree): Finding[] {
+  const judged = new Map<string, string | null>();
+  return codeFiles(tree).filter((path) => isProduct(path) && !isTest(path)).flatMap((path) => {
+    const text = tree.get(path) ?? "";
+    return inspect(path, text, (report) => patternsOf(text, report, judged));
+  });
+}
+
+function isProduct(path: string): boolean {
+  return /^(src|contracts|openapi\/client)\//.test(path);
+}
+
+function patternsOf(text: string, report: Report, judged: Map<string, string | null>): Visitor {
+  const look = (node: { readonly range: Deno.lint.Range }, source: string, flags: string) => {
+    const key = `/${source}/${flags}`;
+    if (!judged.has(key)) judged.set(key, objection(source, flags));
+    const message = judged.get(key) ?? null;
+    if (message !== null) report(node, `${key}: ${message}`);
+  };
+  const made = (node: Deno.lint.NewExpression | Deno.lint.CallExpression) => {
+    if (node.callee.type !== "Identifier" || node.callee.name !== "RegExp") return;
+    const source = stringValue(node.arguments[0] as Deno.lint.Node);
+    if (source !== undefined) look(node, source, "");
+  };
+  return {
+    Literal(node) {
+      const written = text.slice(...node.range);
+      const [, source, flags] = /^\/([^]+)\/([a-z]*)$/.exec(written) ?? [];
+      if (source !== undefined && typeof node.value !== "string") look(node, source, flags ?? "");
+    },
+    NewExpression: made,
+    CallExpression: made,
+  };
+}
+
+function objection(source: string, flags: string): string | null {
+  if (isBounded(source) || byHand.has(source)) return null;
+  const { status, complexity } = recheck.checkSync(smaller(source), flags, {
+    checker: "automaton",
+    timeout: 120_000,
+  });
+  if (status === "safe") return null;
+  if (status === "vulnerable") return `${complexity.summary}; look by index, or bound its counts`;
+  return "nobody can tell whether it is linear; write it simpler, or judge it by hand and name it " +
+    "in tests/architecture/patterns.ts and in tests/hostile/texts_test.ts";
+}
+
+/** Nothing in it repeats without an end: its time at one place has a bound. */
+function isBounded(source: string): boolean {
+  return !/[*+]|\{\d+,\}/.test(source.replace(/\\./g, "x"));
+}
+
+/** Long counts make the checker slow and change nothing but a factor. */
+function smaller(source: string): string {
+  return source.replace(
+    /\{(\d+)(,?)(\d*)\}/g,
+    (_, least: string, comma: string, most: string) =>
+      `{${Math.min(2, Number(least))}${comma}${most === "" ? "" : Math.min(3, Number(most))}}`,
+  );
+}
+
+/**
+ * Judged by hand, since the checker can't read them, or finds more than there is. Each is linear:
+ * tests/hostile/texts_test.ts has what is read by them.
+ */
+const byHand: ReadonlySet<string> = new Set([
+  // What follows a quote holds none, so that no place is read from two of them.
+  String
+    .raw`"(data:[\w.+-]+\/[\w.+-]+;base64,)?(?:(iVBORw0KGgo|\/9j\/|R0lGOD|UklGR[A-Za-z0-9+/]{6}XRUJQ)|JVBERi0|SUQz|\/\/[tuv]|UklGR|T2dnUw|ZkxhQ|AAAA)[\w+/=-]{16000,}"`,
+  // Quotes begin it, and only their escapes stand within.
+  String
+    .raw`"(\w+)"(\s*:\s*)\{"sha256":"([0-9a-f]{64})","bytes":\d+,"mime_type":("(?:[^"\\]|\\.)*"),"url":"\/api\/v1\/media\/\3"\}`,
+  // What stands in front of their one run has a bound.
+  String.raw`([?&](?:[a-z]{1,16}[_-])?(?:key|apikey|token|sig|signature|password)=)[^\s&#"'<>]+`,
+  String.raw`(\b(?:x-)?(?:goog-)?api[-_]?key["']?\s?[:=]\s?["']?)[^\s"',;}]{6,}`,
+  // It can always end where it is: nothing has to be tried again.
+  String.raw`\s*;\s*(?:([^\s=;"]+)=(?:"((?:[^"\\]|\\.)*)"|([^;\s"]*)))?\s*`,
+  // Two sets of characters that have none in common.
+  String
+    .raw`[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Thai}\p{sc=Laoo}\p{sc=Khmr}]+|[[\p{L}\p{N}\p{M}]--[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Thai}\p{sc=Laoo}\p{sc=Khmr}]]+`,
+]);
