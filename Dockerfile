@@ -2,15 +2,23 @@
 # It runs as nobody in particular (uid 10001), writes nothing but /data, and needs no package of
 # the image beyond what Debian's smallest one has. docs/self-hosting.md says how to run it.
 
-FROM denoland/deno:bin-2.9.6 AS deno
+#
+# Tags can be moved; digests can't. What a tag stands for is said by
+#   docker buildx imagetools inspect debian:12-slim --format '{{.Manifest.Digest}}'
+# and built upon with --build-arg DEBIAN_IMAGE=debian:12-slim@sha256:…, DENO_IMAGE alike.
+ARG DENO_IMAGE=denoland/deno:bin-2.9.6
+ARG DEBIAN_IMAGE=debian:12-slim
 
-FROM debian:12-slim AS build
+FROM ${DENO_IMAGE} AS deno
+
+FROM ${DEBIAN_IMAGE} AS build
 COPY --from=deno /deno /usr/local/bin/deno
 WORKDIR /src
 COPY . .
+# By deno.lock alone, which deno.json freezes: a package that differs from it ends the build.
 RUN deno task bundle && mkdir /data
 
-FROM debian:12-slim
+FROM ${DEBIAN_IMAGE}
 COPY --from=deno /deno /usr/local/bin/deno
 COPY --from=build /src/dist/bundle /opt/llm-gateway
 COPY --from=build --chown=10001:10001 /data /data

@@ -31,17 +31,26 @@ export const runEnvironment = "MALLOC_MMAP_THRESHOLD_=1048576 MALLOC_TRIM_THRESH
 /**
  * How the program is run, as in the tasks of `deno.json`. Addresses, files and variables are named
  * by the operator's settings, so none is listed; it starts no program, loads no native code and
- * imports nothing from the network.
+ * imports nothing from the network. Addresses where clouds tell a machine's own credentials are
+ * refused to the whole process, behind our own checks of what callers name.
  */
 export const runFlags: readonly string[] = [
   "--no-prompt",
   "--allow-net",
+  "--deny-net=169.254.0.0/16,[fd00:ec2::254],100.100.100.200,metadata.google.internal",
   "--allow-env",
   "--allow-read",
   "--allow-write",
   // The bucket's client names the release of the system in its requests.
   "--allow-sys=osRelease",
+  "--deny-run",
+  "--deny-ffi",
   "--deny-import",
   // Why: the decision of 2026-11-21 on memory.
   "--v8-flags=--max-semi-space-size=4,--heap-growing-percent=50,--expose-gc",
+];
+
+/** Beside them in the tasks, whose folder is the source: what runs doesn't change what it is. */
+export const sourceFlags: readonly string[] = [
+  "--deny-write=.git,contracts,demo,migrations,openapi,packaging,src,tests,deno.json,deno.lock",
 ];

@@ -5,6 +5,7 @@ import {
   programModules,
   runEnvironment,
   runFlags,
+  sourceFlags,
 } from "./contents.ts";
 
 const root = new URL("../", import.meta.url);
@@ -39,7 +40,8 @@ Deno.test("the tasks run the program with what is packaged as its flags", () => 
   for (
     const [task, script] of [["start", "main.ts"], ["demo", "demo/main.ts"], ["admin", "admin.ts"]]
   ) {
-    const command = `${runEnvironment} deno run ${runFlags.join(" ")} ${script}`;
+    const flags = [...runFlags, ...sourceFlags].join(" ");
+    const command = `${runEnvironment} deno run ${flags} ${script}`;
     assert.equal(settings.tasks[task!], command);
   }
 });

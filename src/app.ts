@@ -96,7 +96,7 @@ export function createApp(services: Services, dashboard: DashboardParts): Hono<E
 }
 
 /** What an address may bring of wrong keys: enough for a fleet that was given an old one. */
-const failedKeys = { burst: 200, perSecond: 5 };
+const failedKeys = { burst: 400, perSecond: 5 };
 
 /** One name for all pages in log and metrics: some of their paths hold ids. */
 function nameRoute(route: string): MiddlewareHandler<Env> {

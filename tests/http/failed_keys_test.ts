@@ -17,7 +17,7 @@ Deno.test("a flood of wrong keys is told to wait, and no valid key of its addres
   const clock = new FakeClock();
   const wrong = () => mintKey(clock).value.reveal();
   const seen = new Map<number, number>();
-  for (let round = 0; round < 50; round++) {
+  for (let round = 0; round < 70; round++) {
     const answers = await Promise.all(
       Array.from({ length: 10 }, (_, n) => ask(["", "dmt_malformed", wrong()][n % 3]!)),
     );
@@ -27,7 +27,7 @@ Deno.test("a flood of wrong keys is told to wait, and no valid key of its addres
     }
   }
   assert.deepEqual([...seen.keys()].sort(), [401, 429]);
-  assert.ok(seen.get(401)! >= 200, "what a fleet with an old key may do");
+  assert.ok(seen.get(401)! >= 400, "what a fleet with an old key may do");
   assert.ok(seen.get(429)! >= 100, `${seen.get(429)}`);
   assert.equal((await ask(service.key)).status, 200, "a key that was seen");
   assert.equal((await ask(unseen.key)).status, 200, "a key that nobody has used yet");

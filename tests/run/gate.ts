@@ -21,8 +21,8 @@ export async function dependencies(gate: Gate): Promise<Outcome> {
   const ended = await deno(gate, ["install", "--frozen"], 10 * minute);
   const drift = gate.inCi ? await lockDrift(gate) : "";
   if (drift === "") return judged("dependencies", ended);
-  // `deno task` itself brings the lock file up to date before this program runs.
-  const output = `deno.lock does not fit deno.json: run 'deno install' and commit it.\n${drift}`;
+  const output =
+    `deno.lock does not fit deno.json: run 'deno install --frozen=false' and commit it.\n${drift}`;
   return judged("dependencies", { ...ended, ok: false, output: ended.output + output });
 }
 
