@@ -43,6 +43,8 @@ export interface Config {
   keepAliveMs: number;
   /** Streams that an account may have under way; accounts of the free tier a tenth. */
   streamsPerAccountMax: number;
+  /** Of payloads and media, of an account and in one process. */
+  storedBytesPerDay: number;
   journalSync: "always" | "interval";
   leaseSeconds: number;
   metricsToken: Secret | undefined;
@@ -97,6 +99,7 @@ export function parseConfig(environment: Environment): Config {
     keepAliveMs: read.milliseconds("KEEP_ALIVE_MS") ?? 15_000,
     streamsPerAccountMax: read.integer("STREAMS_PER_ACCOUNT_MAX", { min: 1, max: 1_000_000 }) ??
       1_000,
+    storedBytesPerDay: read.bytes("STORED_BYTES_PER_DAY") ?? 10 * 1024 ** 3,
     journalSync: read.oneOf("JOURNAL_SYNC", ["always", "interval"]) ?? "always",
     leaseSeconds: read.integer("LEASE_SECONDS", { min: 5, max: 86_400 }) ?? 150,
     metricsToken: read.secret("METRICS_TOKEN"),
