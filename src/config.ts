@@ -44,6 +44,8 @@ export interface Config {
   keepAliveMs: number;
   /** Streams that an account may have under way; accounts of the free tier a tenth. */
   streamsPerAccountMax: number;
+  /** Of payloads and media, of an account and in one process. */
+  storedBytesPerDay: number;
   journalSync: "always" | "interval";
   // Callers' connections (docs/configuration.md, "Connections").
   callerHeadTimeoutMs: number;
@@ -106,6 +108,7 @@ export function parseConfig(environment: Environment): Config {
     keepAliveMs: read.milliseconds("KEEP_ALIVE_MS") ?? 15_000,
     streamsPerAccountMax: read.integer("STREAMS_PER_ACCOUNT_MAX", { min: 1, max: 1_000_000 }) ??
       1_000,
+    storedBytesPerDay: read.bytes("STORED_BYTES_PER_DAY") ?? 10 * 1024 ** 3,
     journalSync: read.oneOf("JOURNAL_SYNC", ["always", "interval"]) ?? "always",
     callerHeadTimeoutMs: read.milliseconds("CALLER_HEAD_TIMEOUT_MS") ?? 15_000,
     callerBodyTimeoutMs: read.milliseconds("CALLER_BODY_TIMEOUT_MS") ?? 30_000,

@@ -58,6 +58,12 @@ export function createOpenStreams(limits: StreamLimits, later: Later = systemLat
   };
 }
 
+/** What breaks such a stream off. The listener prints it: one line is enough. */
+export function unreadError(): Error {
+  const message = "a caller took nothing of its stream for too long";
+  return Object.assign(new Error(message), { stack: message });
+}
+
 /** Ends what a caller doesn't take: neither vendor nor journal is to wait for who reads nothing. */
 export class UnreadLimit {
   readonly #out: Pick<PushStream, "takenBytes">;

@@ -6,7 +6,7 @@ import type { Errand } from "./ask_vendor.ts";
 import type { Call, Ending } from "./call.ts";
 import type { OperationMeter } from "./operation_meter.ts";
 import type { Reply } from "./reply.ts";
-import { UnreadLimit } from "./open_streams.ts";
+import { unreadError, UnreadLimit } from "./open_streams.ts";
 import { longestDrainMs, StreamFailure } from "./stream_forwarder.ts";
 
 /** An answer that is passed on as it comes. */
@@ -78,7 +78,7 @@ class OperationStream {
     const clock = { monotonicMs: parts.nowMs };
     this.#unread = new UnreadLimit(this.#out, parts.call.streams, clock, () => {
       this.#guard(() => this.#leave());
-      this.#out.error(new Error("the caller took nothing for too long"));
+      this.#out.error(unreadError());
     });
   }
 

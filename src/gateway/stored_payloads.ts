@@ -4,6 +4,7 @@ import type { Interaction, InteractionStore } from "../domain/interaction.ts";
 import type { RecordedForm } from "./call.ts";
 import { liftMedia } from "./lift_media.ts";
 import { capPayload } from "./payload.ts";
+import { type StoredBytes, worthStoring } from "./stored_bytes.ts";
 
 /** What becomes of payloads on their way into the store. */
 export interface PayloadRules {
@@ -36,9 +37,12 @@ export function storePayloads(
   store: Pick<InteractionStore, "insert">,
   rules: PayloadRules,
   garbage: Garbage = { left() {} },
+  room: Pick<StoredBytes, "fit"> = { fit: (rows) => ({ rows: [...rows], stored() {} }) },
 ): Pick<InteractionStore, "insert"> {
   const insert = async (portion: readonly Interaction[]) => {
-    await store.insert(portion);
+    const { rows, stored } = room.fit(portion);
+    await store.insert(rows);
+    stored();
     garbage.left(mediaBytes(portion));
   };
   return {
@@ -84,11 +88,11 @@ export function storedForm(row: Interaction, rules: PayloadRules): Interaction {
   };
   const requestText = store(row.requestText);
   const responseText = store(row.responseText);
-  return {
+  return worthStoring({
     ...row,
     requestText,
     responseText,
     payloadTruncated: truncated,
     ...(media.length > 0 ? { media } : {}),
-  };
+  });
 }

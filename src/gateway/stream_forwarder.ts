@@ -10,7 +10,7 @@ import { isAbort, type UpstreamBody } from "../vendors/upstream.ts";
 import type { Call, Ending } from "./call.ts";
 import { KeepAlive } from "./keep_alive.ts";
 import type { StreamLane } from "./lane.ts";
-import { UnreadLimit } from "./open_streams.ts";
+import { unreadError, UnreadLimit } from "./open_streams.ts";
 import { vendorFault } from "./vendor_fault.ts";
 
 /** An event larger than this ends the stream: images in events are a few MiB at most. */
@@ -87,7 +87,7 @@ class StreamForwarder {
     const clock = { monotonicMs: parts.nowMs };
     this.#unread = new UnreadLimit(this.#out, parts.call.streams, clock, () => {
       this.#guard(() => this.#leave());
-      this.#out.error(new Error("the caller took nothing for too long"));
+      this.#out.error(unreadError());
     });
   }
 

@@ -8,7 +8,7 @@ import { removeReplayed, type Replayed, replayFiles } from "./journal_left.ts";
 import { encodeRecord, type JournalRecord } from "./journal_records.ts";
 import { RejectedRecords } from "./journal_rejected.ts";
 import { refuseCrowding, Relief } from "./journal_relief.ts";
-import { type Ended, KnownCalls, silentWatcher } from "./journal_state.ts";
+import { type Ended, KnownCalls, refused, silentWatcher } from "./journal_state.ts";
 import { Segment } from "./journal_segment.ts";
 import { Spilled } from "./journal_spilled.ts";
 
@@ -81,11 +81,11 @@ export class FileJournal implements Journal {
 
   admit(): void {
     if (this.#bytes >= this.#maxBytes) {
-      throw new Fault("overloaded", { note: "the journal is full: is the store away?" });
+      throw refused("the journal is full: is the store away?");
     }
     if (this.#unwritten.length === 0 && !this.#isConfirming) return;
     this.#writeAgain();
-    throw new Fault("overloaded", { note: "the journal waits for the disk" });
+    throw refused("the journal waits for the disk");
   }
 
   begin(interaction: Interaction): void {
@@ -98,7 +98,7 @@ export class FileJournal implements Journal {
       this.#known.set(transactionId, { segment, accountId, bytes, request, media });
     } catch (thrown) {
       this.#failed(thrown);
-      throw new Fault("overloaded", { note: `journal: ${messageOf(thrown)}`, cause: thrown });
+      throw refused(`journal: ${messageOf(thrown)}`, thrown);
     }
   }
 

@@ -40,14 +40,21 @@ async function keepRejected(
   interaction: Interaction,
   reason: string,
 ): Promise<void> {
-  const line = `{"reason":${JSON.stringify(reason)},"interaction":${
-    interactionToJson(interaction)
-  }}\n`;
   const path = `${directory}/${rejectedName}`;
   using file = await Deno.open(path, { create: true, append: true, mode: 0o600 });
+  const { size } = await file.stat();
+  const kept = interactionToJson(size < wholeBytes ? interaction : withoutPayload(interaction));
+  const line = `{"reason":${JSON.stringify(reason)},"interaction":${kept}}\n`;
   const bytes = Buffer.from(line);
   for (let at = 0; at < bytes.length;) at += await file.write(bytes.subarray(at));
   await file.sync();
+}
+
+/** Beyond this the file takes no more payloads: rows and charges are what nobody else has. */
+const wholeBytes = 64 * 1024 * 1024;
+
+function withoutPayload({ media: _media, kept: _kept, ...row }: Interaction): Interaction {
+  return { ...row, requestText: null, responseText: null, payloadTruncated: true };
 }
 
 /** How many records the store has refused so far. */

@@ -1,7 +1,13 @@
+import { Fault } from "../domain/fault.ts";
 import type { Interaction } from "../domain/interaction.ts";
 import type { Media } from "../domain/media.ts";
 import type { JournalWatcher } from "./journal.ts";
 import type { Segment } from "./journal_segment.ts";
+
+/** No call may begin now. */
+export function refused(note: string, cause?: unknown): Fault {
+  return new Fault("overloaded", { note, cause, retryAfterSeconds: 1 });
+}
 
 /** An end that the disk has yet to confirm. */
 export interface Ended {

@@ -8,8 +8,9 @@ import { type JournalStatus, readAside } from "../store/journal_status.ts";
 
 /** The service's measures, with those of what waits for the store. */
 export function createServiceMetrics(
-  { recorder, exports, journal, clock, lines, deletionGauges }: {
+  { recorder, storedBytes, exports, journal, clock, lines, deletionGauges }: {
     recorder: Recorder;
+    storedBytes: { readonly cut: number };
     exports: { readonly running: number };
     journal: Journal;
     clock: Clock;
@@ -31,6 +32,12 @@ export function createServiceMetrics(
       help: "Records that the store has refused; they are in DATA_DIR/journal/rejected.jsonl",
       kind: "counter",
       read: () => recorder.rejected,
+    },
+    gateway_payloads_cut_total: {
+      help:
+        "Records whose payloads were cut, since their account had stored as much as it may a day",
+      kind: "counter",
+      read: () => storedBytes.cut,
     },
     gateway_journal_bytes: {
       help: "Size of the journal's files",

@@ -11,6 +11,7 @@ import type { RecordedForm } from "../gateway/call.ts";
 import { createEscrow, type Escrow } from "../gateway/escrow.ts";
 import { createIdempotency, type Duplicate, type Idempotency } from "../gateway/idempotency.ts";
 import { createRecorder, type Recorder } from "../gateway/recorder.ts";
+import { StoredBytes } from "../gateway/stored_bytes.ts";
 import { payloadRulesOf, storePayloads } from "../gateway/stored_payloads.ts";
 import { every } from "../jobs/every.ts";
 import type { Database } from "../store/database.ts";
@@ -28,6 +29,7 @@ export interface MoneyParts {
   escrow: Escrow;
   spendCaps: SpendCaps;
   recorder: Recorder;
+  storedBytes: StoredBytes;
   idempotency: Idempotency;
   /** Takes in what an earlier run of this process left; before the first call. */
   recover: () => Promise<void>;
@@ -63,11 +65,13 @@ export function createMoneyParts(needs: MoneyNeeds): MoneyParts {
   const { config, database, analytics, journal, processId, clock, log, newId, pause } = needs;
   const interactions = createRecords(database, analytics, needs.dropped);
   const ledger = createLedger(database);
+  const storedBytes = new StoredBytes({ perDay: config.storedBytesPerDay, clock, log });
   const recorder = createRecorder({
     store: storePayloads(
       interactions,
       payloadRulesOf(config, needs.recordedForms),
       createGarbage(8 * 1024 * 1024),
+      storedBytes,
     ),
     log,
     pause,
@@ -107,6 +111,7 @@ export function createMoneyParts(needs: MoneyNeeds): MoneyParts {
     escrow,
     spendCaps,
     recorder,
+    storedBytes,
     idempotency,
     recover: () => recover(needs, { recorder, ledger }),
     stopJobs: () => jobs.forEach((stop) => stop()),

@@ -50,6 +50,7 @@ Deno.test({
           "overloaded",
         ]);
         assert.equal(answer.headers.get("x-transaction-id"), null);
+        assert.match(answer.headers.get("retry-after") ?? "", /^[1-9]\d*$/);
       }
       assert.equal(asked(), before, "no vendor was called");
       assert.equal((await service.fetch("/readyz")).status, 503);

@@ -285,12 +285,15 @@ Deno.test("a caller who reads slowly slows the vendor down, and loses nothing", 
     await exchange.end();
   }, { stream: true });
   const reader = response.body!.getReader();
-  await reader.read();
-  // Longer than the idle time: a caller who makes us wait is no silence of the vendor.
-  await new Promise((resolve) => setTimeout(resolve, 900));
+  let bytes = 0;
+  // Longer than the idle time: a caller who makes us wait is no silence of the vendor. Who takes
+  // nothing at all for so long is another matter.
+  for (let pauses = 0; pauses < 4; pauses++) {
+    for (let taken = 0; taken < 40; taken++) bytes += (await reader.read()).value?.length ?? 0;
+    await new Promise((resolve) => setTimeout(resolve, 250));
+  }
   const behind = written;
   assert.ok(behind < count, `the vendor could write all ${count} events to nobody`);
-  let bytes = 0;
   for (let one = await reader.read(); !one.done; one = await reader.read()) {
     bytes += one.value.length;
   }
@@ -298,6 +301,23 @@ Deno.test("a caller who reads slowly slows the vendor down, and loses nothing", 
   const row = await service().row(response.headers.get("x-transaction-id"));
   assert.deepEqual([row.status, row.billing_basis], ["completed", "reported"]);
   assert.equal(row.total_tokens, wholeAnswer.usage.total_tokens);
+});
+
+Deno.test("a caller who takes nothing for the idle time counts as gone: its vendor is let go and what came is charged", async () => {
+  const piece = event({ choices: [{ index: 0, delta: { content: "y".repeat(50_000) } }] });
+  const closed = Promise.withResolvers<void>();
+  const { response } = await service().call(async (exchange) => {
+    exchange.closed.then(closed.resolve);
+    await exchange.head(200, { "content-type": "text/event-stream" });
+    for (let written = 0; written < 800; written++) await exchange.write(piece);
+  }, { stream: true });
+  await closed.promise;
+  const row = await service().row(response.headers.get("x-transaction-id"));
+  assert.deepEqual([row.status, row.billing_basis, row.http_status], [
+    ...["cancelled", "estimated", 200],
+  ]);
+  assert.ok(Number(row.charged_usd) > 0);
+  await response.body?.cancel();
 });
 
 function begun(

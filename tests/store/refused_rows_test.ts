@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import type { Interaction } from "../../src/domain/interaction.ts";
 import { createRecorder } from "../../src/gateway/recorder.ts";
 import { openJournal } from "../../src/store/journal.ts";
 import { createLedger } from "../../src/store/ledger.ts";
@@ -48,6 +49,64 @@ eachDatabase(
       assert.equal(kept.interaction.transactionId, "call-7");
       assert.match(kept.reason, /invalid input syntax/);
       assert.equal(lines.length, 1);
+      await journal.close();
+      assert.deepEqual([...Deno.readDirSync(folder)].map(({ name }) => name), ["rejected.jsonl"]);
+    }),
+);
+
+eachDatabase(
+  "numbers that no column takes cost nothing but their own row, which is told and kept",
+  (database) =>
+    withFolder(async (folder) => {
+      const account = await newAccount(database);
+      const ledger = createLedger(database);
+      await ledger.grant(account, 1_000n);
+      const journal = await openJournal(folder, { sync: "always" });
+      const told: unknown[] = [];
+      const log = {
+        info() {},
+        warn() {},
+        error: (_message: string, fields?: { transaction?: unknown }) =>
+          void told.push(fields?.transaction),
+      };
+      const recorder = createRecorder({
+        store: createRecords(database),
+        log,
+        pause: () => Promise.reject(new Error("the store is there")),
+        stored: (ids) => journal.stored(ids),
+        reject: (row, reason) => journal.reject(row, reason),
+        spillSpace: journal,
+      });
+      const odd: Readonly<Record<number, Partial<Interaction>>> = {
+        3: { inputTokens: 1e30 },
+        5: { outputTokens: -1e19, totalTokens: 0.1 },
+        7: { costNanos: 10n ** 30n },
+        // Not even the ledger takes this one.
+        9: { chargedNanos: 10n ** 30n },
+        11: { latencyMs: Infinity },
+      };
+      for (let at = 0; at < 20; at++) {
+        const row = interaction(account, `call-${at}`, { chargedNanos: 10n, ...odd[at] });
+        await journal.end(row);
+        recorder.record(row);
+      }
+      await recorder.drain();
+      const ids = new Set<string>();
+      for (const row of await collect(createRecords(database).read({ accountId: account }))) {
+        ids.add(row.transactionId);
+      }
+      const missing = Array.from({ length: 20 }, (_, at) => `call-${at}`).filter((id) =>
+        !ids.has(id)
+      );
+      assert.deepEqual(missing, Object.keys(odd).map((at) => `call-${at}`));
+      assert.deepEqual(told, missing);
+      const lines = (await Deno.readTextFile(`${folder}/rejected.jsonl`)).trimEnd().split("\n");
+      assert.deepEqual(
+        lines.map((line) => JSON.parse(line).interaction.transactionId),
+        missing,
+      );
+      assert.equal((await ledger.show(account)).balanceNanos, 1_000n - 19n * 10n);
+      assert.deepEqual(await ledger.check(), []);
       await journal.close();
       assert.deepEqual([...Deno.readDirSync(folder)].map(({ name }) => name), ["rejected.jsonl"]);
     }),
