@@ -4,6 +4,8 @@ import type { Queryable } from "../../src/store/database.ts";
 import { createFairReads } from "../../src/store/fair_reads.ts";
 import { openPostgres } from "../../src/store/postgres.ts";
 import { createMigrated, eachDatabase, onPostgres } from "../support/databases.ts";
+import { createEvalWork } from "../../src/store/eval_work.ts";
+import { openEvalWorld } from "../support/eval_world.ts";
 import { request, storeOf } from "./erasing.ts";
 import { newAccount } from "./samples.ts";
 
@@ -82,3 +84,27 @@ eachDatabase(
     assert.equal((await store.claim("us", [other]))?.tombstone.accountId, many);
   },
 );
+
+eachDatabase("an account with many evaluations does not make others wait", async (database) => {
+  const world = await openEvalWorld(database);
+  await world.store(3);
+  const first = await world.create();
+  await world.create({ evalRunId: crypto.randomUUID(), requestId: "second" });
+  const work = createEvalWork(database, { holder: "us" });
+  const none = { runs: [], accounts: [], claimId: "c1" };
+  assert.equal(await work.othersWait(none), true);
+  assert.equal((await work.claim(none))?.evalRunId, first);
+  const other = await newAccount(database, "other");
+  await database.query(
+    `insert into eval_runs (eval_run_id, created_at, account_id, api_key_id, name, model, filters,
+       graders, state, counts, request_id, request_hash)
+     select 'theirs', clock_timestamp(), $1, api_key_id, name, model, filters, graders, 'queued',
+       counts, 'r', 'h' from eval_runs limit 1`,
+    [other],
+  );
+  const beside = { runs: [first], accounts: [], claimId: "c2" };
+  assert.equal((await work.claim(beside))?.evalRunId, "theirs");
+  const both = { runs: [], accounts: [world.accountId, other] };
+  assert.equal(await work.othersWait(both), false);
+  await world.close();
+});
