@@ -32,7 +32,7 @@ import { createRelay, type Relay, type RelayParts } from "./gateway/relay.ts";
 import { createVendorKeyRing, type VendorKeyRing } from "./gateway/vendor_key_ring.ts";
 import type { CohortStore } from "./domain/cohort.ts";
 import { type Evals, wireEvals } from "./wiring/evals.ts";
-import { createCohorts } from "./store/cohorts.ts";
+import { fairCohorts } from "./wiring/fair_stores.ts";
 import type { VendorKeyStore } from "./domain/vendor_key.ts";
 import type { MasterKeyHolder } from "./store/master_key.ts";
 import { createVendorKeys } from "./store/vendor_keys.ts";
@@ -140,7 +140,7 @@ export function createServices(
   const { stopUpkeep, ...records } = createRecordServices({ config, ...opened, clock, log });
   const recordedForms = [...Object.values(dialects), ...Object.values(operations)];
   const { stopJobs, ...recording } = createRecording(
-    { config, ...opened, recordedForms, clock, log, newId, pause },
+    { config, ...opened, ...records, recordedForms, clock, log, newId, pause },
   );
   const rateLimiter = rateLimiterOf(config, database, clock, newId);
   const streams = createOpenStreams({
@@ -167,7 +167,7 @@ export function createServices(
     accounts: createAccounts(database),
     apiKeys,
     ...recording,
-    cohorts: createCohorts(database, opened.analytics),
+    cohorts: fairCohorts(database, records.reads),
     ...evals,
     recover: () => recording.recover().then(startEvals),
     ...records,

@@ -1,7 +1,7 @@
 import assert from "@std/assert";
-import { pulledStream } from "./pulled_stream.ts";
+import { type Patience, pulledStream } from "./pulled_stream.ts";
 
-function source(pieces: number) {
+function source(pieces: number, patience?: Patience) {
   const seen = { given: 0, ended: false };
   async function* generate() {
     try {
@@ -13,7 +13,7 @@ function source(pieces: number) {
       seen.ended = true;
     }
   }
-  return { seen, stream: pulledStream(generate()) };
+  return { seen, stream: pulledStream(generate(), patience) };
 }
 
 Deno.test("nothing is taken before it is asked for, and then no more than that", async () => {
@@ -39,4 +39,23 @@ Deno.test("a reader that leaves ends the source; one that stays gets all of it",
     new Uint8Array([0, 1, 2]),
   );
   assert.equal(whole.seen.ended, true);
+});
+
+Deno.test("a reader that asks for nothing for too long loses the stream", async () => {
+  const timers = new Set<() => void>();
+  const later = (_ms: number, run: () => void) => {
+    timers.add(run);
+    return () => void timers.delete(run);
+  };
+  for (const read of [0, 2]) {
+    const { seen, stream } = source(5, { unreadMs: 1000, later });
+    const reader = stream.getReader();
+    for (let n = 0; n < read; n++) assert.equal((await reader.read()).done, false);
+    assert.equal(timers.size, 1);
+    for (const run of timers) run();
+    timers.clear();
+    await assert.rejects(reader.read(), /asked for nothing/);
+    // A generator that has not begun has nothing to end.
+    assert.equal(seen.ended, read > 0);
+  }
 });

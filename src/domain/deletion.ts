@@ -112,13 +112,20 @@ export interface DeletionStore {
   count(request: DeletionRequest): Promise<DeletionCounts>;
   /**
    * Notes the request and its tombstone: from now on no call that it means is written any more,
-   * by any process. With `holder` that process is at it at once, else it waits for `claim`.
+   * by any process. With `holder` that process is at it at once, else it waits for `claim`; throws
+   * `rate_limit_exceeded` when too many of the account wait.
    */
   add(request: DeletionRequest, holder?: string): Promise<Tombstone>;
   /** Notes a tombstone that a restored store has lost, to be applied again; false: it is there. */
   restore(tombstone: Tombstone): Promise<boolean>;
-  /** Takes the oldest deletion that nobody is at. */
-  claim(holder: string): Promise<ClaimedDeletion | undefined>;
+  /**
+   * Takes a deletion that nobody is at, of none of these accounts: the oldest of whoever had the
+   * fewest of late.
+   */
+  claim(
+    holder: string,
+    exceptOf?: readonly number[],
+  ): Promise<ClaimedDeletion | undefined>;
   /** Gives back one that failed; nobody takes it for a while, longer after each attempt. */
   postpone(deletionId: string): Promise<void>;
   /** Gives back what a process holds, so that another takes it at once. */

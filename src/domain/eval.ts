@@ -150,10 +150,15 @@ export interface FinishedItem {
 
 /** What the worker needs. Implemented in `src/store/eval_work.ts`. */
 export interface EvalWork {
-  /** Takes a run that nobody works on, none of these and of none of these accounts. */
+  /**
+   * Takes a run that nobody works on, none of these and of none of these accounts; the oldest of
+   * whoever had the fewest of late.
+   */
   claim(
     other: { runs: readonly string[]; accounts: readonly number[]; claimId: string },
   ): Promise<ClaimedRun | undefined>;
+  /** Whether there is a run to take beside these and those of these accounts. */
+  othersWait(other: { runs: readonly string[]; accounts: readonly number[] }): Promise<boolean>;
   /** Says that these claims are alive; tells which still hold. */
   renew(claimIds: readonly string[]): Promise<string[]>;
   /** The next items to do, in order. */

@@ -11,6 +11,7 @@ import {
   type ExportEraser,
   type Selectors,
 } from "../domain/deletion.ts";
+import { createFairQueue } from "../base/fair_queue.ts";
 import { Fault, messageOf } from "../domain/fault.ts";
 import type { Erasures } from "./erasures.ts";
 
@@ -61,6 +62,13 @@ export interface DeletionParts {
   log: Pick<Log, "info" | "warn">;
 }
 
+/** Deletions that the job has under way at once, of as many accounts. */
+const jobsAtOnce = 3;
+/** Steps of deletions at once, in all: writers and readers find the database in between. */
+const stepsAtOnce = 2;
+/** Of one account, that erase or count within a request: those that wait. */
+const requestsWaiting = 16;
+
 export function createDeletions(parts: DeletionParts): Deletions {
   return new Eraser(parts);
 }
@@ -68,6 +76,11 @@ export function createDeletions(parts: DeletionParts): Deletions {
 class Eraser implements Deletions {
   readonly #parts: DeletionParts;
   readonly #running = new Set<Promise<unknown>>();
+  readonly #requests = createFairQueue({
+    ...{ atOnce: Infinity, atOncePerKey: 1, waitingPerKey: requestsWaiting },
+    refuse: manyRequests,
+  });
+  readonly #steps = createFairQueue({ atOnce: stepsAtOnce, atOncePerKey: 1 });
   #waiting: { count: number; oldest: Date | null } = { count: 0, oldest: null };
   #isClosing = false;
   #hasReleased = false;
@@ -83,11 +96,17 @@ class Eraser implements Deletions {
   }
 
   async count(wanted: WantedDeletion): Promise<DeletionCounts> {
-    await this.#parts.caughtUp();
-    return await this.#parts.store.count(this.#request(wanted));
+    return await this.#requests.run(String(wanted.accountId), async () => {
+      await this.#parts.caughtUp();
+      return await this.#parts.store.count(this.#request(wanted));
+    });
   }
 
-  async erase(wanted: WantedDeletion): Promise<Deletion> {
+  erase(wanted: WantedDeletion): Promise<Deletion> {
+    return this.#requests.run(String(wanted.accountId), () => this.#eraseNow(wanted));
+  }
+
+  async #eraseNow(wanted: WantedDeletion): Promise<Deletion> {
     const { store, caughtUp, holder } = this.#parts;
     await caughtUp();
     const request = this.#request(wanted);
@@ -125,13 +144,31 @@ class Eraser implements Deletions {
       await store.release(holder);
       this.#hasReleased = true;
     }
-    while (!this.#isClosing) {
-      this.#waiting = await store.waiting();
-      if (this.#waiting.count === 0) return;
-      const claimed = await store.claim(holder);
-      if (!claimed) return;
-      await this.#track(this.#run(claimed));
+    const working = new Map<number, Promise<void>>();
+    let failed: { thrown: unknown } | undefined;
+    const begin = (claimed: ClaimedDeletion) => {
+      const { accountId } = claimed.tombstone;
+      const work = this.#track(this.#run(claimed)).catch((thrown) => {
+        failed ??= { thrown };
+      }).finally(() => working.delete(accountId));
+      working.set(accountId, work);
+    };
+    while (!this.#isClosing && !failed) {
+      const claimed = working.size < jobsAtOnce
+        ? await this.#claim([...working.keys()])
+        : undefined;
+      if (claimed) begin(claimed);
+      else if (working.size > 0) await Promise.race(working.values());
+      else break;
     }
+    await Promise.all(working.values());
+    if (failed) throw failed.thrown;
+  }
+
+  async #claim(exceptOf: readonly number[]): Promise<ClaimedDeletion | undefined> {
+    const { store, holder } = this.#parts;
+    this.#waiting = await store.waiting();
+    return this.#waiting.count === 0 ? undefined : await store.claim(holder, exceptOf);
   }
 
   async close(): Promise<void> {
@@ -171,7 +208,8 @@ class Eraser implements Deletions {
     await store.expect(deletion);
     for (let isLast = false; !isLast;) {
       if (this.#isClosing) throw new Fault("store_unavailable", { note: "the process ends" });
-      isLast = (await store.eraseBatch(deletion, holder)).isLast;
+      const step = () => store.eraseBatch(deletion, holder);
+      isLast = (await this.#steps.run(String(accountId), step)).isLast;
     }
     const span = await store.erasedSpan(deletionId);
     if (span) await exports?.eraseExports(accountId, span);
@@ -187,6 +225,14 @@ class Eraser implements Deletions {
     tracked.catch(() => {});
     return tracked;
   }
+}
+
+function manyRequests(): Fault {
+  return new Fault("rate_limit_exceeded", {
+    message:
+      `This account has ${requestsWaiting} deletions waiting that answer when they are done; try again when some are, or ask for jobs.`,
+    retryAfterSeconds: 10,
+  });
 }
 
 /** The caller is told where the rest can be followed. */

@@ -19,7 +19,7 @@ export interface ExportRunnerParts {
   log: Pick<Log, "warn">;
   /** A timer. */
   pause: (ms: number) => Promise<void>;
-  /** Jobs that this process works on at once. */
+  /** Jobs that this process works on at once, of as many accounts. */
   slots?: number;
 }
 
@@ -52,7 +52,7 @@ export class ExportRunner {
   /** Begins a job here if there is room; resolves with what there is to wait for. */
   async begin(requestId?: string): Promise<{ ended: Promise<void> } | undefined> {
     const taken = this.#running.size + this.#beginning;
-    if (this.#stopped || taken >= (this.#parts.slots ?? 2)) return undefined;
+    if (this.#stopped || taken >= (this.#parts.slots ?? 4)) return undefined;
     this.#beginning++;
     try {
       await this.#takeOver();
@@ -107,6 +107,8 @@ export class ExportRunner {
     const abort = new AbortController();
     const ended = this.#work(claimed, abort.signal).finally(() => {
       if (this.#running.get(requestId) === run) this.#running.delete(requestId);
+      // Whoever is next need not wait for the tick, which says what fails.
+      void this.begin().catch(() => {});
     });
     const run = { job: claimed.job, abort, ended };
     this.#running.set(requestId, run);

@@ -9,6 +9,7 @@ import type { AuditNote } from "../domain/audit.ts";
 import type { ExportOrder } from "../domain/export_order.ts";
 import { exportBytes } from "../domain/export_text.ts";
 import { Fault, messageOf } from "../domain/fault.ts";
+import { createFairQueue } from "../base/fair_queue.ts";
 import { ExportRunner, type ExportRunnerParts } from "./export_runner.ts";
 
 /** Exports of accounts: written at once into an answer, or as jobs into files. */
@@ -19,6 +20,7 @@ export interface Exports {
   /**
    * Writes an export as it is read; the first piece is there when this resolves, so that a store
    * that is away is told before an answer begins. `onRows` is told how many rows are written.
+   * Throws `rate_limit_exceeded` where the account reads too many already.
    */
   write(
     accountId: number,
@@ -69,6 +71,8 @@ export interface ExportsParts extends ExportRunnerParts {
 
 /** How often a process looks whether another one has written a file. */
 const pollMs = 250;
+/** Exports of an account that are being read at once as they are written. */
+const streamsAtOnce = 4;
 
 export function createExports(parts: ExportsParts): Exports {
   return new ExportDesk(parts);
@@ -77,6 +81,11 @@ export function createExports(parts: ExportsParts): Exports {
 class ExportDesk implements Exports {
   readonly #parts: ExportsParts;
   readonly #runner: ExportRunner;
+  readonly #streams = createFairQueue({
+    // Readers may be slow, so nobody waits for another account's.
+    ...{ atOnce: Infinity, atOncePerKey: streamsAtOnce, waitingPerKey: 0 },
+    refuse: manyStreams,
+  });
 
   constructor(parts: ExportsParts) {
     this.#parts = parts;
@@ -93,10 +102,16 @@ class ExportDesk implements Exports {
 
   async write(accountId: number, order: ExportOrder, onRows?: (rows: number) => void) {
     const { source } = this.#parts;
-    const snapshot = await source.snapshot();
-    const pieces = exportBytes(source, { ...order, accountId, snapshot }, onRows);
-    const first = await pieces.next();
-    return resumed(first, pieces);
+    const leave = await this.#streams.enter(String(accountId));
+    try {
+      const snapshot = await source.snapshot();
+      const pieces = exportBytes(source, { ...order, accountId, snapshot }, onRows);
+      const first = await pieces.next();
+      return resumed(first, pieces, leave);
+    } catch (thrown) {
+      leave();
+      throw thrown;
+    }
   }
 
   async count(accountId: number, { tables, ...order }: ExportOrder): Promise<number> {
@@ -227,17 +242,46 @@ class ExportDesk implements Exports {
   }
 }
 
-async function* resumed<T>(
+/** A generator that has given its first piece; `onEnd` is called even where nobody reads it. */
+function resumed<T>(
   first: IteratorResult<T>,
   rest: AsyncGenerator<T>,
+  onEnd: () => void,
 ): AsyncGenerator<T> {
-  if (first.done) return;
-  try {
-    yield first.value;
-    yield* rest;
-  } finally {
-    await rest.return(undefined);
-  }
+  let waiting: IteratorResult<T> | undefined = first;
+  const told = async (next: Promise<IteratorResult<T>>) => {
+    try {
+      const result = await next;
+      if (result.done) onEnd();
+      return result;
+    } catch (thrown) {
+      onEnd();
+      throw thrown;
+    }
+  };
+  return {
+    next() {
+      const next = waiting ? Promise.resolve(waiting) : rest.next();
+      waiting = undefined;
+      return told(next);
+    },
+    return: (value) => rest.return(value).finally(onEnd),
+    throw: (thrown) => rest.throw(thrown).finally(onEnd),
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+    async [Symbol.asyncDispose]() {
+      await this.return(undefined);
+    },
+  };
+}
+
+function manyStreams(): Fault {
+  return new Fault("rate_limit_exceeded", {
+    message:
+      `This account reads ${streamsAtOnce} exports as they are written; try again when one has ended, or ask for jobs.`,
+    retryAfterSeconds: 5,
+  });
 }
 
 function failed(job: ExportJob): Fault {

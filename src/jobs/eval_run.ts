@@ -25,15 +25,17 @@ type Halt =
   | { kind: "leave" };
 
 /**
- * Works on a claimed run until it is done, has to wait or is ended, and says so in the store.
- * Throws when the store is away; the claim then ends by itself.
+ * Works on a claimed run until it is done, has to wait or is ended, and says so in the store. With
+ * `rest` it finishes the calls under way and leaves the run to whoever takes it up next. Throws when the store is away; the claim then ends by itself.
  */
 export async function workOn(
   parts: EvalRunParts,
   run: ClaimedRun,
   signal: AbortSignal,
+  rest?: AbortSignal,
 ): Promise<void> {
   const progress = new Progress();
+  rest?.addEventListener("abort", () => progress.stop({ kind: "leave" }), { once: true });
   const itemParts = { ...parts, onLowRate: () => progress.rest() };
   const queue = itemsOf(parts.work, run);
   const work = async () => {

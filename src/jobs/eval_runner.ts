@@ -23,6 +23,8 @@ const retryMs = 30_000;
 const closeMs = 10_000;
 /** Runs at a time, of as many accounts: one account's long run holds nobody else up. */
 const runsAtOnce = 8;
+/** A run that has worked for so long makes room where all places are taken and others wait. */
+const sliceMs = 30_000;
 
 export function createEvalRunner(parts: EvalRunnerParts): EvalRunner {
   return new Runner(parts);
@@ -31,6 +33,8 @@ export function createEvalRunner(parts: EvalRunnerParts): EvalRunner {
 interface Working {
   run: ClaimedRun;
   stop: AbortController;
+  rest: AbortController;
+  since: number;
   ended: Promise<void>;
 }
 
@@ -47,6 +51,7 @@ class Runner implements EvalRunner {
 
   async tick(): Promise<void> {
     await this.#renew();
+    await this.#makeRoom();
     await this.#look();
   }
 
@@ -73,6 +78,23 @@ class Runner implements EvalRunner {
     const held = await this.#parts.work.renew(working.map(({ run }) => run.claimId));
     // Another process has taken it, or it was erased: two would make every call twice.
     for (const { run, stop } of working) if (!held.includes(run.claimId)) stop.abort();
+  }
+
+  /** One account's long runs would else keep a place for hours. */
+  async #makeRoom(): Promise<void> {
+    const working = [...this.#working.values()];
+    if (working.length < runsAtOnce || working.some(({ rest }) => rest.signal.aborted)) return;
+    // In the order in which they were begun.
+    const oldest = working[0]!;
+    if (this.#parts.clock.monotonicMs() - oldest.since < sliceMs) return;
+    if (await this.#parts.work.othersWait(this.#held(working))) oldest.rest.abort();
+  }
+
+  #held(working: readonly Working[]): { runs: string[]; accounts: number[] } {
+    return {
+      runs: working.map(({ run }) => run.evalRunId),
+      accounts: working.map(({ run }) => run.accountId),
+    };
   }
 
   /** One look at a time; one asked for meanwhile follows it. */
@@ -104,22 +126,28 @@ class Runner implements EvalRunner {
   async #claim(): Promise<ClaimedRun | undefined> {
     const working = [...this.#working.values()];
     return await this.#parts.work.claim({
-      runs: working.map(({ run }) => run.evalRunId),
-      accounts: working.map(({ run }) => run.accountId),
+      ...this.#held(working),
       claimId: this.#parts.newId(),
     });
   }
 
   #start(run: ClaimedRun): void {
     const stop = new AbortController();
-    const ended = workOn(this.#parts, run, stop.signal).then(() => true, (thrown) => {
+    const rest = new AbortController();
+    const ended = workOn(this.#parts, run, stop.signal, rest.signal).then(() => true, (thrown) => {
       return this.#interrupted(run, thrown);
     }).then((goesOn) => {
       this.#working.delete(run.evalRunId);
       // The account's next run need not wait for the next tick.
       if (goesOn) this.wake();
     });
-    this.#working.set(run.evalRunId, { run, stop, ended });
+    this.#working.set(run.evalRunId, {
+      run,
+      stop,
+      rest,
+      since: this.#parts.clock.monotonicMs(),
+      ended,
+    });
   }
 
   /** Who failed for a reason of ours tries again, but not at once: each try may cost something. */

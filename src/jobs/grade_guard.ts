@@ -30,6 +30,7 @@ scope.onmessage = ({ data }) => worker.postMessage(data);
 
 function revokeAll(): void {
   for (const name of ["read", "write", "net", "env", "sys", "run", "ffi", "import"] as const) {
-    Deno.permissions.revokeSync({ name });
+    const { state } = Deno.permissions.revokeSync({ name });
+    if (state === "granted") throw new Error(`the graders' thread keeps the permission ${name}`);
   }
 }

@@ -16,7 +16,7 @@ import { lockRequest, sameRequestHours } from "./request_lock.ts";
 import { storable } from "./storable.ts";
 
 /** `analytics` holds the interactions, `database` what was posted. */
-export function createCohorts(database: Database, analytics = database): CohortStore {
+export function createCohorts(database: Database, analytics: Queryable = database): CohortStore {
   return {
     post: (post) => database.transaction((tx) => insert(tx, post)),
     async read(accountId, cohortIds) {

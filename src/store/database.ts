@@ -40,5 +40,10 @@ export interface Database extends Queryable {
   transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T>;
   /** Resolves when the database answers; for `/readyz`. */
   ping(): Promise<void>;
+  /**
+   * Reads that somebody waits for, on connections of their own. One that takes too long is ended,
+   * and throws `Fault("store_unavailable")`. Absent where reads can't be told apart.
+   */
+  readonly reads?: Queryable;
   close(): Promise<void>;
 }

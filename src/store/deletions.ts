@@ -6,6 +6,7 @@ import {
   type DeletionStore,
   type Selectors,
 } from "../domain/deletion.ts";
+import { Fault } from "../domain/fault.ts";
 import { type Tombstone, tombstoneOf } from "../domain/tombstone.ts";
 import { writeAudit } from "./audit.ts";
 import type { Database, Queryable, SqlRow } from "./database.ts";
@@ -16,6 +17,8 @@ import { createNewsReader } from "./erasure_news.ts";
 import { storable } from "./storable.ts";
 import { erasedDays, insertTombstone, lockForErasure, readTombstone } from "./tombstones.ts";
 
+/** Deletions of an account that wait. */
+const maxWaiting = 100;
 /** How long a process is believed to be at a deletion without a sign of life. */
 const holdSeconds = 60;
 
@@ -30,6 +33,7 @@ export function createDeletions(
     async add(request, holder) {
       const stored = { ...request, selectors: storedSelectors(request.selectors) };
       const tombstone = tombstoneOf(stored, newSalt());
+      if (holder === undefined) await requireRoom(main, request.accountId);
       if (records !== main) await raise(records, tombstone);
       await main.transaction(async (tx) => {
         await insertDeletion(tx, stored, tombstone, holder);
@@ -117,8 +121,8 @@ async function sweep(databases: readonly Database[]): Promise<void> {
 
 function claimsOf(main: Database): Pick<DeletionStore, "claim" | "postpone" | "release"> {
   return {
-    async claim(holder) {
-      const [row] = await main.query(claimSql, [holder, holdSeconds]);
+    async claim(holder, exceptOf = []) {
+      const [row] = await main.query(claimSql, [holder, holdSeconds, exceptOf]);
       if (!row) return undefined;
       return { tombstone: readTombstone(row), selectors: readSelectors(row.selectors) };
     },
@@ -169,6 +173,20 @@ function receiptsOf(main: Database): Pick<DeletionStore, "find" | "list" | "wait
   };
 }
 
+/** Some requests at once may pass together: the limit keeps queues short, not accounts honest. */
+async function requireRoom(main: Database, accountId: number): Promise<void> {
+  const rows = await main.query(
+    `select 1 as one from deletions where account_id = $1 and completed_at is null
+     limit ${maxWaiting}`,
+    [accountId],
+  );
+  if (rows.length < maxWaiting) return;
+  throw new Fault("rate_limit_exceeded", {
+    message: `This account has ${maxWaiting} deletions waiting; try again when some are done.`,
+    retryAfterSeconds: 60,
+  });
+}
+
 async function raise(database: RecordDatabases["records"], tombstone: Tombstone): Promise<void> {
   await database.transaction(async (tx) => {
     await lockForErasure(tx);
@@ -214,9 +232,16 @@ async function insertAgain(tx: Queryable, stone: Tombstone): Promise<void> {
 }
 
 const claimSql = `with taken as (
-    select deletion_id from deletions
+    select d.deletion_id from deletions d
     where completed_at is null and (held_until is null or held_until < clock_timestamp())
-    order by requested_at limit 1 for update skip locked
+      and account_id <> all($3::bigint[])
+    order by (
+      select count(*) from deletions other
+      where other.account_id = d.account_id and other.attempts > 0
+        and (other.completed_at is null
+          or other.completed_at > clock_timestamp() - interval '1 hour')
+    ), requested_at
+    limit 1 for update skip locked
   ), held as (
     update deletions d set state = 'running', holder = $1, attempts = attempts + 1,
       held_until = clock_timestamp() + $2::integer * interval '1 second'

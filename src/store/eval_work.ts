@@ -33,6 +33,13 @@ export function createEvalWork(
   const holder = database.kind === "embedded" ? "embedded" : parts.holder;
   return {
     claim: ({ runs, accounts, claimId }) => claim(database, holder, claimId, runs, accounts),
+    async othersWait({ runs, accounts }) {
+      const rows = await database.query(
+        `select 1 as one from eval_runs where ${claimable("$1", "$2", "$3")} limit 1`,
+        [runs, accounts, holder],
+      );
+      return rows.length > 0;
+    },
     renew: (claimIds) => renew(database, claimIds),
     async items(run, after, limit) {
       const rows = await database.query(
@@ -96,14 +103,25 @@ function fromNow(ms: string): string {
   return `clock_timestamp() + ${ms}::bigint * interval '1 millisecond'`;
 }
 
+/** Runs that this holder may take up, but for some and those of some accounts. */
+function claimable(runs: string, accounts: string, holder: string): string {
+  return `state in ('queued', 'running') and (next_at is null or next_at <= clock_timestamp())
+    and (claimed_until is null or claimed_until <= clock_timestamp() or claimed_by = ${holder})
+    and eval_run_id <> all(${runs}::text[]) and account_id <> all(${accounts}::bigint[])`;
+}
+
+/** The oldest of whoever had the fewest of late comes first. */
 const claimSql = `update eval_runs set state = 'running', claim_id = $1, claimed_by = $2,
     claimed_until = ${fromNow("$3")}, next_at = null
   where eval_run_id = (
-    select eval_run_id from eval_runs
-    where state in ('queued', 'running') and (next_at is null or next_at <= clock_timestamp())
-      and (claimed_until is null or claimed_until <= clock_timestamp() or claimed_by = $2)
-      and eval_run_id <> all($4::text[]) and account_id <> all($5::bigint[])
-    order by created_at limit 1 for update skip locked
+    select eval_run_id from eval_runs r
+    where ${claimable("$4", "$5", "$2")}
+    order by (
+      select count(*) from eval_runs other
+      where other.account_id = r.account_id and (other.state = 'running'
+        or other.finished_at > clock_timestamp() - interval '1 hour')
+    ), created_at
+    limit 1 for update skip locked
   ) returning eval_run_id, created_at, account_id, api_key_id, model, graders`;
 
 async function claim(

@@ -18,7 +18,7 @@ import { storable } from "./storable.ts";
 export const evalEndpoint = "/api/v1/evals";
 
 /** `analytics` holds the interactions, `database` the runs and their results. */
-export function createEvals(database: Database, analytics = database): EvalStore {
+export function createEvals(database: Database, analytics: Queryable = database): EvalStore {
   return {
     async create(run) {
       const chosen = await choose(analytics, run);

@@ -11,6 +11,7 @@ import { Fault } from "../domain/fault.ts";
 import type { AuditNote } from "../domain/audit.ts";
 import { writeAudit } from "./audit.ts";
 import type { Database, Queryable, SqlRow } from "./database.ts";
+import { lockRequest } from "./request_lock.ts";
 import { storable } from "./storable.ts";
 
 export interface ExportJobOptions {
@@ -21,6 +22,8 @@ export interface ExportJobOptions {
   /** How many jobs of an account may wait or run, and how many may be kept. */
   maxOpen?: number;
   maxKept?: number;
+  /** How many bytes the files of an account may have before it may ask for another. */
+  maxKeptBytes?: number;
 }
 
 const dayMs = 24 * 60 * 60 * 1000;
@@ -31,9 +34,15 @@ const retryMs = 1000;
 /** Jobs of exports on PostgreSQL, served or embedded. Times are the database's own. */
 export function createExportJobs(
   database: Database,
-  { leaseMs = 30_000, keepMs = 7 * dayMs, maxOpen = 20, maxKept = 200 }: ExportJobOptions = {},
+  {
+    leaseMs = 30_000,
+    keepMs = 7 * dayMs,
+    maxOpen = 20,
+    maxKept = 200,
+    maxKeptBytes = 16 * 1024 ** 3,
+  }: ExportJobOptions = {},
 ): ExportJobStore {
-  return new ExportJobs(database, { leaseMs, keepMs, maxOpen, maxKept });
+  return new ExportJobs(database, { leaseMs, keepMs, maxOpen, maxKept, maxKeptBytes });
 }
 
 class ExportJobs implements ExportJobStore {
@@ -182,14 +191,18 @@ function fromNow(ms: string): string {
 async function create(
   database: Queryable,
   { requestId, accountId, place, order, snapshot, audit }: NewExport,
-  limits: Required<Pick<ExportJobOptions, "keepMs" | "maxOpen" | "maxKept">>,
+  limits: Required<ExportJobOptions>,
 ): Promise<ExportJob> {
+  // Requests at once are counted one after the other.
+  await lockRequest(database, "export", accountId, "");
   const [counts] = await database.query(
-    `select count(*) filter (where state in ('queued', 'running')) as open, count(*) as kept
+    `select count(*) filter (where state in ('queued', 'running')) as open, count(*) as kept,
+       coalesce(sum(bytes_size) filter (where has_file), 0) as bytes
      from export_jobs where account_id = $1 and ${isKept}`,
     [accountId],
   );
-  checkRoom(Number(counts!.open), Number(counts!.kept), limits);
+  const { open, kept, bytes } = counts!;
+  checkRoom({ open: Number(open), kept: Number(kept), bytes: Number(bytes) }, limits);
   const detail = { filters: order.filters, rawCells: order.rawCells };
   const [row] = await database.query(
     `insert into export_jobs (request_id, account_id, place, format, tables, start_at, end_at,
@@ -213,11 +226,9 @@ async function create(
   return readJob(row!);
 }
 
-/** Two requests at once may both pass: the limits keep disks from filling, not accounts honest. */
 function checkRoom(
-  open: number,
-  kept: number,
-  { maxOpen, maxKept }: { maxOpen: number; maxKept: number },
+  { open, kept, bytes }: { open: number; kept: number; bytes: number },
+  { maxOpen, maxKept, maxKeptBytes }: Required<ExportJobOptions>,
 ): void {
   if (open >= maxOpen) {
     throw new Fault("rate_limit_exceeded", {
@@ -225,15 +236,19 @@ function checkRoom(
       retryAfterSeconds: 30,
     });
   }
-  if (kept < maxKept) return;
+  if (kept < maxKept && bytes < maxKeptBytes) return;
+  const size = `${(bytes / 1024 ** 3).toFixed(1)} GiB`;
   throw new Fault("rate_limit_exceeded", {
     message:
-      `This account keeps ${kept} exports; delete some with DELETE /api/v1/exports/{request_id}.`,
+      `This account keeps ${kept} exports of ${size}; delete some with DELETE /api/v1/exports/{request_id}.`,
     retryAfterSeconds: 3600,
   });
 }
 
-/** Whoever has the fewest exports running comes first. */
+/**
+ * An account has one job at work at a time, in all processes, and whoever had the fewest of those
+ * that are kept comes first. So neither long jobs nor many of them hold up another account's.
+ */
 function claimSql(one: boolean): string {
   return `update export_jobs set state = 'running', claim = claim + 1, has_file = true,
       lease_until = ${fromNow("$1")}
@@ -242,9 +257,14 @@ function claimSql(one: boolean): string {
       where (j.state = 'queued' and j.not_before <= clock_timestamp()
           or j.state = 'running' and j.lease_until <= clock_timestamp())
         and j.expires_at > clock_timestamp() ${one ? "and j.request_id = $2" : ""}
+        and not exists (
+          select from export_jobs other
+          where other.account_id = j.account_id and other.state = 'running'
+            and other.lease_until > clock_timestamp()
+        )
       order by (
         select count(*) from export_jobs other
-        where other.account_id = j.account_id and other.state = 'running'
+        where other.account_id = j.account_id and other.claim > 0
       ), j.created_at
       limit 1 for update skip locked
     )

@@ -4,7 +4,7 @@ import type {
   InteractionDesk,
   StoredPayload,
 } from "../domain/interaction_desk.ts";
-import type { Database, Queryable, SqlRow } from "./database.ts";
+import type { Queryable, SqlRow } from "./database.ts";
 import { columns } from "./interaction_columns.ts";
 import { fewInRange } from "./interaction_ranges.ts";
 import { searchInteractions } from "./interaction_search.ts";
@@ -12,7 +12,7 @@ import { listInteractions } from "./interactions_list.ts";
 import { readSummary } from "./interactions_read.ts";
 
 /** Interactions for the dashboard, on PostgreSQL, served or embedded. */
-export function createInteractionDesk(database: Database): InteractionDesk {
+export function createInteractionDesk(database: Queryable): InteractionDesk {
   return {
     page: (query) => page(database, query),
     async find(accountId, transactionId, maxChars) {

@@ -13,6 +13,8 @@ export interface PostgresPatience {
   connectMs: number;
   /** To answer; after that it is asked, on another connection, whether it is there at all. */
   answerMs: number;
+  /** To answer a read that somebody waits for; then the server ends it. Default 30 seconds. */
+  readMs?: number;
 }
 
 /**
@@ -20,6 +22,8 @@ export interface PostgresPatience {
  * by default, for all processes together.
  */
 const maxConnections = 10;
+/** Beside them, for reads that accounts choose the cost of; the server ends those that take longer. */
+const maxReadConnections = 4;
 
 /**
  * Opens PostgreSQL at an address. Connections are made as they are needed and again after an
@@ -35,12 +39,13 @@ export async function openPostgres(
     variable?: string;
   } = {},
 ): Promise<Database> {
-  const { variable = "DATABASE_URL", connectMs = 5000, answerMs = 3000 } = options;
+  const { variable = "DATABASE_URL" } = options;
+  const { connectMs = 5000, answerMs = 3000, readMs = 30_000 } = options;
   const host = hostOf(url);
   if (host === undefined) {
     throw new Error(`${variable}: expected postgres://user:password@host:port/database.`);
   }
-  const database = createDatabase(url, { connectMs, answerMs });
+  const database = createDatabase(url, { connectMs, answerMs, readMs });
   try {
     await database.ping();
     return database;
@@ -58,15 +63,17 @@ function createDatabase(url: string, patience: PostgresPatience): Database {
       await connection.ready();
     } catch (thrown) {
       if (codeOf(thrown) === tooManyConnections) return;
-      pool.lost(thrown);
+      for (const each of [pool, readers]) each.lost(thrown);
       throw thrown;
     } finally {
       connection.end(0).catch(() => {});
       probing = undefined;
     }
   };
-  const createConnection = () => new Session(url, patience, () => probing ??= probe());
-  const pool = new Pool(createConnection, maxConnections);
+  const createConnection = (statementMs?: number) =>
+    new Session(url, patience, () => probing ??= probe(), statementMs);
+  const pool = new Pool(() => createConnection(), maxConnections);
+  const readers = new Pool(() => createConnection(patience.readMs), maxReadConnections);
   return {
     kind: "postgres",
     query: (text, values, options) => pool.use((session) => session.query(text, values, options)),
@@ -74,7 +81,13 @@ function createDatabase(url: string, patience: PostgresPatience): Database {
     async ping() {
       await pool.use((session) => session.query("select 1"));
     },
-    close: () => pool.close(),
+    reads: {
+      query: (text, values, options) =>
+        readers.use((session) => session.query(text, values, options)),
+    },
+    async close() {
+      await Promise.all([pool.close(), readers.close()]);
+    },
   };
 }
 
@@ -90,11 +103,20 @@ class Session implements Connection {
   #cut: ((fault: Fault) => void) | undefined;
   gone = false;
 
-  constructor(url: string, patience: PostgresPatience, probe: () => Promise<void>) {
+  constructor(
+    url: string,
+    patience: PostgresPatience,
+    probe: () => Promise<void>,
+    statementMs?: number,
+  ) {
     this.#patience = patience;
     this.#probe = probe;
     this.#sql = postgres(url, {
       ...driverOptions,
+      connection: {
+        ...driverOptions.connection,
+        ...(statementMs === undefined ? {} : { statement_timeout: statementMs }),
+      },
       // The limit is ours; see `ready`.
       connect_timeout: 60 + patience.connectMs / 1000,
       onclose: () => {

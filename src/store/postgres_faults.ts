@@ -3,6 +3,9 @@ import { Fault } from "../domain/fault.ts";
 /** SQLSTATE of a server that answers, but takes no more connections. */
 export const tooManyConnections = "53300";
 
+/** SQLSTATE of a statement that was ended, for its time or by the operator. */
+const queryCanceled = "57014";
+
 /** The code of any thrown value: an SQLSTATE, the driver's own, or the operating system's. */
 export function codeOf(thrown: unknown): string | undefined {
   const cause = thrown instanceof Fault ? thrown.cause : thrown;
@@ -14,6 +17,13 @@ export function codeOf(thrown: unknown): string | undefined {
 export function asFault(thrown: unknown): unknown {
   const code = codeOf(thrown);
   if (thrown instanceof Fault || code === undefined) return thrown;
+  if (code === queryCanceled) {
+    return new Fault("store_unavailable", {
+      message: "This took the store too long; narrow what is asked for, by time above all.",
+      note: "PostgreSQL: statement_timeout",
+      cause: thrown,
+    });
+  }
   if (!awayCodes.has(code) && !code.startsWith("08")) return thrown;
   return new Fault("store_unavailable", { note: `PostgreSQL: ${code}`, cause: thrown });
 }

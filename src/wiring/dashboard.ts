@@ -7,7 +7,7 @@ import type { Services } from "../services.ts";
 import { createKeyDesk } from "../store/key_desk.ts";
 import { tokensLeft } from "../store/rate_buckets.ts";
 import { createSpend } from "../store/spend.ts";
-import { createUsageSums } from "../store/usage_sums.ts";
+import { fairUsage } from "./fair_stores.ts";
 import { createPeople } from "../store/people.ts";
 import { createSessions } from "../store/sessions.ts";
 import { createSignIns } from "../store/sign_ins.ts";
@@ -44,7 +44,7 @@ export function dashboardParts(services: Services, address: string): DashboardPa
     testVendorKey: (vendor, key) => testKey(services, vendor, key),
     interactions: interactionParts(services),
     overview: {
-      usage: createUsageSums(services.analytics),
+      usage: fairUsage(services.reads),
       caughtUp: () => services.recorder.drain(),
       credit: (accountId) => services.escrow.show(accountId),
       tokensLeft: (accountId) => tokensLeft(database, accountId),

@@ -2,16 +2,16 @@ import type { InteractionParts } from "../dashboard/pages/interactions/parts.ts"
 import { costLines } from "../gateway/cost_lines.ts";
 import { readTranscript } from "../gateway/transcript.ts";
 import type { Services } from "../services.ts";
-import { createInteractionDesk } from "../store/interaction_desk.ts";
+import { fairDesk } from "./fair_stores.ts";
 
 /** What the dashboard's pages on interactions work on. */
 export function interactionParts(services: Services): InteractionParts {
-  const { analytics, apiKeys, dialects, priceVersions, registry } = services;
+  const { apiKeys, dialects, priceVersions, registry } = services;
   const knownDialects: ReadonlyMap<string, typeof dialects[keyof typeof dialects]> = new Map(
     Object.entries(dialects),
   );
   return {
-    desk: createInteractionDesk(analytics),
+    desk: fairDesk(services.reads),
     caughtUp: services.caughtUp,
     vendors: registry.all.map(({ label }) => label),
     keyNames: async (accountId) =>

@@ -7,7 +7,8 @@ import type { EvalRunParts } from "../jobs/eval_run.ts";
 import { every } from "../jobs/every.ts";
 import { createGradeThread } from "../jobs/grade_thread.ts";
 import type { Database } from "../store/database.ts";
-import { createEvals } from "../store/evals.ts";
+import type { FairReads } from "../store/fair_reads.ts";
+import { fairEvals } from "./fair_stores.ts";
 import { createEvalWork } from "../store/eval_work.ts";
 import type { Log } from "../base/log.ts";
 
@@ -39,6 +40,7 @@ export function wireEvals(
     newId: () => string;
     log: Log;
     analytics: Database;
+    reads: FairReads;
   },
 ): Evals {
   const { analytics } = parts;
@@ -54,7 +56,7 @@ export function wireEvals(
   const runner = createEvalRunner({ ...parts, work, graders });
   let stop = () => {};
   return {
-    evals: createEvals(database, analytics),
+    evals: fairEvals(database, parts.reads),
     async graderProblem(accountId, grader) {
       if (grader.type !== "json_schema" && grader.type !== "regex") return undefined;
       const key = String(accountId);

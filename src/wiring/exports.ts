@@ -10,7 +10,8 @@ import { createExportBucket } from "../store/export_bucket.ts";
 import { createExportChunks } from "../store/export_chunks.ts";
 import { createExportFiles } from "../store/export_files.ts";
 import { createExportJobs } from "../store/export_jobs.ts";
-import { createExportSource } from "../store/export_source.ts";
+import { createFairReads, type FairReads } from "../store/fair_reads.ts";
+import { fairSource } from "./fair_stores.ts";
 
 /** How records are read in bulk. */
 export interface ExportServices {
@@ -27,6 +28,8 @@ export interface ExportNeeds {
   database: Database;
   /** Where interactions stand; `database` unless it is configured. */
   analytics: Database;
+  /** Turns of reading these; a command has nobody to take turns with. */
+  reads?: FairReads;
   clock: Clock;
   log: Log;
   newId: () => string;
@@ -57,14 +60,18 @@ export function createExportServices(
 
 /** Exports of a process or of a command; jobs are worked on by whoever calls `tick`. */
 export function exportsOf(
-  { config, database, analytics, clock, log, newId }: ExportNeeds,
+  { config, database, analytics, reads, clock, log, newId }: ExportNeeds,
 ): Exports {
   const { exportBucket, dataDir } = config;
   // Where several processes share a database, each must be able to give a file.
   const isShared = database.kind === "postgres";
   return createExports({
     jobs: createExportJobs(database),
-    source: createExportSource(analytics, database),
+    source: fairSource(
+      analytics,
+      reads ?? createFairReads(analytics),
+      database === analytics ? undefined : database,
+    ),
     places: {
       ...(isShared
         ? { chunks: createExportChunks(database) }

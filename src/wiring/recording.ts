@@ -3,6 +3,7 @@ import type { SelectableCall } from "../domain/tombstone.ts";
 import { createExportServices, type ExportServices } from "./exports.ts";
 import { createKeptMemory, type KeptMemory } from "../gateway/kept_memory.ts";
 import { createMoneyParts, type MoneyNeeds, type MoneyParts } from "./money.ts";
+import type { FairReads } from "../store/fair_reads.ts";
 import { createKept } from "../store/kept.ts";
 
 /** What calls are paid, recorded and repeated with, what is kept of them, and what erases it. */
@@ -11,7 +12,9 @@ export interface Recording extends MoneyParts, DeletionParts, ExportServices {
 }
 
 /** Who writes records asks what was erased, and who erases tells those who remember. */
-export function createRecording(needs: Omit<MoneyNeeds, "isErased" | "dropped">): Recording {
+export function createRecording(
+  needs: Omit<MoneyNeeds, "isErased" | "dropped"> & { reads: FairReads },
+): Recording {
   const { config, database, analytics, clock } = needs;
   const isErased = (call: SelectableCall) => deletion.erasures.covers(call);
   const dropped = (ids: readonly string[]) => deletion.erasures.dropped(ids);

@@ -8,6 +8,7 @@ import { every } from "../jobs/every.ts";
 import { createRetentionJob, retentionEveryMs, retentionFirstMs } from "../jobs/retention.ts";
 import { createAuditLog } from "../store/audit.ts";
 import type { Database } from "../store/database.ts";
+import { createFairReads, type FairReads } from "../store/fair_reads.ts";
 import type { MasterKeyHolder } from "../store/master_key.ts";
 import { createMedia } from "../store/media.ts";
 import { createRetention } from "../store/retention.ts";
@@ -17,6 +18,8 @@ import { refreshStatistics } from "../store/statistics.ts";
 export interface RecordServices {
   /** Where interactions, payloads and media stand; the database itself unless configured. */
   analytics: Database;
+  /** Turns of reading them. */
+  reads: FairReads;
   media: MediaStore;
   mediaSigner: MediaSigner;
   /** What people and operators did, for good. */
@@ -41,6 +44,7 @@ export function createRecordServices(parts: {
     : () => {};
   return {
     analytics,
+    reads: createFairReads(analytics),
     media: createMedia(analytics),
     audit: createAuditLog(database, clock.now),
     mediaSigner: createMediaSigner({

@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import type { NewExport } from "../../src/domain/export_job.ts";
-import type { Fault } from "../../src/domain/fault.ts";
+import { Fault } from "../../src/domain/fault.ts";
 import type { Database } from "../../src/store/database.ts";
 import { createExportChunks } from "../../src/store/export_chunks.ts";
 import { createExportFiles } from "../../src/store/export_files.ts";
@@ -65,13 +65,14 @@ eachDatabase("a job is claimed once, and again when its worker is silent", async
 });
 
 eachDatabase("two processes that claim at once get different jobs", async (database) => {
-  const { accountId, jobs } = await setup(database);
-  for (let n = 0; n < 6; n++) await jobs.create(order(accountId));
+  const { jobs } = await setup(database);
+  const accounts = await Promise.all([1, 2, 3, 4, 5, 6].map((n) => newAccount(database, `a${n}`)));
+  for (const account of accounts) await jobs.create(order(account));
   const claimed = await Promise.all(Array.from({ length: 10 }, () => jobs.claim()));
   const got = claimed.flatMap((one) => one ? [one.job.requestId] : []);
   assert.equal(new Set(got).size, got.length);
   while (await jobs.claim());
-  assert.equal((await jobs.list(accountId)).filter((one) => one.state === "running").length, 6);
+  for (const account of accounts) assert.equal((await jobs.list(account))[0]?.state, "running");
 });
 
 eachDatabase("an account with many exports does not make others wait", async (database) => {
@@ -80,7 +81,39 @@ eachDatabase("an account with many exports does not make others wait", async (da
   for (let n = 0; n < 3; n++) await jobs.create(order(accountId));
   const theirs = await jobs.create(order(other));
   await jobs.claim();
-  assert.equal((await jobs.claim())?.job.requestId, theirs.requestId);
+  const claimed = await jobs.claim();
+  assert.equal(claimed?.job.requestId, theirs.requestId);
+  assert.equal(await jobs.claim(), undefined, "one of an account at a time");
+  // Theirs has ended; their next one comes before whoever has had a turn as well and asked earlier.
+  await jobs.finish(claimed!.job, 1);
+  const third = await newAccount(database, "third");
+  const newest = await jobs.create(order(third));
+  await jobs.create(order(other));
+  assert.equal((await jobs.claim())?.job.requestId, newest.requestId);
+});
+
+eachDatabase(
+  "fifty exports asked for at once: twenty are taken, the others told",
+  async (database) => {
+    const { accountId, jobs } = await setup(database);
+    const asked = await Promise.allSettled(
+      Array.from({ length: 50 }, () => jobs.create(order(accountId))),
+    );
+    assert.equal(asked.filter(({ status }) => status === "fulfilled").length, 20);
+    await jobs.create(order(await newAccount(database, "other")));
+  },
+);
+
+eachDatabase("an account's files have bounds in bytes", async (database) => {
+  const { accountId, jobs, ready } = await setup(database, { maxKeptBytes: 15 });
+  await ready();
+  const second = await ready();
+  await assert.rejects(
+    jobs.create(order(accountId)),
+    (thrown: unknown) => thrown instanceof Fault && thrown.code === "rate_limit_exceeded",
+  );
+  await jobs.cleared((await jobs.remove(accountId, second))!);
+  await jobs.create(order(accountId));
 });
 
 eachDatabase(
@@ -195,6 +228,7 @@ eachDatabase("both places keep files byte for byte, and read any part", async (d
     });
     const { job } = (await jobs.claim(requestId))!;
     assert.equal(await place.save(job, pieces(sizes)), whole.length);
+    await jobs.finish(job, whole.length);
     const parts = [[0, whole.length], [0, 1], [mebibyte - 1, mebibyte + 1], [5_000_000, 5_000_001]];
     for (const [start, end] of [...parts, [whole.length - 1, whole.length], [7, 7]]) {
       const read = await collect(place.read(job, start!, end!));

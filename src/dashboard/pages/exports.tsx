@@ -1,5 +1,5 @@
 import type { Hono } from "hono";
-import { pulledStream } from "../../base/pulled_stream.ts";
+import { callersPatience, pulledStream } from "../../base/pulled_stream.ts";
 import type { ExportJob, ExportState } from "../../domain/export_job.ts";
 import { exportMediaType } from "../../domain/export_order.ts";
 import { bytes } from "../amounts.ts";
@@ -57,7 +57,7 @@ async function download(desk: Desk, visit: Visit): Promise<Response> {
   // Who took data out is noted before it leaves.
   await visit.record("export.downloaded", describe(job), job.requestId);
   const { requestId, format, bytesSize } = job;
-  return new Response(pulledStream(desk.exports.read(job, 0, bytesSize)), {
+  return new Response(pulledStream(desk.exports.read(job, 0, bytesSize), callersPatience), {
     headers: {
       "content-type": exportMediaType(format),
       "content-length": String(bytesSize),

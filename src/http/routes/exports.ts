@@ -1,6 +1,6 @@
 import type { Hono } from "hono";
 import { contracts } from "../../../contracts/mod.ts";
-import { pulledStream } from "../../base/pulled_stream.ts";
+import { callersPatience, pulledStream } from "../../base/pulled_stream.ts";
 import type { ExportJob } from "../../domain/export_job.ts";
 import {
   type ExportFormat,
@@ -35,7 +35,7 @@ export function exportRoutes(
     const { order, delivery } = readOrder(body, { accountId, hasBucket: exports.hasBucket });
     if (delivery === "stream") {
       await parts.caughtUp();
-      const bytes = pulledStream(await exports.write(accountId, order));
+      const bytes = pulledStream(await exports.write(accountId, order), callersPatience);
       return { reply: { status: 200, headers: contentHeaders(order.format), body: bytes } };
     }
     const run = async () => {
@@ -137,6 +137,6 @@ function fileReply(
       etag,
       ...(range.kind === "part" ? { "content-range": `bytes ${start}-${end - 1}/${size}` } : {}),
     },
-    body: pulledStream(exports.read(job, start, end)),
+    body: pulledStream(exports.read(job, start, end), callersPatience),
   };
 }

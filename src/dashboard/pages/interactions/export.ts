@@ -1,7 +1,7 @@
 import type { Hono } from "hono";
 import type { ExportFormat, ExportOrder } from "../../../domain/export_order.ts";
 import type { ListPosition } from "../../../domain/interaction.ts";
-import { pulledStream } from "../../../base/pulled_stream.ts";
+import { callersPatience, pulledStream } from "../../../base/pulled_stream.ts";
 import { type Desk, page, type Visit } from "../../bind.tsx";
 import { listPath, readView, type View } from "./view.ts";
 
@@ -22,7 +22,7 @@ export function interactionExportRoutes(app: Hono, desk: Desk): void {
       const accountId = visit.session.account.id;
       const bytes = await desk.interactions.exports.write(accountId, order);
       await visit.record("interactions.exported", format.toUpperCase(), view.fields.toString());
-      return new Response(pulledStream(bytes), {
+      return new Response(pulledStream(bytes, callersPatience), {
         headers: {
           "content-type": format === "csv"
             ? "text/csv; charset=utf-8; header=present"
