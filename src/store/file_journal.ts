@@ -1,3 +1,4 @@
+import { pushAll } from "../base/lists.ts";
 import { type Clock, systemClock } from "../base/clock.ts";
 import { discard } from "../base/garbage.ts";
 import { Fault, messageOf } from "../domain/fault.ts";
@@ -333,7 +334,7 @@ export class FileJournal implements Journal {
       } catch (thrown) {
         this.#isConfirming = false;
         this.#failed(thrown);
-        this.#unwritten.push(...group.filter((ended) => this.#isMissed(ended)));
+        pushAll(this.#unwritten, group.filter((ended) => this.#isMissed(ended)));
         for (const { reject } of group) reject(thrown);
       }
     } while (this.#unsynced.length > 0);
@@ -351,7 +352,7 @@ export class FileJournal implements Journal {
     try {
       await Promise.all(dirty.map((segment) => segment.sync()));
     } catch (thrown) {
-      this.#leaving.push(...leaving);
+      pushAll(this.#leaving, leaving);
       throw thrown;
     }
     for (const segment of leaving) segment.open--;

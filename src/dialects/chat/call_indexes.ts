@@ -12,7 +12,10 @@ export class CallIndexes {
   readonly #movedTo = new Map<number, number>();
   /** Calls of a kind that nobody here knows, which the caller can't have offered. */
   readonly #foreign = new Set<number>();
+  /** By id the first call that has it. */
+  readonly #byId = new Map<string, number>();
   #last = -1;
+  #highest = -1;
 
   /** `calls` holds the calls so far by what `of` gave for them. */
   constructor(calls: ReadonlyMap<number, KnownCall>) {
@@ -25,8 +28,12 @@ export class CallIndexes {
    */
   of(call: JsonRecord, position: number | undefined, name: string | undefined): number | undefined {
     const index = this.#indexOf(call, position, name);
+    this.#highest = Math.max(this.#highest, index);
     if (isForeign(call)) this.#foreign.add(index);
     if (this.#foreign.has(index)) return undefined;
+    const id = words(call.id);
+    const isIts = id !== undefined && (this.#calls.get(index)?.id ?? id) === id;
+    if (isIts && !this.#byId.has(id)) this.#byId.set(id, index);
     this.#last = index;
     return index;
   }
@@ -35,11 +42,11 @@ export class CallIndexes {
   #indexOf(call: JsonRecord, position: number | undefined, name: string | undefined): number {
     const id = words(call.id);
     if (typeof call.index === "number") return this.#told(call.index, id, name);
-    if (id !== undefined) return this.#withId(id) ?? this.#unused();
+    if (id !== undefined) return this.#byId.get(id) ?? this.#highest + 1;
     const index = position ?? Math.max(0, this.#last);
     // Without index and id, a second name is a second call.
     const isNamed = this.#calls.get(index)?.name !== undefined;
-    return name !== undefined && isNamed ? this.#unused() : index;
+    return name !== undefined && isNamed ? this.#highest + 1 : index;
   }
 
   /** Some servers give one index to all their calls: a new id with a name is a new call then. */
@@ -47,18 +54,9 @@ export class CallIndexes {
     const index = this.#movedTo.get(given) ?? given;
     const known = this.#calls.get(index)?.id;
     if (id === undefined || known === undefined || id === known || name === undefined) return index;
-    const other = this.#withId(id) ?? this.#unused();
+    const other = this.#byId.get(id) ?? this.#highest + 1;
     this.#movedTo.set(given, other);
     return other;
-  }
-
-  #withId(id: string): number | undefined {
-    for (const [index, call] of this.#calls) if (call.id === id) return index;
-    return undefined;
-  }
-
-  #unused(): number {
-    return Math.max(-1, ...this.#calls.keys(), ...this.#foreign) + 1;
   }
 }
 

@@ -1,3 +1,4 @@
+import { pushAll } from "../../base/lists.ts";
 import type { CanonicalRequest, Loss } from "../canonical_request.ts";
 import { cacheLosses } from "../cache_losses.ts";
 import type { EncodedRequest, Target } from "../translator.ts";
@@ -22,7 +23,7 @@ export function encodeGenerateRequest(request: CanonicalRequest, target: Target)
     // Such models read the system's words at the head of the first user turn.
     contents[0]!.parts.unshift({ text: texts.join("\n\n") });
   }
-  losses.push(...cacheLosses(request));
+  pushAll(losses, cacheLosses(request));
   return {
     body: {
       contents,

@@ -1,3 +1,4 @@
+import { pushAll } from "../../base/lists.ts";
 import type {
   ForeignField,
   Part,
@@ -95,7 +96,7 @@ function addSystem(parts: readonly ContentPart[], path: string, into: Conversati
   if (into.turns.length > 0) {
     into.turns.push({ role: "system", parts: texts, path });
   } else {
-    into.system.push(...texts.map(({ text, path }) => ({ text, path })));
+    pushAll(into.system, texts.map(({ text, path }) => ({ text, path })));
   }
 }
 
@@ -103,7 +104,8 @@ function addSystem(parts: readonly ContentPart[], path: string, into: Conversati
 function addPart(turns: Turn[], role: "user" | "assistant", part: Part, path: string): void {
   const last = turns.at(-1);
   const joins = last?.role === role &&
-    (role === "assistant" || last.parts.every((one) => one.type === "tool-result"));
+    // Results are joined to results only, so the last one stands for all.
+    (role === "assistant" || last.parts.at(-1)?.type === "tool-result");
   if (joins) last.parts.push(part);
   else turns.push({ role, parts: [part], path });
 }
