@@ -5,8 +5,7 @@ import { type Later, systemLater } from "./watch.ts";
 export type Step = <T>(job: () => T) => Promise<T>;
 
 /** Who has no heavy work does it at once. */
-// deno-lint-ignore require-await
-export const atOnce: Step = async (job) => job();
+export const atOnce: Step = (job) => new Promise((resolve) => resolve(job()));
 
 /** Does work that is too much for one go a piece at a time. */
 export interface HeavyWork {
@@ -23,6 +22,8 @@ export interface HeavyWork {
 export interface HeavyWorker {
   readonly key: string;
   readonly signal?: AbortSignal;
+  /** Waits for its turn however long that takes. */
+  readonly isPatient?: boolean;
 }
 
 export interface HeavyWorkOptions {
@@ -73,7 +74,7 @@ class Turns implements HeavyWork {
         reject(thrown);
       }
     };
-    const cancel = later(maxWaitMs, () => {
+    const cancel = who.isPatient ? () => {} : later(maxWaitMs, () => {
       signal?.removeEventListener("abort", onAbort);
       leave(tooLate());
     });

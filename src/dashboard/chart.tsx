@@ -1,3 +1,4 @@
+import { greatest } from "../base/lists.ts";
 import type { Child } from "hono/jsx";
 import { Table } from "./components.tsx";
 
@@ -113,9 +114,9 @@ const height = 100;
 function highest({ kind, series, steps }: ChartProps): number {
   const tops = steps.map((_, at) => {
     const values = series.map(({ values }) => values[at] ?? 0);
-    return kind === "bars" ? values.reduce((sum, value) => sum + value, 0) : Math.max(0, ...values);
+    return kind === "bars" ? values.reduce((sum, value) => sum + value, 0) : greatest(values, 0);
   });
-  return Math.max(0, ...tops);
+  return greatest(tops, 0);
 }
 
 /** The next round number, so close that drawings fill their height; half of it reads well too. */

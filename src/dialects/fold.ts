@@ -1,3 +1,5 @@
+import { pushAll } from "../base/lists.ts";
+import { Fault } from "../domain/fault.ts";
 import type {
   AnswerPart,
   CanonicalAnswer,
@@ -27,6 +29,9 @@ export class Fold {
   #usage: CanonicalAnswer["usage"];
   readonly #room: { text: number; media: number };
   #truncated = false;
+  #citations = 0;
+  #logprobs = 0;
+  #excess: keyof typeof maxOf | undefined;
 
   constructor(maxChars: number, maxMediaChars: number = maxChars) {
     this.#room = { text: maxChars, media: maxMediaChars };
@@ -38,6 +43,7 @@ export class Fold {
         this.#start = { id: event.id, model: event.model, created: event.created };
         break;
       case "block-start": {
+        if (this.#parts.size === maxOf.blocks) return this.#leaveOut("blocks");
         const part: AnswerPart = { ...event.content, text: "" };
         this.#parts.set(event.block, { part, pieces: [] });
         this.#choice(event.choice).parts.push(part);
@@ -64,6 +70,7 @@ export class Fold {
       }
       case "citation": {
         const part = this.#parts.get(event.block)?.part;
+        if (part && ++this.#citations > maxOf.citations) return this.#leaveOut("citations");
         if (part) (part.citations ??= []).push(event.citation);
         break;
       }
@@ -83,6 +90,16 @@ export class Fold {
     };
   }
 
+  /** What the answer has too many of; the others are left out, and it is truncated. */
+  get excess(): keyof typeof maxOf | undefined {
+    return this.#excess;
+  }
+
+  #leaveOut(what: keyof typeof maxOf): void {
+    this.#excess = what;
+    this.#truncated = true;
+  }
+
   #choice(index: number): CanonicalChoice {
     let choice = this.#choices.get(index);
     if (!choice) {
@@ -99,16 +116,21 @@ export class Fold {
     const kept = text.length <= this.#room[of] ? text : cut(text, this.#room[of]);
     if (kept.length < text.length) this.#truncated = true;
     this.#room[of] -= kept.length;
-    open?.pieces.push(kept);
+    if (kept !== "") open?.pieces.push(kept);
   }
 
   #appendLogprobs(choice: number, logprobs: readonly TokenLogprob[]): void {
     if (this.#truncated) return;
     const target = this.#choice(choice);
     target.logprobs ??= [];
-    for (const one of logprobs) target.logprobs.push(one);
+    this.#logprobs += logprobs.length;
+    if (this.#logprobs > maxOf.logprobs) return this.#leaveOut("logprobs");
+    pushAll(target.logprobs, logprobs);
   }
 }
+
+/** No answer has more; one that had would be work and memory without end. */
+const maxOf = { blocks: 20_000, citations: 20_000, logprobs: 500_000 } as const;
 
 /** The first units of a text; half a character at the end, which no store takes, is left out. */
 function cut(text: string, units: number): string {
@@ -116,9 +138,12 @@ function cut(text: string, units: number): string {
   return text.slice(0, isHalved ? units - 1 : units);
 }
 
-/** Folds a finished list of events without a cap. */
+/** Folds a finished list of events without a cap on its text. Throws where there is too much else. */
 export function foldEvents(events: Iterable<CanonicalEvent>): CanonicalAnswer {
   const fold = new Fold(Number.MAX_SAFE_INTEGER);
   for (const event of events) fold.add(event);
-  return fold.answer();
+  const { excess } = fold;
+  if (excess === undefined) return fold.answer();
+  const note = `an answer with more than ${maxOf[excess]} ${excess}`;
+  throw new Fault("upstream_invalid_response", { note });
 }

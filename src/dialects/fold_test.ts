@@ -143,3 +143,14 @@ function readError(): CanonicalEvent {
   const nothing = { code: undefined, type: undefined, message: undefined, param: undefined };
   return { type: "error", error: { ...nothing, status: 500, retryAfterSeconds: undefined } };
 }
+
+Deno.test("an answer of more blocks than any answer has is cut as a record, and no answer as a whole", () => {
+  const blocks = Array.from({ length: 20_001 }, (_, block) => start(block, { kind: "text" }));
+  const fold = new Fold(100);
+  for (const event of blocks) fold.add(event);
+  assert.equal(fold.excess, "blocks");
+  const { choices, truncated } = fold.answer();
+  assert.deepEqual([choices[0]!.parts.length, truncated], [20_000, true]);
+  assert.throws(() => foldEvents(blocks), { code: "upstream_invalid_response" });
+  assert.equal(foldEvents(blocks.slice(1)).choices[0]!.parts.length, 20_000);
+});

@@ -26,6 +26,8 @@ export interface Caller {
   readonly trace: CallTrace;
   /** Does what is to be done with the body; absent: at once. */
   readonly step?: Step;
+  /** Does work on a large answer, in turns with what others do; absent: at once. */
+  readonly heavyStep?: Step;
   /** Interactions whose words a call of our own says again: it is not written once they are erased. */
   readonly repeats?: readonly string[];
 }

@@ -1,4 +1,6 @@
 import { errors } from "../../contracts/errors.ts";
+import { atOnce } from "../base/heavy_work.ts";
+import { JsonCount } from "../base/json_count.ts";
 import type { Clock } from "../base/clock.ts";
 import { Fault } from "../domain/fault.ts";
 import { isAbort, type UpstreamAnswer } from "../vendors/upstream.ts";
@@ -12,6 +14,8 @@ import { vendorFault } from "./vendor_fault.ts";
 
 /** A whole answer that is larger than this is none. */
 const maxAnswerBytes = 64 * 1024 * 1024;
+/** Larger ones are worked on in turns. */
+const heavyBytes = 1024 * 1024;
 
 /**
  * Asks the vendor through `ask` and turns its answer into the caller's, whole or as a stream.
@@ -47,8 +51,11 @@ async function wholeReply(
   answer: UpstreamAnswer,
 ): Promise<{ reply: Reply; ending: Ending }> {
   const bytes = await answer.body.readAll(maxAnswerBytes);
-  const text = new TextDecoder().decode(bytes);
-  const events = out.lane.upstream.decodeAnswer(parseAnswer(text), out.lane.quirks);
+  const { heavyStep } = out.caller;
+  const step = (bytes.length > heavyBytes ? heavyStep : undefined) ?? atOnce;
+  const text = await step(() => new TextDecoder().decode(bytes));
+  const json = await step(() => parseAnswer(text));
+  const events = await step(() => out.lane.upstream.decodeAnswer(json, out.lane.quirks));
   const failure = events.find((event) => event.type === "error");
   if (failure) {
     throw vendorFault(failure.error, {
@@ -58,7 +65,13 @@ async function wholeReply(
     });
   }
   const contentType = answer.headers["content-type"];
-  const whole = out.lane.whole({ bytes, text, contentType, events });
+  const whole = await step(() => out.lane.whole({ bytes, text, contentType, events })).catch(
+    (thrown) => {
+      // What it cost is known, though nobody can be given it.
+      out.call.meter.listen(events);
+      throw thrown;
+    },
+  );
   out.call.meter.listen(whole.events);
   const left = out.caller.signal.aborted;
   return {
@@ -114,7 +127,18 @@ function headersOf(
   };
 }
 
+/** More than this is no answer; `upstream_invalid_response` says so. */
+const answerLimits = { values: 2_000_000, depth: 128, members: 100_000, names: 100_000 } as const;
+/** Shorter answers can't hold too much. */
+const countedUnits = 2048;
+
 export function parseAnswer(text: string): unknown {
+  const excess = text.length > countedUnits ? new JsonCount(answerLimits).add(text) : undefined;
+  if (excess !== undefined) {
+    throw new Fault("upstream_invalid_response", {
+      note: `an answer with more than ${answerLimits[excess]} ${excess}`,
+    });
+  }
   try {
     return JSON.parse(text);
   } catch {

@@ -1,3 +1,4 @@
+import { pushAll } from "../base/lists.ts";
 import type { Clock } from "../base/clock.ts";
 import type { DeletionStore } from "../domain/deletion.ts";
 import { covers, type SelectableCall, type Tombstone } from "../domain/tombstone.ts";
@@ -49,7 +50,7 @@ export function createErasures(parts: ErasureParts): Erasures {
     for (;;) {
       const { tombstones, transactionIds } = await reader.next();
       if (tombstones.length === 0 && transactionIds.length === 0) break;
-      live.push(...tombstones.filter(({ before }) => before >= startedAt));
+      pushAll(live, tombstones.filter(({ before }) => before >= startedAt));
       if (tombstones.length > 0) await parts.keep(tombstones);
       if (transactionIds.length > 0) await forget(transactionIds);
     }

@@ -1,3 +1,4 @@
+import { pushAll } from "../base/lists.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Interaction } from "../domain/interaction.ts";
 import type { KeptReasoning, KeptStore, StoredResponse } from "../domain/kept.ts";
@@ -120,7 +121,7 @@ class KeptFront implements KeptMemory {
       if (remembered) found.push(remembered as KeptReasoning);
       else missing.push(callId);
     }
-    if (missing.length > 0) found.push(...await this.#store.findReasoning(accountId, missing));
+    if (missing.length > 0) pushAll(found, await this.#store.findReasoning(accountId, missing));
     return found;
   }
 

@@ -1,3 +1,4 @@
+import { pushAll } from "../base/lists.ts";
 import type { Garbage } from "../base/garbage.ts";
 import type { MediaField } from "../dialects/media_field.ts";
 import type { Interaction, InteractionStore } from "../domain/interaction.ts";
@@ -81,7 +82,7 @@ export function storedForm(row: Interaction, rules: PayloadRules): Interaction {
   const store = (text: string | null) => {
     if (text === null) return null;
     const lifted = liftMedia(text, options);
-    media.push(...lifted.media);
+    pushAll(media, lifted.media);
     const capped = capPayload(lifted.text, rules.payloadMaxBytes);
     truncated ||= capped.truncated;
     return capped.text;

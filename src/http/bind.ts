@@ -74,7 +74,10 @@ export function bind<
     // Permission comes before validation (interface.md §5).
     authorize(contract.scope, caller);
     const { step, ...input } = await readInput(context, contract, parts, room);
-    return await handler({ ...input, caller: { ...caller, step } });
+    const worker = { key: String(caller.principal.account.id), isPatient: true };
+    // The call has begun: whoever leaves now must not keep it from being settled.
+    const heavyStep: Step = (job) => parts.heavy.work.run(worker, job);
+    return await handler({ ...input, caller: { ...caller, step, heavyStep } });
   });
 }
 

@@ -1,6 +1,9 @@
 import assert from "@std/assert";
 import { Fault } from "../domain/fault.ts";
-import { parseJson, readBody } from "./body.ts";
+import { createByteGate } from "../base/byte_gate.ts";
+import { createHeavyWork } from "../base/heavy_work.ts";
+import { parseJson } from "./body.ts";
+import { readJson } from "./read_json.ts";
 
 const encoder = new TextEncoder();
 
@@ -9,6 +12,14 @@ function request(pieces: readonly Uint8Array[], headers: Record<string, string> 
   const body = ReadableStream.from(pieces) as ReadableStream<Uint8Array<ArrayBuffer>>;
   return new Request("http://localhost/", { method: "POST", body, headers });
 }
+
+const heavy = () => ({
+  work: createHeavyWork({ tooLate: () => new Fault("overloaded") }),
+  room: createByteGate({ capacityBytes: 1_500_000, maxHoldMs: 60_000 }),
+});
+
+const readBody = async (request: Request, maxBytes: number) =>
+  (await readJson(request, maxBytes, heavy(), "one")).text;
 
 const bytes = (text: string) => encoder.encode(text);
 
@@ -93,4 +104,41 @@ Deno.test("the place of the mistake is said", () => {
 Deno.test("any JSON value is parsed; what it must be is the contract's business", () => {
   assert.deepEqual(parseJson('{"a":[1.0,null]}'), { a: [1, null] });
   assert.equal(parseJson("3"), 3);
+});
+
+Deno.test("a body that holds much is parsed in steps, and is the same", async () => {
+  const value = { list: Array.from({ length: 50_000 }, (_, index) => ({ index, text: "a,]" })) };
+  const places = heavy();
+  const text = JSON.stringify(value);
+  const body = await readJson(request([bytes(text)]), 10_000_000, places, "one");
+  assert.ok(places.room.inside > 100_000, "its values have room");
+  assert.deepEqual(await body.value(), value);
+  assert.equal(await body.step(() => 7), 7);
+  body.release();
+  assert.equal(places.room.inside, 0);
+  const cut = await readJson(request([bytes(`${text.slice(0, -2)}}`)]), 10_000_000, heavy(), "one")
+    .catch((thrown) => thrown);
+  assert.equal(cut.code, "invalid_json");
+});
+
+Deno.test("a body that holds too much is refused as soon as that is known", async () => {
+  const refusals = [
+    ["[", "[],", "request_too_large", /more than 1,000,000 JSON values/],
+    ["", "[", "invalid_value", /deeper than 128 levels/],
+    ['{"a":{', '"b":1,', "invalid_value", /more than 10,000 members/],
+  ] as const;
+  for (const [begin, more, code, says] of refusals) {
+    let sent = 0;
+    const endless = new ReadableStream({
+      pull(controller) {
+        controller.enqueue(bytes(sent++ === 0 ? begin : more.repeat(10_000)));
+        if (sent > 2000) controller.close();
+      },
+    });
+    const sending = new Request("http://localhost/", { method: "POST", body: endless });
+    const fault = await rejection(readBody(sending, 100_000_000));
+    assert.equal(fault.code, code);
+    assert.match(fault.message, says);
+    assert.ok(sent < 200, `${sent} pieces were taken`);
+  }
 });

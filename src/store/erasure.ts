@@ -1,3 +1,4 @@
+import { greatest, least, pushAll } from "../base/lists.ts";
 import {
   type DataTable,
   type DeletionCounts,
@@ -157,7 +158,7 @@ async function eraseHanging(
   if (calls.length === 0) return erased;
   for (const one of erasedWithInteraction.filter((each) => each.database === database)) {
     const rows = await eraseFrom(tx, one, calls);
-    erased.relations.push(...new Set(rows.map((row) => String(row.relation))));
+    pushAll(erased.relations, new Set(rows.map((row) => String(row.relation))));
     if (one.table === "interactions" || one.table === "eval_results") {
       erased.counts[one.table] = rows.length;
     }
@@ -172,8 +173,8 @@ function erasedOf(rows: readonly SqlRow[]): Erased {
     transactionIds: [],
     isLast: false,
     counts: noCounts,
-    from: times.length === 0 ? null : new Date(Math.min(...times)),
-    to: times.length === 0 ? null : new Date(Math.max(...times)),
+    from: times.length === 0 ? null : new Date(least(times)),
+    to: times.length === 0 ? null : new Date(greatest(times)),
     relations: [],
   };
 }
@@ -202,7 +203,7 @@ async function eraseFrom(
   calls: readonly SqlRow[],
 ): Promise<SqlRow[]> {
   const times = calls.map((row) => (row.created_at as Date).getTime());
-  const span = byTime ? [new Date(Math.min(...times)), new Date(Math.max(...times))] : [];
+  const span = byTime ? [new Date(least(times)), new Date(greatest(times))] : [];
   return await tx.query(
     `delete from ${table} where (${where})${byTime ? " and created_at between $2 and $3" : ""}
      returning tableoid::regclass::text as relation`,

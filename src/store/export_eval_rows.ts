@@ -1,3 +1,4 @@
+import { pushAll } from "../base/lists.ts";
 import type { ExportTable } from "../../contracts/export_tables.ts";
 import { type Cell, type Cells, columnsOf } from "../domain/export.ts";
 import type { ExportQuery } from "../domain/export_source.ts";
@@ -87,7 +88,7 @@ function where(table: EvalTable, query: ExportQuery): { conditions: string[]; va
   const conditions = ["t.account_id = $1"];
   if (query.start) conditions.push(`t.created_at >= ${bind(query.start)}`);
   if (query.end) conditions.push(`t.created_at < ${bind(query.end)}`);
-  conditions.push(...filterConditions(table, "t", query.filters, bind));
+  pushAll(conditions, filterConditions(table, "t", query.filters, bind));
   conditions.push(tables[table].was(snapshotConditions(query.snapshot, bind)));
   return { conditions, values };
 }

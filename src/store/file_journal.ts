@@ -1,3 +1,4 @@
+import { pushAll } from "../base/lists.ts";
 import { type Clock, systemClock } from "../base/clock.ts";
 import { discard } from "../base/garbage.ts";
 import { Fault, messageOf } from "../domain/fault.ts";
@@ -353,8 +354,9 @@ export class FileJournal implements Journal {
         this.#isConfirming = false;
         this.#failed(thrown);
         // Those that the store has yet to take.
-        this.#unwritten.push(
-          ...group.filter((one) => one.isSpilled || this.#known.has(one.interaction.transactionId)),
+        pushAll(
+          this.#unwritten,
+          group.filter((one) => one.isSpilled || this.#known.has(one.interaction.transactionId)),
         );
         for (const { reject } of group) reject(thrown);
       }
@@ -368,7 +370,7 @@ export class FileJournal implements Journal {
     try {
       await Promise.all(dirty.map((segment) => segment.sync()));
     } catch (thrown) {
-      this.#leaving.push(...leaving);
+      pushAll(this.#leaving, leaving);
       throw thrown;
     }
     for (const segment of leaving) segment.open--;

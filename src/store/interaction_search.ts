@@ -1,3 +1,4 @@
+import { pushAll } from "../base/lists.ts";
 import type { DeskPage, DeskQuery } from "../domain/interaction_desk.ts";
 import type { InteractionSummary } from "../domain/interaction.ts";
 import { type SearchTerms, searchTerms, spanMs, spanOf, termKeys } from "../domain/search_words.ts";
@@ -80,8 +81,9 @@ class Searcher {
     const { search: _, costNanos: _cost, latencyMs: _latency, ...query } = this.#query;
     const { rows, next } = await listInteractions(this.#database, { ...query, limit: firstRows });
     const saying = await this.#saying(rows);
-    this.#rows.push(
-      ...rows.filter((row) => saying.has(row.transactionId) && isWithin(row, this.#query)),
+    pushAll(
+      this.#rows,
+      rows.filter((row) => saying.has(row.transactionId) && isWithin(row, this.#query)),
     );
     return next;
   }
@@ -122,7 +124,7 @@ class Searcher {
     const hasPhrases = this.#terms.phrases.length > 0;
     const most = hasPhrases ? maxRead : this.#hasFilters ? maxHeld : this.#missing;
     const found = await this.#found(place, { top, lowest, most });
-    this.#rows.push(...await this.#meeting(found));
+    pushAll(this.#rows, await this.#meeting(found));
     if (this.#isFull) return this.#whole();
     const end = found.length < most
       ? { createdAt: new Date(lowest * spanMs), transactionId: beforeAll }

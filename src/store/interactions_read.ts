@@ -1,3 +1,4 @@
+import { pushAll } from "../base/lists.ts";
 import type { Interaction, InteractionQuery, InteractionSummary } from "../domain/interaction.ts";
 import type { Queryable, SqlRow, SqlValue } from "./database.ts";
 import { filterConditions } from "./filter_conditions.ts";
@@ -117,7 +118,7 @@ export function where(query: InteractionQuery): { conditions: string[]; values: 
   if (query.start) conditions.push(`i.created_at >= $${values.push(query.start)}`);
   if (query.end) conditions.push(`i.created_at < $${values.push(query.end)}`);
   const bind = (value: SqlValue) => `$${values.push(value)}`;
-  conditions.push(...filterConditions("interactions", "i", query.filters ?? {}, bind));
+  pushAll(conditions, filterConditions("interactions", "i", query.filters ?? {}, bind));
   return { conditions, values };
 }
 

@@ -1,3 +1,4 @@
+import { pushAll } from "../base/lists.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Secret } from "../base/secret.ts";
 import { Fault } from "../domain/fault.ts";
@@ -146,7 +147,7 @@ export async function readList(upstream: Upstream, vendor: Vendor): Promise<List
   let query: string = firstPage[vendor.modelsFormat];
   for (let page = 0; page < maxPages; page++) {
     const json = await readPage(upstream, vendor, vendor.apiKey, query);
-    models.push(...readEntries(json));
+    pushAll(models, readEntries(json));
     const next = nextPage(json);
     if (next === undefined) break;
     query = next;

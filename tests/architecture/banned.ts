@@ -10,6 +10,7 @@ export function checkBanned(tree: Tree): Finding[] {
       ...inspect(path, text, bannedComments),
       ...inspect(path, text, bannedSyntax),
       ...(product ? inspect(path, text, moduleState) : []),
+      ...(product ? inspect(path, text, spreadLists) : []),
       ...(product && path !== registry ? inspect(path, text, vendorComparisons) : []),
     ];
   });
@@ -56,6 +57,20 @@ function switchedOff(call: Deno.lint.CallExpression, report: Report): void {
     }
   }
 }
+
+/** Beyond some hundred thousand arguments a call throws; most lists are as long as somebody wants. */
+function spreadLists(report: Report): Visitor {
+  return {
+    CallExpression: ({ callee, arguments: given }) => {
+      if (callee.type !== "MemberExpression" || callee.property.type !== "Identifier") return;
+      if (!takesLists.test(callee.property.name)) return;
+      const spread = given.find((argument) => argument.type === "SpreadElement");
+      if (spread) report(spread, `${callee.property.name}(...list): see src/base/lists.ts`);
+    },
+  };
+}
+
+const takesLists = /^(push|unshift|splice|concat|max|min|fromCharCode|fromCodePoint)$/;
 
 function moduleState(report: Report): Visitor {
   const look = (node: Deno.lint.Node | null) => {

@@ -41,6 +41,21 @@ Deno.test("tests that are switched off are found", () => {
   );
 });
 
+Deno.test("lists spread into the arguments of a call are found in the product", () => {
+  const found = [
+    "a.push(...b);",
+    "this.#a.b.unshift(1, ...b);",
+    "const a = Math.max(0, ...b);",
+    "const a = String.fromCharCode(...b);",
+    "const a = [].concat(...b);",
+  ];
+  for (const text of found) assert.notEqual(verdict("src/a.ts", text), null, text);
+  for (const text of ["a.push({ ...b });", "f(...b);", "const a = [...b];", "pushAll(a, b);"]) {
+    assert.equal(verdict("src/a.ts", text), null, text);
+  }
+  assert.equal(verdict("tests/a_test.ts", "a.push(...b);"), null);
+});
+
 Deno.test("state at module level is found in the product", () => {
   const found = [
     "let a = 1;",

@@ -17,7 +17,7 @@ export type HostileWorld = Awaited<ReturnType<typeof startHostileWorld>>;
 /** A service in a process of its own, with vendors that take everything and answer little. */
 export async function startHostileWorld() {
   const vendor = Deno.serve({ port: 0, onListen() {} }, async (request) => {
-    if (request.body) for await (const _ of request.body);
+    if (request.body) { for await (const _ of request.body); }
     const { pathname } = new URL(request.url);
     if (pathname.endsWith("/chat/completions")) return Response.json(chatAnswer);
     return Response.json({ error: { message: "not today" } }, { status: 400 });

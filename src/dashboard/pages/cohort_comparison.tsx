@@ -1,3 +1,4 @@
+import { greatest, least } from "../../base/lists.ts";
 import type { CohortDifferences, CohortFiguresBody } from "../../../contracts/cohort_report.ts";
 import { count, duration, usdText } from "../amounts.ts";
 import { Badge, Table, type Tone } from "../components.tsx";
@@ -208,11 +209,11 @@ function IntervalPlot({ one, other }: Pick<TestedRow, "one" | "other">) {
     range ? [range.at, range.low ?? range.at, range.high ?? range.at] : []
   );
   if (ends.length === 0) return null;
-  const [least, most] = [Math.min(...ends), Math.max(...ends)];
+  const [low, high] = [least(ends), greatest(ends)];
   const x = (value: number) =>
-    most === least
+    high === low
       ? plot.width / 2
-      : plot.edge + (value - least) / (most - least) * (plot.width - 2 * plot.edge);
+      : plot.edge + (value - low) / (high - low) * (plot.width - 2 * plot.edge);
   return (
     <svg
       class="plot"

@@ -1,3 +1,4 @@
+import { pushAll } from "../../base/lists.ts";
 import { Fault } from "../../domain/fault.ts";
 import type {
   CanonicalRequest,
@@ -23,9 +24,7 @@ export function writeMessages(
   const messages: Message[] = [];
   const system = request.system.map(({ text }) => text).filter((text) => text !== "");
   if (system.length > 0) messages.push({ role: "system", content: system.join("\n\n") });
-  for (const turn of request.turns) {
-    for (const message of writeTurn(turn, aliasOf, losses)) messages.push(message);
-  }
+  for (const turn of request.turns) pushAll(messages, writeTurn(turn, aliasOf, losses));
   return messages;
 }
 

@@ -1,3 +1,4 @@
+import { pushAll } from "../../base/lists.ts";
 import type {
   CanonicalRequest,
   Loss,
@@ -28,7 +29,7 @@ export function encodeChatRequest(request: CanonicalRequest, target: Target): En
   };
   // Only the aggregator and some open-model servers know it: a hint at best.
   lose("topK", "hint");
-  for (const loss of cacheLosses(request)) losses.push(loss);
+  pushAll(losses, cacheLosses(request));
   const limit = target.quirks?.olderTokenLimit ? "max_tokens" : "max_completion_tokens";
   const body: Record<string, unknown> = {
     model: target.model,

@@ -1,3 +1,4 @@
+import { greatest } from "../../base/lists.ts";
 import {
   cutStringPrefix,
   type Edit,
@@ -24,7 +25,7 @@ export function readChatRequest(body: unknown): RequestFacts {
     stream: request.stream === true,
     wantsStreamUsage: options.include_usage === true,
     endUser: words(request.safety_identifier) ?? words(request.user),
-    maxOutputTokens: bounds.length > 0 ? Math.max(...bounds) * choices : undefined,
+    maxOutputTokens: bounds.length > 0 ? greatest(bounds) * choices : undefined,
     choices,
     serviceTier: words(request.service_tier),
     ...readTagBlocks(request.messages as readonly unknown[]),

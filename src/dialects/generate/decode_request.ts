@@ -1,3 +1,4 @@
+import { pushAll } from "../../base/lists.ts";
 import type { CanonicalRequest, ForeignField } from "../canonical_request.ts";
 import type { JsonRecord } from "../json.ts";
 import { otherFields } from "../other_fields.ts";
@@ -26,7 +27,8 @@ export function decodeGenerateRequest(body: unknown): CanonicalRequest {
   const toolChoice = readToolChoice(request);
   const { settings, paths } = readConfig(config, foreign);
   const serviceTier = request.string("serviceTier");
-  foreign.push(...foreignFields(request), ...otherFields(request.record, knownFields, camelCase));
+  pushAll(foreign, foreignFields(request));
+  pushAll(foreign, otherFields(request.record, knownFields, camelCase));
   return {
     model: bareModel(String(request.record.model)),
     stream: request.record.stream === true,

@@ -1,3 +1,4 @@
+import { pushAll } from "../../base/lists.ts";
 import { SwellRoom } from "../schema_refs.ts";
 import type { CanonicalRequest, Loss } from "../canonical_request.ts";
 import { cacheLosses } from "../cache_losses.ts";
@@ -24,7 +25,7 @@ export function encodeGenerateRequest(request: CanonicalRequest, target: Target)
     // Such models read the system's words at the head of the first user turn.
     contents[0]!.parts.unshift({ text: texts.join("\n\n") });
   }
-  for (const loss of cacheLosses(request)) losses.push(loss);
+  pushAll(losses, cacheLosses(request));
   return {
     body: {
       contents,

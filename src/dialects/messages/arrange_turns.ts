@@ -1,3 +1,4 @@
+import { pushAll } from "../../base/lists.ts";
 import type { CanonicalRequest, Loss, Part, SystemText, Turn } from "../canonical_request.ts";
 import { wrong } from "./shape.ts";
 
@@ -20,7 +21,7 @@ export function arrangeTurns(
   const turns: ArrangedTurn[] = [];
   for (const turn of request.turns) {
     if (turn.name !== undefined) losses.push({ path: `${turn.path}.name`, weight: "hint" });
-    if (turn.role === "system") { for (const text of textsOf(turn)) system.push(text); }
+    if (turn.role === "system") pushAll(system, textsOf(turn));
     else addTurn(turns, turn.role, turn);
   }
   if (!turns.some((turn) => turn.role === "user")) {
@@ -39,7 +40,7 @@ function addTurn(turns: ArrangedTurn[], role: ArrangedTurn["role"], turn: Turn):
     throw wrong(turn.path, "expected a message that is not empty");
   }
   const last = turns.at(-1);
-  if (last?.role === role) { for (const part of parts) last.parts.push(part); }
+  if (last?.role === role) pushAll(last.parts, parts);
   else turns.push({ role, parts, path: turn.path });
 }
 

@@ -1,3 +1,4 @@
+import { pushAll } from "../../base/lists.ts";
 import type { SwellRoom } from "../schema_refs.ts";
 import type { CanonicalRequest, Loss, Tool } from "../canonical_request.ts";
 import { isRecord } from "../json.ts";
@@ -48,7 +49,7 @@ export function planTools(
   // A conversation that used tools is refused without any (translation.md §5.2).
   const isStub = tools.length === 0;
   if (isStub) {
-    for (const name of used) tools.push({ name: aliasOf(name), input_schema: inputSchema({}) });
+    pushAll(tools, used.map((name) => ({ name: aliasOf(name), input_schema: inputSchema({}) })));
   }
   const choice = isStub ? { type: "none" } : writeChoice(request, jsonTool, aliasOf);
   const isForced = choice?.type === "any" || choice?.type === "tool";

@@ -1,3 +1,4 @@
+import { pushAll } from "../../base/lists.ts";
 import { sha256Hex } from "../../base/hash.ts";
 import { Fault } from "../../domain/fault.ts";
 import type { CanonicalAnswer, CanonicalEvent } from "../canonical.ts";
@@ -27,7 +28,7 @@ export function decodeAnswer(json: unknown, quirks: DialectQuirks): CanonicalEve
   const reader = new OutputReader();
   const events: CanonicalEvent[] = [startEvent(json)];
   reader.finishAll(json.output, events);
-  events.push(...endingEvents(json, reader, quirks));
+  pushAll(events, endingEvents(json, reader, quirks));
   return events;
 }
 

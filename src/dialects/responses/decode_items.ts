@@ -1,3 +1,4 @@
+import { pushAll } from "../../base/lists.ts";
 import type {
   ForeignField,
   Part,
@@ -95,7 +96,7 @@ function addSystem(parts: readonly ContentPart[], path: string, into: Conversati
   if (into.turns.length > 0) {
     into.turns.push({ role: "system", parts: texts, path });
   } else {
-    for (const { text, path } of texts) into.system.push({ text, path });
+    pushAll(into.system, texts.map(({ text, path }) => ({ text, path })));
   }
 }
 

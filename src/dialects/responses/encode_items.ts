@@ -1,3 +1,4 @@
+import { pushAll } from "../../base/lists.ts";
 import { sha256Hex } from "../../base/hash.ts";
 import type {
   CanonicalRequest,
@@ -43,7 +44,7 @@ export function writeItems(
   for (const { text } of request.system) {
     if (text !== "") items.push(systemMessage([text]));
   }
-  for (const turn of request.turns) for (const item of writeTurn(turn, writing)) items.push(item);
+  for (const turn of request.turns) pushAll(items, writeTurn(turn, writing));
   return items;
 }
 
@@ -73,7 +74,7 @@ function writeUser(parts: readonly Part[], writing: Writing): Item[] {
   for (const part of parts) {
     if (part.type === "tool-result") items.push(writeOutput(part, writing));
     else if (part.type === "text") content.push({ type: "input_text", text: part.text });
-    else if (part.type === "media") content.push(...writeMedia(part, writing.losses));
+    else if (part.type === "media") pushAll(content, writeMedia(part, writing.losses));
   }
   if (content.length > 0) items.push({ type: "message", role: "user", content });
   return items;

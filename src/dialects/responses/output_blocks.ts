@@ -1,3 +1,4 @@
+import { pushAll } from "../../base/lists.ts";
 import type { BlockKind, TokenLogprob } from "../canonical.ts";
 import type { Opaque } from "../canonical_request.ts";
 import { isRecord } from "../json.ts";
@@ -98,7 +99,7 @@ function textBlock(item: Item, tell: Tell): OpenBlock {
       if (piece === "" && !pieceLogprobs) return;
       text += piece;
       const told = writeLogprobs(pieceLogprobs);
-      for (const one of told) logprobs.push(one);
+      pushAll(logprobs, told);
       tell("response.output_text.delta", { ...at, delta: piece, logprobs: told });
     },
     cite(annotation) {

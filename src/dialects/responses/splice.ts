@@ -1,3 +1,4 @@
+import { pushAll } from "../../base/lists.ts";
 import {
   cutStringPrefix,
   type Edit,
@@ -34,9 +35,7 @@ export function spliceRequest(
     const range = locate(bodyText, path);
     if (range) edits.push(cutStringPrefix(bodyText, range, units));
   }
-  if (bodyText.includes(envelopeMark)) {
-    for (const edit of removeSealedItems(bodyText)) edits.push(edit);
-  }
+  if (bodyText.includes(envelopeMark)) pushAll(edits, removeSealedItems(bodyText));
   return edits.length === 0 ? bodyText : splice(bodyText, edits);
 }
 

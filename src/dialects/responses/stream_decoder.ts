@@ -1,3 +1,4 @@
+import { pushAll } from "../../base/lists.ts";
 import type { SseEvent } from "../../base/sse.ts";
 import type { CanonicalEvent } from "../canonical.ts";
 import type { DecodedEvent, DialectQuirks, StreamDecoder } from "../dialect.ts";
@@ -95,7 +96,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     const response: JsonRecord = { ...given, status: String(json.type).slice("response.".length) };
     this.#start(response, events);
     this.#output.finishAll(response.output, events);
-    events.push(...endingEvents(response, this.#output, this.#quirks));
+    pushAll(events, endingEvents(response, this.#output, this.#quirks));
     this.#state = "complete";
     return { events, usageOnly: false, terminal: true };
   }

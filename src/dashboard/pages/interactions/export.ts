@@ -1,3 +1,4 @@
+import { pushAll } from "../../../base/lists.ts";
 import type { Hono } from "hono";
 import type { ExportFormat, ExportOrder } from "../../../domain/export_order.ts";
 import type { ListPosition } from "../../../domain/interaction.ts";
@@ -64,7 +65,7 @@ async function idsOf(desk: Desk, visit: Visit, view: View): Promise<string[]> {
       limit: portionRows,
       ...(after ? { after } : {}),
     });
-    ids.push(...found.rows.map(({ transactionId }) => transactionId));
+    pushAll(ids, found.rows.map(({ transactionId }) => transactionId));
     after = found.next;
   } while (after && ids.length < mostCalls);
   return ids.slice(0, mostCalls);
