@@ -99,7 +99,9 @@ eachService(
     for (const outcome of await crowd) {
       if (outcome.status === "rejected" && !gone.signal.aborted) throw outcome.reason;
     }
-    assert((refusals.get("job") ?? 0) >= 10, `${[...refusals]}`);
+    for (const name of ["job", "erased"]) {
+      assert((refusals.get(name) ?? 0) >= 10, `${name} of ${[...refusals]}`);
+    }
   },
 );
 
