@@ -24,9 +24,9 @@ export interface GradeThread {
 }
 
 /** Starting a thread and loading the validator is not the rule's fault. */
-const startMs = 20_000;
+const startMs = 60_000;
 /** The thread keeps to the limit itself; one that does not answer by then is of no more use. */
-const graceMs = 1_500;
+const graceMs = 3_000;
 const idleMs = 60_000;
 /** One account keeps one of them busy at most. */
 const threadsAtOnce = 2;

@@ -72,12 +72,12 @@ eachService(
     ]);
     await new Promise((resolve) => setTimeout(resolve, 200));
 
-    await within(5000, call(service, other));
-    await within(1000, service.fetch("/livez").then((answer) => answer.body?.cancel()));
+    await within(15_000, call(service, other));
+    await within(5000, service.fetch("/livez").then((answer) => answer.body?.cancel()));
     const headers = { authorization: `Bearer ${other}` };
-    const rows = await within(8000, service.rows({}, other));
+    const rows = await within(15_000, service.rows({}, other));
     assert.equal(rows.length, 2);
-    const cohort = await within(5000, service.fetch("/api/v1/cohort/c", { headers }));
+    const cohort = await within(15_000, service.fetch("/api/v1/cohort/c", { headers }));
     assert.equal(cohort.status, 200);
     await cohort.body?.cancel();
     const job = await within(
@@ -99,7 +99,9 @@ eachService(
     for (const outcome of await crowd) {
       if (outcome.status === "rejected" && !gone.signal.aborted) throw outcome.reason;
     }
-    assert((refusals.get("job") ?? 0) >= 10, `${[...refusals]}`);
+    for (const name of ["job", "erased"]) {
+      assert((refusals.get(name) ?? 0) >= 10, `${name} of ${[...refusals]}`);
+    }
   },
 );
 
