@@ -15,8 +15,8 @@ const starvedMs = 50;
  * A deadline that moves. Moving it later costs a reading of the clock and no timer: the one timer
  * looks, when it fires, whether the deadline has moved meanwhile.
  *
- * Where the process itself was busy beyond the deadline, what is waited for may be there, unread: it
- * gets as long again as the process was late, once.
+ * `patient`: where the process itself was busy beyond the deadline, what is waited for may be there,
+ * unread: it gets as long again as the process was late, once.
  */
 export class Watch {
   #deadlineMs = Infinity;
@@ -28,6 +28,7 @@ export class Watch {
     readonly clock: Pick<Clock, "monotonicMs">,
     readonly later: Later,
     readonly onExpire: () => void,
+    readonly patient = false,
   ) {}
 
   /** The deadline is `ms` from now, whatever it was. */
@@ -65,7 +66,7 @@ export class Watch {
     if (this.#deadlineMs === Infinity) return;
     const leftMs = this.#deadlineMs - nowMs;
     if (leftMs > 0) return this.#schedule(Math.ceil(leftMs));
-    if (lateMs <= starvedMs || this.#isExtended) return this.onExpire();
+    if (!this.patient || lateMs <= starvedMs || this.#isExtended) return this.onExpire();
     this.#isExtended = true;
     this.#deadlineMs = nowMs + lateMs;
     this.#schedule(lateMs);

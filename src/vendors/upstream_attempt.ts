@@ -92,7 +92,7 @@ class Attempt implements Dispatcher.DispatchHandler, Exchange {
     this.#reject = reject;
     this.#watch = new Watch(deps.clock, deps.later, () => {
       if (this.#isAsking()) this.#fail(timeoutFailure(this.#state as Progress));
-    });
+    }, true);
   }
 
   start(): void {

@@ -67,7 +67,7 @@ class Body implements UpstreamBody {
     this.#signal = signal;
     this.#watch = new Watch(deps.clock, deps.later, () => {
       this.#fail(new Fault("upstream_timeout", { note: "The vendor went silent while answering" }));
-    });
+    }, true);
     // From the beginning, so that a cut or an abort before anybody reads is not lost.
     exchange.listen({
       data: (chunk) => this.#arrived(chunk),
