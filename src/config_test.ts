@@ -224,6 +224,8 @@ Deno.test("no variable needs to be set; the defaults are those of the interface"
       connectionsMax: 8192,
       connectionsPerPeerMax: 2048,
       notifySocket: undefined,
+      streamsPerAccountMax: 1000,
+      storedBytesPerDay: 10_737_418_240,
       journalSync: "always",
       leaseSeconds: 150,
       metricsToken: undefined,

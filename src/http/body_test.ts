@@ -1,7 +1,7 @@
 import assert from "@std/assert";
 import { Fault } from "../domain/fault.ts";
-import { createByteGate } from "../base/byte_gate.ts";
 import { createHeavyWork } from "../base/heavy_work.ts";
+import { createValueGate } from "../base/value_gate.ts";
 import { parseJson } from "./body.ts";
 import { readJson } from "./read_json.ts";
 
@@ -15,11 +15,11 @@ function request(pieces: readonly Uint8Array[], headers: Record<string, string> 
 
 const heavy = () => ({
   work: createHeavyWork({ tooLate: () => new Fault("overloaded") }),
-  room: createByteGate({ capacityBytes: 1_500_000, maxHoldMs: 60_000 }),
+  room: createValueGate({ capacityBytes: 1_500_000, maxHoldMs: 60_000 }),
 });
 
 const readBody = async (request: Request, maxBytes: number) =>
-  (await readJson(request, maxBytes, heavy(), "one")).text;
+  (await readJson(request, maxBytes, { heavy: heavy(), who: "one", reading: {} })).text;
 
 const bytes = (text: string) => encoder.encode(text);
 
@@ -110,13 +110,21 @@ Deno.test("a body that holds much is parsed in steps, and is the same", async ()
   const value = { list: Array.from({ length: 50_000 }, (_, index) => ({ index, text: "a,]" })) };
   const places = heavy();
   const text = JSON.stringify(value);
-  const body = await readJson(request([bytes(text)]), 10_000_000, places, "one");
+  const body = await readJson(request([bytes(text)]), 10_000_000, {
+    heavy: places,
+    who: "one",
+    reading: {},
+  });
   assert.ok(places.room.inside > 100_000, "its values have room");
   assert.deepEqual(await body.value(), value);
   assert.equal(await body.step(() => 7), 7);
   body.release();
   assert.equal(places.room.inside, 0);
-  const cut = await readJson(request([bytes(`${text.slice(0, -2)}}`)]), 10_000_000, heavy(), "one")
+  const cut = await readJson(request([bytes(`${text.slice(0, -2)}}`)]), 10_000_000, {
+    heavy: heavy(),
+    who: "one",
+    reading: {},
+  })
     .catch((thrown) => thrown);
   assert.equal(cut.code, "invalid_json");
 });

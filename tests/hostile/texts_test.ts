@@ -117,7 +117,8 @@ const texts: Readonly<Record<string, (text: string) => unknown>> = {
   boundaryOf: (text) => boundaryOf(`multipart/form-data${text};${text}`),
   lossHeader: (text) => lossHeader([text]),
   readByteRange: (text) => readByteRange(`bytes=${text}`, undefined, { size: 9, etag: "" }),
-  ownAddress: (text) => ownAddress({ baseUrl: undefined, secure: true }, () => text),
+  ownAddress: (text) =>
+    ownAddress({ baseUrl: undefined, host: "127.0.0.1", secure: true }, () => text),
   stripFence: (text) => fenced("```json\n" + text),
   "PartialArgs, a string left open": (text) => {
     const args = new PartialArgs({});
