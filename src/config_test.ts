@@ -46,6 +46,12 @@ const wholeNumbers: Wrong[] = [
   ...["CONNECT_TIMEOUT_MS", "FIRST_BYTE_TIMEOUT_MS", "IDLE_TIMEOUT_MS", "KEEP_ALIVE_MS"].map(
     (name) => ({ set: { [name]: "0" }, says: new RegExp(`^${name}=0 .*from 1 to 3600000`) }),
   ),
+  ...["CALLER_HEAD_TIMEOUT_MS", "CALLER_BODY_TIMEOUT_MS", "CALLER_IDLE_TIMEOUT_MS"].map(
+    (name) => ({ set: { [name]: "0" }, says: new RegExp(`^${name}=0 .*from 1 to 3600000`) }),
+  ),
+  ...["CONNECTIONS_MAX", "CONNECTIONS_PER_PEER_MAX"].map(
+    (name) => ({ set: { [name]: "0" }, says: new RegExp(`^${name}=0 .*from 1 to 1000000`) }),
+  ),
   { set: { LEASE_SECONDS: "4" }, says: /^LEASE_SECONDS=4 .*from 5 to 86400/ },
   {
     set: { HTTP_PORT: "99999", TLS_CERT_FILE: anyFile, TLS_KEY_FILE: anyFile },

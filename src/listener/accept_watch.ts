@@ -14,6 +14,8 @@ export type Knock =
 /** The listener, as far as it is watched. */
 export interface Door {
   knock(): Promise<Knock>;
+  /** Ends a knock that is under way. */
+  leave(): void;
   /** Closes the port and opens it again; callers that are connected notice nothing. */
   reopen(): Promise<void>;
   /** Connections at the moment. */
@@ -59,6 +61,7 @@ export class AcceptWatch {
   close(): void {
     this.#isClosed = true;
     clearTimeout(this.#timer);
+    this.#door.leave();
   }
 
   /** One knock, and what follows from it. */

@@ -9,6 +9,7 @@ function setUp(...knocks: Knock[]) {
   const door = {
     size: 100,
     knock: () => Promise.resolve(knocks.shift() ?? "taken"),
+    leave() {},
     reopen() {
       seen.reopened++;
       return Promise.resolve();

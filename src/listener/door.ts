@@ -15,6 +15,7 @@ export function doorOf(
   at: { readonly port: number; readonly host: string },
 ): Door {
   let seen = connections.accepted;
+  const leaving = new EventTarget();
   return {
     get size() {
       return connections.size;
@@ -27,10 +28,11 @@ export function doorOf(
       // Callers have knocked meanwhile.
       const result = connections.accepted > seen
         ? "taken"
-        : await knock(connections, { port: at.port, host: reachable(at.host) });
+        : await knock(connections, { port: at.port, host: reachable(at.host) }, leaving);
       seen = connections.accepted;
       return result;
     },
+    leave: () => void leaving.dispatchEvent(new Event("leave")),
     reopen: () => reopen(server, at),
   };
 }
@@ -39,7 +41,11 @@ export function doorOf(
  * Connecting says little, since the system does that for a listener that takes nobody: it counts
  * whether the listener took a connection meanwhile, ours or another one.
  */
-function knock(connections: Connections, at: { port: number; host: string }): Promise<Knock> {
+function knock(
+  connections: Connections,
+  at: { port: number; host: string },
+  leaving: EventTarget,
+): Promise<Knock> {
   const before = connections.accepted;
   return new Promise((resolve) => {
     const socket = net.connect(at.port, at.host);
@@ -52,9 +58,12 @@ function knock(connections: Connections, at: { port: number; host: string }): Pr
     }, lookMs);
     const end = (result: Knock) => {
       clearInterval(looking);
+      leaving.removeEventListener("leave", left);
       socket.destroy();
       resolve(result);
     };
+    const left = () => end("failed");
+    leaving.addEventListener("leave", left);
     socket.on("error", (thrown: Error & { code?: string }) => {
       end(/^E(MFILE|NFILE)$/.test(thrown.code ?? "") ? "no_descriptor" : "failed");
     });

@@ -52,6 +52,8 @@ const wrongStarts: readonly WrongStart[] = [
     "IDLE_TIMEOUT_MS",
     "KEEP_ALIVE_MS",
     "LEASE_SECONDS",
+    "CALLER_HEAD_TIMEOUT_MS",
+    "CONNECTIONS_MAX",
   ], "soon"),
   ...letters.map((letter) => ({
     env: { [`VENDOR_${letter}_BASE_URL`]: "not an address" },

@@ -42,7 +42,17 @@ Deno.test("the service speaks HTTPS, and its plain port says nothing but 308 to 
   ]);
   await followed.body?.cancel();
   client.close();
+  // Neither the certificate nor the listener has this name.
+  const said = await sayTo(plainPort, "GET /livez HTTP/1.1\r\nhost: evil.example\r\n");
+  assert.match(said, /^HTTP\/1\.1 400 .*BASE_URL/s);
+  assert.doesNotMatch(said, /evil/);
 });
+
+async function sayTo(port: number, head: string): Promise<string> {
+  using connection = await Deno.connect({ hostname: "127.0.0.1", port });
+  await connection.write(new TextEncoder().encode(`${head}connection: close\r\n\r\n`));
+  return await new Response(connection.readable).text();
+}
 
 Deno.test("a stream over HTTPS carries the security headers too", async () => {
   const directory = temporaryDirectory("https");
