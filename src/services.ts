@@ -1,5 +1,5 @@
 import { type ByteGate, createByteGate } from "./base/byte_gate.ts";
-import { createHeavyWork } from "./base/heavy_work.ts";
+import { createHeavyWork, createValueRoom } from "./base/heavy_work.ts";
 import { Fault } from "./domain/fault.ts";
 import type { HeavyBodies } from "./http/read_json.ts";
 import { createGarbage } from "./base/garbage.ts";
@@ -253,7 +253,7 @@ const heavyValues = 1_500_000;
 function heavyBodies(): HeavyBodies {
   return {
     work: createHeavyWork({ tooLate: () => new Fault("overloaded") }),
-    room: createByteGate({ capacityBytes: heavyValues, maxHoldMs }),
+    room: createValueRoom(heavyValues),
   };
 }
 

@@ -7,6 +7,64 @@ export type Step = <T>(job: () => T) => Promise<T>;
 /** Who has no heavy work does it at once. */
 export const atOnce: Step = (job) => new Promise((resolve) => resolve(job()));
 
+/** Lets in values of bodies as memory is meant for them: what is made of a text is many times it. */
+export interface ValueRoom {
+  /**
+   * Waits until there is room for so many; the function that it resolves with gives the room back.
+   * Who came first is first. Rejects with the signal's reason when that fires before.
+   */
+  enter(values: number, signal: AbortSignal): Promise<() => void>;
+  /** Values that are in. */
+  readonly inside: number;
+}
+
+/** After so long room is given to others, though its holder may still wait for a vendor. */
+const maxHoldMs = 10_000;
+
+/** More than the whole room counts as the whole. */
+export function createValueRoom(capacity: number, later: Later = systemLater): ValueRoom {
+  let inside = 0;
+  const waiting = new Set<{ values: number; admit: () => void }>();
+  const serve = () => {
+    for (const one of waiting) {
+      if (inside + one.values > capacity) return;
+      waiting.delete(one);
+      inside += one.values;
+      one.admit();
+    }
+  };
+  return {
+    get inside() {
+      return inside;
+    },
+    async enter(asked, signal) {
+      signal.throwIfAborted();
+      const values = Math.min(asked, capacity);
+      const { promise, resolve, reject } = Promise.withResolvers<void>();
+      const one = { values, admit: resolve };
+      const leave = () => {
+        waiting.delete(one);
+        reject(signal.reason);
+        serve();
+      };
+      signal.addEventListener("abort", leave, { once: true });
+      waiting.add(one);
+      serve();
+      await promise.finally(() => signal.removeEventListener("abort", leave));
+      let isHeld = true;
+      const release = () => {
+        if (!isHeld) return;
+        isHeld = false;
+        cancel();
+        inside -= values;
+        serve();
+      };
+      const cancel = later(maxHoldMs, release);
+      return release;
+    },
+  };
+}
+
 /** Does work that is too much for one go a piece at a time. */
 export interface HeavyWork {
   /**

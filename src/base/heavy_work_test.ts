@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { createHeavyWork } from "./heavy_work.ts";
+import { createHeavyWork, createValueRoom } from "./heavy_work.ts";
 
 /** Time that passes when it is told to, and while jobs run. */
 function world(maxWaitMs?: number) {
@@ -88,4 +88,33 @@ Deno.test("who leaves or waits too long is told, and holds up nobody", async () 
   await pass(1000);
   assert.equal(await last, 3);
   assert.equal(timers.size, 0);
+});
+
+Deno.test("values are let in as there is room, in the order in which they came", async () => {
+  const timers: (() => void)[] = [];
+  const room = createValueRoom(10, (_, run) => {
+    timers.push(run);
+    return () => {};
+  });
+  const { signal } = new AbortController();
+  const leaving = new AbortController();
+  const first = await room.enter(8, signal);
+  let isIn = false;
+  const second = room.enter(100, signal).then((release) => {
+    isIn = true;
+    return release;
+  });
+  const gone = assert.rejects(room.enter(1, leaving.signal), /left/);
+  leaving.abort(new Error("left"));
+  await gone;
+  assert.deepEqual([room.inside, isIn], [8, false]);
+  first();
+  first();
+  const release = await second;
+  assert.equal(room.inside, 10);
+  // Held for too long.
+  timers.at(-1)?.();
+  assert.equal(room.inside, 0);
+  release();
+  assert.equal(room.inside, 0);
 });

@@ -69,6 +69,18 @@ export function membersAt(text: string, start: number): Members | undefined {
   return { range: { start, end: list.end }, members, duplicates };
 }
 
+/** Ranges of the elements of an array, in one walk. */
+export function itemsAt(text: string, array: TextRange): TextRange[] {
+  const items: TextRange[] = [];
+  for (let start = item(text, array.start, 0); start !== undefined;) {
+    const end = skipValue(text, start);
+    items.push({ start, end });
+    const next = skipSpace(text, end);
+    start = text.charCodeAt(next) === COMMA ? skipSpace(text, next + 1) : undefined;
+  }
+  return items;
+}
+
 /** The text with all edits made, given in any order. Throws when two of them overlap. */
 export function splice(text: string, edits: readonly Edit[]): string {
   let result = "";

@@ -1,7 +1,6 @@
 import assert from "@std/assert";
 import { Fault } from "../domain/fault.ts";
-import { createByteGate } from "../base/byte_gate.ts";
-import { createHeavyWork } from "../base/heavy_work.ts";
+import { createHeavyWork, createValueRoom } from "../base/heavy_work.ts";
 import { parseJson } from "./body.ts";
 import { readJson } from "./read_json.ts";
 
@@ -15,7 +14,7 @@ function request(pieces: readonly Uint8Array[], headers: Record<string, string> 
 
 const heavy = () => ({
   work: createHeavyWork({ tooLate: () => new Fault("overloaded") }),
-  room: createByteGate({ capacityBytes: 1_500_000, maxHoldMs: 60_000 }),
+  room: createValueRoom(1_500_000),
 });
 
 const readBody = async (request: Request, maxBytes: number) =>

@@ -1,10 +1,9 @@
-import type { HeavyWork, Step } from "../base/heavy_work.ts";
+import type { HeavyWork, Step, ValueRoom } from "../base/heavy_work.ts";
 import { atOnce } from "../base/heavy_work.ts";
 import { JsonCount, type JsonExcess } from "../base/json_count.ts";
 import { JsonTextError, parseInSteps } from "../base/parse_in_steps.ts";
-import type { ByteGate } from "../base/byte_gate.ts";
 import { Fault } from "../domain/fault.ts";
-import { bodyPieces, notJson, parseJson } from "./body.ts";
+import { bodyPieces, notJson, parseJson, type Reading } from "./body.ts";
 
 /** What a body of JSON may hold, whatever it is for (interface.md §5). */
 export const jsonLimits = {
@@ -22,7 +21,7 @@ const heavyUnits = 2 * 1024 * 1024;
 export interface HeavyBodies {
   readonly work: HeavyWork;
   /** Room for values of heavy bodies: what is made of a text takes many times its memory. */
-  readonly room: ByteGate;
+  readonly room: ValueRoom;
 }
 
 /** A body of JSON as it was sent. */
@@ -45,9 +44,10 @@ export async function readJson(
   maxBytes: number,
   heavy: HeavyBodies,
   who: string,
+  reading?: Reading,
 ): Promise<JsonBody> {
   const count = new JsonCount(jsonLimits);
-  const text = await readText(request, maxBytes, count);
+  const text = await readText(request, maxBytes, count, reading);
   if (count.isBroken) throw notJson();
   if (count.values <= heavyValues && text.length <= heavyUnits) {
     return { text, value: () => atOnce(() => parseJson(text)), step: atOnce, release: () => {} };
@@ -57,11 +57,16 @@ export async function readJson(
     text,
     value: () => heavy.work.runSteps(worker, parsing(text, count)),
     step: (job) => heavy.work.run(worker, job),
-    release: await heavy.room.enter(Math.max(count.values, heavyValues), worker),
+    release: await heavy.room.enter(Math.max(count.values, heavyValues), request.signal),
   };
 }
 
-async function readText(request: Request, maxBytes: number, count: JsonCount): Promise<string> {
+async function readText(
+  request: Request,
+  maxBytes: number,
+  count: JsonCount,
+  reading: Reading | undefined,
+): Promise<string> {
   const decoder = new TextDecoder("utf-8", { fatal: true });
   const pieces: string[] = [];
   const take = (piece: string) => {
@@ -69,7 +74,7 @@ async function readText(request: Request, maxBytes: number, count: JsonCount): P
     if (excess !== undefined) throw tooMuch(excess);
     pieces.push(piece);
   };
-  for await (const bytes of bodyPieces(request, maxBytes)) {
+  for await (const bytes of bodyPieces(request, maxBytes, reading)) {
     take(decoded(() => decoder.decode(bytes, { stream: true })));
   }
   take(decoded(() => decoder.decode()));

@@ -12,10 +12,10 @@ export class CallIndexes {
   readonly #movedTo = new Map<number, number>();
   /** Calls of a kind that nobody here knows, which the caller can't have offered. */
   readonly #foreign = new Set<number>();
-  /** By id the first call that has it. */
+  /** The first call of each id. */
   readonly #byId = new Map<string, number>();
-  #last = -1;
   #highest = -1;
+  #last = -1;
 
   /** `calls` holds the calls so far by what `of` gave for them. */
   constructor(calls: ReadonlyMap<number, KnownCall>) {
@@ -29,11 +29,11 @@ export class CallIndexes {
   of(call: JsonRecord, position: number | undefined, name: string | undefined): number | undefined {
     const index = this.#indexOf(call, position, name);
     this.#highest = Math.max(this.#highest, index);
+    // A call keeps the first id that is said of it.
+    const id = this.#calls.get(index)?.id ?? words(call.id);
+    if (id !== undefined && this.#withId(id) === undefined) this.#byId.set(id, index);
     if (isForeign(call)) this.#foreign.add(index);
     if (this.#foreign.has(index)) return undefined;
-    const id = words(call.id);
-    const isIts = id !== undefined && (this.#calls.get(index)?.id ?? id) === id;
-    if (isIts && !this.#byId.has(id)) this.#byId.set(id, index);
     this.#last = index;
     return index;
   }
@@ -42,11 +42,11 @@ export class CallIndexes {
   #indexOf(call: JsonRecord, position: number | undefined, name: string | undefined): number {
     const id = words(call.id);
     if (typeof call.index === "number") return this.#told(call.index, id, name);
-    if (id !== undefined) return this.#byId.get(id) ?? this.#highest + 1;
+    if (id !== undefined) return this.#withId(id) ?? this.#unused();
     const index = position ?? Math.max(0, this.#last);
     // Without index and id, a second name is a second call.
     const isNamed = this.#calls.get(index)?.name !== undefined;
-    return name !== undefined && isNamed ? this.#highest + 1 : index;
+    return name !== undefined && isNamed ? this.#unused() : index;
   }
 
   /** Some servers give one index to all their calls: a new id with a name is a new call then. */
@@ -54,9 +54,18 @@ export class CallIndexes {
     const index = this.#movedTo.get(given) ?? given;
     const known = this.#calls.get(index)?.id;
     if (id === undefined || known === undefined || id === known || name === undefined) return index;
-    const other = this.#byId.get(id) ?? this.#highest + 1;
+    const other = this.#withId(id) ?? this.#unused();
     this.#movedTo.set(given, other);
     return other;
+  }
+
+  #withId(id: string): number | undefined {
+    const index = this.#byId.get(id);
+    return index !== undefined && this.#calls.get(index)?.id === id ? index : undefined;
+  }
+
+  #unused(): number {
+    return this.#highest + 1;
   }
 }
 

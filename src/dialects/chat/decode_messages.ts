@@ -1,4 +1,3 @@
-import { pushAll } from "../../base/lists.ts";
 import { Fault } from "../../domain/fault.ts";
 import type {
   CacheMark,
@@ -18,21 +17,27 @@ export function readMessages(
 ): { system: SystemText[]; turns: Turn[] } {
   const system: SystemText[] = [];
   const turns: Turn[] = [];
+  /** Name of a function → id of its last call. */
+  const calls = new Map<string, string>();
   for (const [index, message] of messages.entries()) {
     const path = `messages[${index}]`;
     if (!isRecord(message)) throw wrong(path, "expected an object");
     if (message.role === "system" || message.role === "developer") {
       const texts = readTexts(message.content, `${path}.content`);
-      if (turns.length === 0) pushAll(system, texts.map(({ type: _, ...text }) => text));
+      if (turns.length === 0) { for (const { type: _, ...text } of texts) system.push(text); }
       else turns.push({ role: "system", parts: texts, path });
     } else {
-      turns.push(readTurn(message, path, turns));
+      const turn = readTurn(message, path, calls);
+      turns.push(turn);
+      for (const part of turn.parts) {
+        if (part.type === "tool-call") calls.set(part.name, part.id);
+      }
     }
   }
   return { system, turns };
 }
 
-function readTurn(message: JsonRecord, path: string, before: readonly Turn[]): Turn {
+function readTurn(message: JsonRecord, path: string, calls: ReadonlyMap<string, string>): Turn {
   const name = words(message.name);
   switch (message.role) {
     case "user":
@@ -50,9 +55,11 @@ function readTurn(message: JsonRecord, path: string, before: readonly Turn[]): T
         parts: [readResult(message, words(message.tool_call_id), path)],
         path,
       };
-    default:
+    default: {
       // The deprecated `function` role names its function; the call is the last one of that name.
-      return { role: "user", parts: [readResult(message, lastCallOf(name, before), path)], path };
+      const callId = name === undefined ? undefined : calls.get(name);
+      return { role: "user", parts: [readResult(message, callId, path)], path };
+    }
   }
 }
 
@@ -63,7 +70,7 @@ function readAssistant(message: JsonRecord, path: string): Part[] {
     parts.push({ type: "reasoning", text: reasoning, path: `${path}.reasoning_content` });
   }
   if (message.content !== null && message.content !== undefined) {
-    pushAll(parts, readContent(message.content, `${path}.content`));
+    for (const part of readContent(message.content, `${path}.content`)) parts.push(part);
   }
   const refusal = words(message.refusal);
   if (refusal) parts.push({ type: "refusal", text: refusal, path: `${path}.refusal` });
@@ -129,11 +136,6 @@ function readResult(message: JsonRecord, callId: string | undefined, path: strin
     isError: false,
     path,
   };
-}
-
-function lastCallOf(name: string | undefined, before: readonly Turn[]): string | undefined {
-  const calls = before.flatMap((turn) => turn.parts).filter((part) => part.type === "tool-call");
-  return calls.findLast((call) => call.name === name)?.id;
 }
 
 function readTexts(content: unknown, path: string): TextPart[] {

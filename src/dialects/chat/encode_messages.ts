@@ -1,4 +1,3 @@
-import { pushAll } from "../../base/lists.ts";
 import { Fault } from "../../domain/fault.ts";
 import type {
   CanonicalRequest,
@@ -24,7 +23,9 @@ export function writeMessages(
   const messages: Message[] = [];
   const system = request.system.map(({ text }) => text).filter((text) => text !== "");
   if (system.length > 0) messages.push({ role: "system", content: system.join("\n\n") });
-  for (const turn of request.turns) pushAll(messages, writeTurn(turn, aliasOf, losses));
+  for (const turn of request.turns) {
+    for (const message of writeTurn(turn, aliasOf, losses)) messages.push(message);
+  }
   return messages;
 }
 
@@ -39,7 +40,7 @@ function writeTurn(turn: Turn, aliasOf: (name: string) => string, losses: Loss[]
   // Tool messages hold text alone: what else a result showed follows in a user message.
   const shown = results.flatMap((result) =>
     result.parts.filter((part) => part.type === "media").flatMap((media): Part[] => [
-      { type: "text", text: `[result of ${result.callId}]`, path: media.path },
+      { type: "text", text: `[result of ${result.callId.slice(0, maxShownId)}]`, path: media.path },
       media,
     ])
   );
@@ -55,6 +56,9 @@ function writeTurn(turn: Turn, aliasOf: (name: string) => string, losses: Loss[]
   }
   return messages;
 }
+
+/** An id stands in front of each of a result's media. */
+const maxShownId = 100;
 
 function writeAssistant(
   turn: Turn,

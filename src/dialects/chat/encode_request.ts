@@ -1,4 +1,3 @@
-import { pushAll } from "../../base/lists.ts";
 import type {
   CanonicalRequest,
   Loss,
@@ -29,7 +28,7 @@ export function encodeChatRequest(request: CanonicalRequest, target: Target): En
   };
   // Only the aggregator and some open-model servers know it: a hint at best.
   lose("topK", "hint");
-  pushAll(losses, cacheLosses(request));
+  for (const loss of cacheLosses(request)) losses.push(loss);
   const limit = target.quirks?.olderTokenLimit ? "max_tokens" : "max_completion_tokens";
   const body: Record<string, unknown> = {
     model: target.model,
@@ -105,17 +104,17 @@ function writeTool(tool: Tool, aliasOf: (name: string) => string): Record<string
 function writeToolChoice(request: CanonicalRequest, aliasOf: (name: string) => string): unknown {
   const choice = request.toolChoice;
   if (!choice?.names) return choice?.mode;
-  const tools = choice.names.map((name) => writeToolName(request.tools, name, aliasOf));
+  const types = new Map(request.tools.toReversed().map(({ name, type }) => [name, type]));
+  const tools = choice.names.map((name) => writeToolName(types.get(name), name, aliasOf));
   if (choice.mode === "required" && tools.length === 1) return tools[0];
   return { type: "allowed_tools", allowed_tools: { mode: choice.mode, tools } };
 }
 
 function writeToolName(
-  tools: readonly Tool[],
+  type: Tool["type"] = "function",
   name: string,
   aliasOf: (name: string) => string,
 ): Record<string, unknown> {
-  const type = tools.find((tool) => tool.name === name)?.type ?? "function";
   return { type, [type]: { name: aliasOf(name) } };
 }
 

@@ -43,17 +43,57 @@ export function readSystem(request: Fields): SystemText[] {
   });
 }
 
+/** Calls that wait for their results, to be found by id and by name. */
+class PendingCalls {
+  readonly #byId = new Map<string, Waiting>();
+  readonly #byName = new Map<string, Waiting>();
+  /** Those without an id among them. */
+  readonly #bareByName = new Map<string, Waiting>();
+
+  add(call: PendingCall): void {
+    if (call.givenId === undefined) waitIn(this.#bareByName, call.name, call);
+    else waitIn(this.#byId, call.givenId, call);
+    waitIn(this.#byName, call.name, call);
+  }
+
+  /** By id, else the first of its name, of which only one without an id may be another's. */
+  take(id: string | undefined, name: string): PendingCall | undefined {
+    const call = (id === undefined ? undefined : firstOpen(this.#byId.get(id))) ??
+      firstOpen((id === undefined ? this.#byName : this.#bareByName).get(name));
+    if (call) call.isAnswered = true;
+    return call;
+  }
+}
+
+/** In the order of the calls; those in front of `next` are answered. */
+interface Waiting {
+  readonly calls: PendingCall[];
+  next: number;
+}
+
+function waitIn(lines: Map<string, Waiting>, key: string, call: PendingCall): void {
+  const line = lines.get(key);
+  if (line) line.calls.push(call);
+  else lines.set(key, { calls: [call], next: 0 });
+}
+
+function firstOpen(line: Waiting | undefined): PendingCall | undefined {
+  if (!line) return undefined;
+  while (line.calls[line.next]?.isAnswered) line.next++;
+  return line.calls[line.next];
+}
+
 interface PendingCall {
   /** As the caller wrote it; undefined where it gave none. */
   givenId: string | undefined;
   id: string;
   name: string;
+  isAnswered: boolean;
 }
 
 class ContentReader {
   readonly #context: PartContext;
-  /** Calls whose results have not come yet, in order. */
-  #pending: PendingCall[] = [];
+  readonly #pending = new PendingCalls();
   #index = -1;
 
   constructor(context: PartContext) {
@@ -83,7 +123,7 @@ class ContentReader {
     const givenId = call.string("id") || undefined;
     const place = sha256Hex(JSON.stringify([this.#index, index, name]));
     const id = givenId ?? `call_${place.slice(0, 24)}`;
-    this.#pending.push({ givenId, id, name });
+    this.#pending.add({ givenId, id, name, isAnswered: false });
     return {
       type: "tool-call",
       id,
@@ -98,7 +138,7 @@ class ContentReader {
   #result(part: Fields): ToolResultPart {
     const result = part.object("functionResponse")!;
     const name = result.string("name") ?? "";
-    const call = this.#take(result.string("id") || undefined, name);
+    const call = this.#pending.take(result.string("id") || undefined, name);
     if (!call) throw wrong(part.at("functionResponse"), "a function call of this name before it");
     const response = result.object("response")?.record ?? {};
     const media = result.objects("parts").map((one) => this.#media(one));
@@ -113,17 +153,6 @@ class ContentReader {
       isError,
       path: part.path,
     };
-  }
-
-  /** The call that a result answers: by id, else the first open one of its name. */
-  #take(id: string | undefined, name: string): PendingCall | undefined {
-    let at = id === undefined ? -1 : this.#pending.findIndex((call) => call.givenId === id);
-    if (at < 0) {
-      at = this.#pending.findIndex((call) =>
-        call.name === name && (id === undefined || call.givenId === undefined)
-      );
-    }
-    return at < 0 ? undefined : this.#pending.splice(at, 1)[0];
   }
 
   #media(part: Fields): MediaPart {

@@ -1,4 +1,3 @@
-import { pushAll } from "../../base/lists.ts";
 import type {
   ForeignField,
   Part,
@@ -96,7 +95,7 @@ function addSystem(parts: readonly ContentPart[], path: string, into: Conversati
   if (into.turns.length > 0) {
     into.turns.push({ role: "system", parts: texts, path });
   } else {
-    pushAll(into.system, texts.map(({ text, path }) => ({ text, path })));
+    for (const { text, path } of texts) into.system.push({ text, path });
   }
 }
 
@@ -104,8 +103,8 @@ function addSystem(parts: readonly ContentPart[], path: string, into: Conversati
 function addPart(turns: Turn[], role: "user" | "assistant", part: Part, path: string): void {
   const last = turns.at(-1);
   const joins = last?.role === role &&
-    // Results are joined to results only, so the last one stands for all.
-    (role === "assistant" || last.parts.at(-1)?.type === "tool-result");
+    // A turn that begins with results holds nothing else.
+    (role === "assistant" || (last.parts[0]?.type ?? "tool-result") === "tool-result");
   if (joins) last.parts.push(part);
   else turns.push({ role, parts: [part], path });
 }
