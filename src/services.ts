@@ -259,13 +259,10 @@ function gateOf({ bodiesInFlightBytes }: Config): ByteGate {
 /** Values of bodies that hold much, all together; somewhat more than one body may have. */
 const heavyValues = 1_500_000;
 
-/** Whoever takes longer is no reason to keep all others waiting. */
-const maxHoldMs = 60_000;
-
 function heavyBodies(): HeavyBodies {
   return {
     work: createHeavyWork({ tooLate: () => new Fault("overloaded") }),
-    room: createValueGate({ capacityBytes: heavyValues, maxHoldMs }),
+    room: createValueGate(heavyValues),
   };
 }
 

@@ -1,50 +1,39 @@
 import { type Later, systemLater } from "./watch.ts";
 
-/** Lets in only as many bytes at once as memory is meant for; the rest waits its turn. */
+/** Lets in values of bodies as memory is meant for them: what is made of a text is many times it. */
 export interface ValueGate {
   /**
-   * Waits until there is room for so many bytes; the function that it resolves with gives the room
-   * back, and may be called again. Who shares a `key` waits in line; lines take turns, so that one
+   * Waits until there is room for so many; the function that it resolves with gives the room back,
+   * and may be called again. Who shares a `key` waits in line; lines take turns, so that one
    * caller's crowd doesn't hold up the others. More than the whole room counts as the whole.
    * Rejects with the signal's reason when that fires first.
    */
-  enter(bytes: number, who: { key: string; signal?: AbortSignal }): Promise<() => void>;
-  /** Bytes that are in, for measures. */
+  enter(values: number, who: { key: string; signal?: AbortSignal }): Promise<() => void>;
+  /** Values that are in. */
   readonly inside: number;
 }
 
-export interface ValueGateOptions {
-  capacityBytes: number;
-  /** After so long a place is given to others, though its holder may still be at work. */
-  maxHoldMs: number;
-  /** Told of each place that was given back. */
-  released?: (bytes: number) => void;
-  later?: Later;
-}
+/** After so long room is given to others, though its holder may still wait for a vendor. */
+const maxHoldMs = 10_000;
 
-export function createValueGate(options: ValueGateOptions): ValueGate {
-  return new Gate(options);
+export function createValueGate(capacity: number, later: Later = systemLater): ValueGate {
+  return new Gate(capacity, later);
 }
 
 interface Waiter {
-  bytes: number;
+  values: number;
   admit: () => void;
 }
 
 class Gate implements ValueGate {
   readonly #capacity: number;
-  readonly #maxHoldMs: number;
-  readonly #released: (bytes: number) => void;
   readonly #later: Later;
   /** By key, in the order in which their turn comes. */
-  readonly #lines = new Map<string, Waiter[]>();
+  readonly #lines = new Map<string, Set<Waiter>>();
   #inside = 0;
 
-  constructor(options: ValueGateOptions) {
-    const { capacityBytes, maxHoldMs, released = () => {}, later = systemLater } = options;
-    this.#released = released;
-    this.#capacity = capacityBytes;
-    this.#maxHoldMs = maxHoldMs;
+  constructor(capacity: number, later: Later) {
+    this.#capacity = capacity;
     this.#later = later;
   }
 
@@ -57,23 +46,22 @@ class Gate implements ValueGate {
     { key, signal }: { key: string; signal?: AbortSignal },
   ): Promise<() => void> {
     signal?.throwIfAborted();
-    const bytes = Math.min(asked, this.#capacity);
-    if (this.#lines.size > 0 || !this.#fits(bytes)) await this.#wait(bytes, key, signal);
-    else this.#inside += bytes;
-    return this.#held(bytes);
+    const values = Math.min(asked, this.#capacity);
+    if (this.#lines.size > 0 || !this.#fits(values)) await this.#wait(values, key, signal);
+    else this.#inside += values;
+    return this.#held(values);
   }
 
-  #fits(bytes: number): boolean {
-    return this.#inside + bytes <= this.#capacity;
+  #fits(values: number): boolean {
+    return this.#inside + values <= this.#capacity;
   }
 
-  #wait(bytes: number, key: string, signal: AbortSignal | undefined): Promise<void> {
+  #wait(values: number, key: string, signal: AbortSignal | undefined): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const line = this.#lines.get(key) ?? [];
     const leave = () => {
-      const rest = this.#lines.get(key)?.filter((one) => one !== waiter) ?? [];
-      if (rest.length > 0) this.#lines.set(key, rest);
-      else this.#lines.delete(key);
+      const line = this.#lines.get(key);
+      line?.delete(waiter);
+      if (line?.size === 0) this.#lines.delete(key);
       reject(signal?.reason);
       this.#serve();
     };
@@ -81,34 +69,38 @@ class Gate implements ValueGate {
       signal?.removeEventListener("abort", leave);
       resolve();
     };
-    const waiter = { bytes, admit };
-    this.#lines.set(key, [...line, waiter]);
+    const waiter = { values, admit };
+    const line = this.#lines.get(key);
+    if (line) line.add(waiter);
+    else this.#lines.set(key, new Set([waiter]));
     signal?.addEventListener("abort", leave, { once: true });
     return promise;
   }
 
   /** The place of one who was let in. */
-  #held(bytes: number): () => void {
+  #held(values: number): () => void {
     let isHeld = true;
     const release = () => {
       if (!isHeld) return;
       isHeld = false;
       cancel();
-      this.#inside -= bytes;
-      this.#released(bytes);
+      this.#inside -= values;
       this.#serve();
     };
-    const cancel = this.#later(this.#maxHoldMs, release);
+    const cancel = this.#later(maxHoldMs, release);
     return release;
   }
 
   #serve(): void {
-    for (const [key, [first, ...rest]] of this.#lines) {
+    for (const [key, line] of this.#lines) {
+      const [first] = line;
       // Whoever comes next waits behind the large one, which else might wait for ever.
-      if (!first || !this.#fits(first.bytes)) return;
+      if (!first || !this.#fits(first.values)) return;
+      line.delete(first);
+      // The line goes behind the others, whose turn it is next.
       this.#lines.delete(key);
-      if (rest.length > 0) this.#lines.set(key, rest);
-      this.#inside += first.bytes;
+      if (line.size > 0) this.#lines.set(key, line);
+      this.#inside += first.values;
       first.admit();
     }
   }

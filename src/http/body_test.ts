@@ -15,7 +15,7 @@ function request(pieces: readonly Uint8Array[], headers: Record<string, string> 
 
 const heavy = () => ({
   work: createHeavyWork({ tooLate: () => new Fault("overloaded") }),
-  room: createValueGate({ capacityBytes: 1_500_000, maxHoldMs: 60_000 }),
+  room: createValueGate(1_500_000),
 });
 
 const readBody = async (request: Request, maxBytes: number) =>

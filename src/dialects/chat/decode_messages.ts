@@ -1,4 +1,3 @@
-import { pushAll } from "../../base/lists.ts";
 import { Fault } from "../../domain/fault.ts";
 import type {
   CacheMark,
@@ -25,7 +24,7 @@ export function readMessages(
     if (!isRecord(message)) throw wrong(path, "expected an object");
     if (message.role === "system" || message.role === "developer") {
       const texts = readTexts(message.content, `${path}.content`);
-      if (turns.length === 0) pushAll(system, texts.map(({ type: _, ...text }) => text));
+      if (turns.length === 0) { for (const { type: _, ...text } of texts) system.push(text); }
       else turns.push({ role: "system", parts: texts, path });
     } else {
       const turn = readTurn(message, path, calls);
@@ -71,7 +70,7 @@ function readAssistant(message: JsonRecord, path: string): Part[] {
     parts.push({ type: "reasoning", text: reasoning, path: `${path}.reasoning_content` });
   }
   if (message.content !== null && message.content !== undefined) {
-    pushAll(parts, readContent(message.content, `${path}.content`));
+    for (const part of readContent(message.content, `${path}.content`)) parts.push(part);
   }
   const refusal = words(message.refusal);
   if (refusal) parts.push({ type: "refusal", text: refusal, path: `${path}.refusal` });

@@ -1,4 +1,3 @@
-import { pushAll } from "../../base/lists.ts";
 import { Fault } from "../../domain/fault.ts";
 import type {
   CanonicalRequest,
@@ -24,7 +23,9 @@ export function writeMessages(
   const messages: Message[] = [];
   const system = request.system.map(({ text }) => text).filter((text) => text !== "");
   if (system.length > 0) messages.push({ role: "system", content: system.join("\n\n") });
-  for (const turn of request.turns) pushAll(messages, writeTurn(turn, aliasOf, losses));
+  for (const turn of request.turns) {
+    for (const message of writeTurn(turn, aliasOf, losses)) messages.push(message);
+  }
   return messages;
 }
 

@@ -1,4 +1,3 @@
-import { pushAll } from "../../base/lists.ts";
 import type {
   CanonicalRequest,
   Loss,
@@ -29,7 +28,7 @@ export function encodeChatRequest(request: CanonicalRequest, target: Target): En
   };
   // Only the aggregator and some open-model servers know it: a hint at best.
   lose("topK", "hint");
-  pushAll(losses, cacheLosses(request));
+  for (const loss of cacheLosses(request)) losses.push(loss);
   const limit = target.quirks?.olderTokenLimit ? "max_tokens" : "max_completion_tokens";
   const body: Record<string, unknown> = {
     model: target.model,

@@ -10,6 +10,7 @@ export class Fields {
   readonly record: JsonRecord;
   /** Path in the body, such as `contents[0].parts[1]`; empty for the body itself. */
   readonly path: string;
+  #snakes: boolean | undefined;
 
   constructor(record: JsonRecord, path: string) {
     this.record = record;
@@ -18,9 +19,18 @@ export class Fields {
 
   /** The caller's spelling of a field; `name` itself when the field isn't there. */
   key(name: string): string {
-    if (Object.hasOwn(this.record, name)) return name;
+    if (Object.hasOwn(this.record, name) || !this.#hasSnakes()) return name;
     const snake = snakeCase(name);
     return Object.hasOwn(this.record, snake) ? snake : name;
+  }
+
+  /** Most requests have no field of the second spelling, and needn't be asked for each. */
+  #hasSnakes(): boolean {
+    if (this.#snakes === undefined) {
+      this.#snakes = false;
+      for (const key in this.record) if (key.includes("_")) this.#snakes = true;
+    }
+    return this.#snakes;
   }
 
   /** The value of a field; undefined also for null, which says nothing in this format. */

@@ -1,4 +1,3 @@
-import { pushAll } from "../../base/lists.ts";
 import type { CanonicalRequest, Loss, Part, SystemText, Turn } from "../canonical_request.ts";
 import { wrong } from "./shape.ts";
 
@@ -21,7 +20,7 @@ export function arrangeTurns(
   const turns: ArrangedTurn[] = [];
   for (const turn of request.turns) {
     if (turn.name !== undefined) losses.push({ path: `${turn.path}.name`, weight: "hint" });
-    if (turn.role === "system") pushAll(system, textsOf(turn));
+    if (turn.role === "system") { for (const text of textsOf(turn)) system.push(text); }
     else addTurn(turns, turn.role, turn);
   }
   if (!turns.some((turn) => turn.role === "user")) {
@@ -40,7 +39,7 @@ function addTurn(turns: ArrangedTurn[], role: ArrangedTurn["role"], turn: Turn):
     throw wrong(turn.path, "expected a message that is not empty");
   }
   const last = turns.at(-1);
-  if (last?.role === role) pushAll(last.parts, parts);
+  if (last?.role === role) { for (const part of parts) last.parts.push(part); }
   else turns.push({ role, parts, path: turn.path });
 }
 

@@ -1,4 +1,3 @@
-import { pushAll } from "../../base/lists.ts";
 import type {
   ForeignField,
   Part,
@@ -96,7 +95,7 @@ function addSystem(parts: readonly ContentPart[], path: string, into: Conversati
   if (into.turns.length > 0) {
     into.turns.push({ role: "system", parts: texts, path });
   } else {
-    pushAll(into.system, texts.map(({ text, path }) => ({ text, path })));
+    for (const { text, path } of texts) into.system.push({ text, path });
   }
 }
 

@@ -44,7 +44,7 @@ export function writeItems(
   for (const { text } of request.system) {
     if (text !== "") items.push(systemMessage([text]));
   }
-  for (const turn of request.turns) pushAll(items, writeTurn(turn, writing));
+  for (const turn of request.turns) for (const item of writeTurn(turn, writing)) items.push(item);
   return items;
 }
 

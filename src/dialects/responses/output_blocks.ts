@@ -1,4 +1,3 @@
-import { pushAll } from "../../base/lists.ts";
 import type { BlockKind, TokenLogprob } from "../canonical.ts";
 import type { Opaque } from "../canonical_request.ts";
 import { isRecord } from "../json.ts";
@@ -99,7 +98,7 @@ function textBlock(item: Item, tell: Tell): OpenBlock {
       if (piece === "" && !pieceLogprobs) return;
       text += piece;
       const told = writeLogprobs(pieceLogprobs);
-      pushAll(logprobs, told);
+      for (const one of told) logprobs.push(one);
       tell("response.output_text.delta", { ...at, delta: piece, logprobs: told });
     },
     cite(annotation) {
