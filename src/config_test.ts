@@ -218,6 +218,8 @@ Deno.test("no variable needs to be set; the defaults are those of the interface"
       firstByteTimeoutMs: 120_000,
       idleTimeoutMs: 60_000,
       keepAliveMs: 15_000,
+      streamsPerAccountMax: 1_000,
+      storedBytesPerDay: 10 * 1024 ** 3,
       journalSync: "always",
       leaseSeconds: 150,
       metricsToken: undefined,
