@@ -143,11 +143,7 @@ export function createServices(
     { config, ...opened, ...records, recordedForms, clock, log, newId, pause },
   );
   const rateLimiter = rateLimiterOf(config, database, clock, newId);
-  const streams = createOpenStreams({
-    perAccount: config.streamsPerAccountMax,
-    unreadMs: config.idleTimeoutMs,
-  });
-  const calls = { clock, dialects, journal, log, streams, ...recording, ...keys, ...vendors };
+  const calls = { clock, dialects, journal, log, ...recording, ...keys, ...vendors };
   const relayed = createCalls(config, calls, newId);
   const callParts = { clock, newId, log, rateLimiter, apiKeys, dialects, ...relayed, ...records };
   const { startEvals, closeEvals, ...evals } = wireEvals(database, callParts);
@@ -203,7 +199,12 @@ function createCalls(
   config: Config,
   parts: Omit<
     RelayParts,
-    "newTransactionId" | "payloadMaxBytes" | "mediaInlineBytes" | "publicFetch" | "keepAliveMs"
+    | "newTransactionId"
+    | "payloadMaxBytes"
+    | "mediaInlineBytes"
+    | "publicFetch"
+    | "keepAliveMs"
+    | "streams"
   >,
   newTransactionId: () => string,
 ): Pick<
@@ -222,6 +223,10 @@ function createCalls(
     mediaInlineBytes,
     keepAliveMs,
     publicFetch,
+    streams: createOpenStreams({
+      perAccount: config.streamsPerAccountMax,
+      unreadMs: config.idleTimeoutMs,
+    }),
   };
   const operations = createOperations({ ...all, answers: gateOf(config) });
   const { registry } = parts;
