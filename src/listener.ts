@@ -24,6 +24,8 @@ export interface ListenOptions {
   port: number;
   /** What who sends such a request is told, before the connection is closed. */
   refuse(why: Unreadable): Refusal;
+  /** Stands before what answers requests, and may answer in its place. */
+  guard?: (listener: http.RequestListener) => http.RequestListener;
   /** Certificate and key in PEM; the listener speaks HTTPS then. */
   tls?: { cert: string; key: string };
 }
@@ -34,6 +36,11 @@ export interface ListenOptions {
  * nobody. Rejects with the system's error (`code` EADDRINUSE, EACCES, …) when it can't listen.
  */
 export async function openListener(options: ListenOptions, handle: Handle): Promise<Listener> {
+  const { guard = (listener) => listener } = options;
+  const plain = (settings: http.ServerOptions, listener: http.RequestListener) =>
+    http.createServer(settings, guard(listener));
+  const secure = (settings: https.ServerOptions, listener: http.RequestListener) =>
+    https.createServer(settings, guard(listener));
   const server = createAdaptorServer({
     fetch: (request, bindings) => {
       const { incoming, outgoing } = bindings as Bindings;
@@ -44,8 +51,11 @@ export async function openListener(options: ListenOptions, handle: Handle): Prom
     // Deno's own Request and Response stay as they are for everybody else.
     overrideGlobalObjects: false,
     ...(options.tls
-      ? { createServer: https.createServer, serverOptions: { ...common, ...options.tls } }
-      : { createServer: http.createServer, serverOptions: common }),
+      ? {
+        createServer: secure as typeof https.createServer,
+        serverOptions: { ...common, ...options.tls },
+      }
+      : { createServer: plain as typeof http.createServer, serverOptions: common }),
   }) as http.Server;
   const busy = new BusySockets(server, options.tls ? "secureConnection" : "connection");
   server.on("clientError", (error: Error & { code?: string }, socket: Socket) => {

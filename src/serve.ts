@@ -1,8 +1,9 @@
-import { createApp } from "./app.ts";
+import { createApp, errorDialectOf } from "./app.ts";
 import type { LogLines } from "./base/log.ts";
 import { adminAndExportPartsOf } from "./admin/parts.ts";
 import { serveControl } from "./admin/control.ts";
 import { type Config, ConfigError, isLoopback } from "./config.ts";
+import { createFrontDoor, type FrontDoor } from "./http/front_door.ts";
 import { httpsAddress } from "./http/middleware/https.ts";
 import { securityHeaders } from "./http/respond.ts";
 import { refuseUnread } from "./http/refuse_unread.ts";
@@ -91,8 +92,11 @@ export async function startServer(
     );
     undo.push(() => control.close());
     const first = await firstStart(services);
-    const app = createApp(services, dashboard);
-    listeners.open((request, remoteHost) => app.fetch(request, { remoteHost }));
+    const frontDoor = createFrontDoor({ ...services, errorDialect: errorDialectOf(services) });
+    const app = createApp(services, dashboard, {
+      knows: (credential, accountId) => frontDoor.knows(credential, accountId),
+    });
+    listeners.open((request, remoteHost) => app.fetch(request, { remoteHost }), frontDoor);
     const claim = await claimLink(dashboard);
     for (const line of greeting(services, listeners.address, first, claim)) print(line);
     return {
@@ -118,7 +122,7 @@ async function stop(
 interface Listeners {
   address: string;
   /** From now on requests are answered; earlier ones have waited. */
-  open(handle: Handle): void;
+  open(handle: Handle, frontDoor: FrontDoor): void;
   drain(ms: number): Promise<void>;
   abort(): Promise<void>;
 }
@@ -126,11 +130,19 @@ interface Listeners {
 /** Takes the port, and the plain one beside it where there is TLS. */
 async function listen(config: Config): Promise<Listeners> {
   const opened = Promise.withResolvers<Handle>();
+  let frontDoor: FrontDoor | undefined;
+  const guard: ListenOptions["guard"] = (listener) => {
+    let guarded: typeof listener | undefined;
+    return (incoming, outgoing) => {
+      guarded ??= frontDoor?.guard(listener);
+      (guarded ?? listener)(incoming, outgoing);
+    };
+  };
   const tls = readTls(config);
   const main = await listenOn(
     config,
     "PORT",
-    { port: config.port, ...(tls ? { tls } : {}) },
+    { port: config.port, guard, ...(tls ? { tls } : {}) },
     async (request, remoteHost) => (await opened.promise)(request, remoteHost),
   );
   const listeners = [main];
@@ -146,7 +158,10 @@ async function listen(config: Config): Promise<Listeners> {
   }
   return {
     address: `${config.tls ? "https" : "http"}://${shownHost(config.host)}:${main.port}`,
-    open: (handle) => opened.resolve(handle),
+    open(handle, door) {
+      frontDoor = door;
+      opened.resolve(handle);
+    },
     async drain(ms) {
       await Promise.all(listeners.map((listener) => listener.drain(ms)));
     },

@@ -91,6 +91,7 @@ export class Call<M extends CallMeter = Meter> {
   readonly #facts: CallFacts;
   readonly #request: BoundPayload;
   #settling: Promise<void> | undefined;
+  #isAnswered = false;
 
   /** Notes that the call begins. Throws `overloaded` when the journal is full. */
   constructor(parts: CallParts, facts: CallFacts, meter: M) {
@@ -101,6 +102,7 @@ export class Call<M extends CallMeter = Meter> {
     this.#request = this.#bound(facts.bodyText);
     parts.journal.begin(this.#begun());
     facts.caller.trace.transactionId = this.transactionId;
+    facts.caller.trace.waits?.(1);
   }
 
   /**
@@ -111,7 +113,21 @@ export class Call<M extends CallMeter = Meter> {
     return this.#settling ??= this.#settle(ending);
   }
 
+  /** Work for the call begins; see `CallTrace`. */
+  working(): void {
+    this.#facts.caller.trace.working?.();
+  }
+
+  /** The vendor's answer is there: the rest is ours. */
+  answered(): void {
+    this.working();
+    if (this.#isAnswered) return;
+    this.#isAnswered = true;
+    this.#facts.caller.trace.waits?.(-1);
+  }
+
   async #settle(ending: Ending): Promise<void> {
+    this.answered();
     const { journal, kept, recorder, log } = this.#parts;
     let chargedNanos = 0n;
     try {

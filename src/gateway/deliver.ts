@@ -47,6 +47,7 @@ async function wholeReply(
   answer: UpstreamAnswer,
 ): Promise<{ reply: Reply; ending: Ending }> {
   const bytes = await answer.body.readAll(maxAnswerBytes);
+  out.call.answered();
   const text = new TextDecoder().decode(bytes);
   const events = out.lane.upstream.decodeAnswer(parseAnswer(text), out.lane.quirks);
   const failure = events.find((event) => event.type === "error");

@@ -11,6 +11,8 @@ export interface Metrics {
   readonly unpricedCalls: Counter<"vendor">;
   readonly toldCostUsd: Counter<"vendor" | "by">;
   readonly journalSyncSeconds: Histogram;
+  readonly loopLagSeconds: Histogram;
+  readonly loopBlocked: Counter<"route">;
   /** The whole text, with the gauges read now. */
   text(): Promise<string>;
 }
@@ -79,7 +81,27 @@ export function createMetrics(measures: Readonly<Record<string, ReadMeasure>>): 
       buckets: [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5],
       registers,
     }),
+    ...loopMeasures(registers),
     text: () => registry.metrics(),
+  };
+}
+
+function loopMeasures(
+  registers: Registry[],
+): Pick<Metrics, "loopLagSeconds" | "loopBlocked"> {
+  return {
+    loopLagSeconds: new Histogram({
+      name: "gateway_event_loop_lag_seconds",
+      help: "How late the event loop is, looked at 20 times a second",
+      buckets: [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 1, 2.5, 10],
+      registers,
+    }),
+    loopBlocked: new Counter({
+      name: "gateway_event_loop_blocked_total",
+      help: "Times that the event loop was blocked for over 200 ms, by what ran longest meanwhile",
+      labelNames: ["route"],
+      registers,
+    }),
   };
 }
 

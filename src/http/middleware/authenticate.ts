@@ -5,6 +5,7 @@ import { Fault } from "../../domain/fault.ts";
 import type { KeyRing } from "../../domain/key_ring.ts";
 import { asFault, errorReply } from "../errors.ts";
 import { toResponse } from "../respond.ts";
+import type { FrontDoor } from "../front_door.ts";
 import type { Env, Scene } from "../scene.ts";
 
 /**
@@ -16,6 +17,8 @@ export function authenticate(
     keyRing: KeyRing;
     errorDialect: (path: string) => ErrorDialect;
     onFault: (fault: Fault, requestId: string) => void;
+    /** Whose the credential is. */
+    knows?: FrontDoor["knows"] | undefined;
   },
 ): MiddlewareHandler<Env> {
   return async (context, next) => {
@@ -25,6 +28,9 @@ export function authenticate(
       // The vendors' own client of the generate dialect sends its key in a header of its own.
       const googleAllowed = parts.errorDialect(path) === "generate";
       await identify(scene, googleAllowed, (name) => context.req.header(name), parts.keyRing);
+      if (scene.principal) {
+        parts.knows?.((name) => context.req.header(name), scene.principal.account.id);
+      }
     } catch (thrown) {
       const fault = asFault(thrown);
       parts.onFault(fault, scene.requestId);
