@@ -59,7 +59,7 @@ async function measure(service: ServiceProcess, times: number): Promise<void> {
   const seen = await offer(shot, capacity * times, overloadMs);
   const peak = await residentBytes(service);
   const recovered = await recovery(shot, capacity);
-  const livez = probe.stop();
+  const livez = await probe.stop();
   const share = (part: number, whole: number) => `${(100 * part / whole).toFixed(0)} %`;
   printTable(`offered: ${times} times the capacity of ${capacity.toFixed(0)}/s`, [
     ["measure", "ratio", "figure"],
@@ -154,24 +154,19 @@ function one(
   });
 }
 
-/** Asks five times a second, each time on a connection of its own; gives the longest wait. */
-function probeLivez(baseUrl: string): { stop(): number } {
-  let worst = 0;
-  const timer = setInterval(async () => {
-    const began = performance.now();
-    await new Promise<void>((resolve) => {
-      const call = open(`${baseUrl}/livez`, { agent: false }, (answer) => {
-        answer.on("data", () => {});
-        answer.on("end", resolve);
-      });
-      call.on("error", () => resolve());
-      call.end();
-    });
-    worst = Math.max(worst, performance.now() - began);
-  }, 200);
+/** The longest wait of one who asks `/livez` from a process of its own. */
+function probeLivez(baseUrl: string): { stop(): Promise<number> } {
+  const process = new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", "bench/programs/livez_probe.ts", baseUrl],
+    stdout: "piped",
+    stderr: "inherit",
+  }).spawn();
+  const worst = new Response(process.stdout).text().then((text) =>
+    Math.max(0, ...text.trim().split("\n").map(Number))
+  );
   return {
     stop() {
-      clearInterval(timer);
+      process.kill("SIGKILL");
       return worst;
     },
   };
