@@ -1,5 +1,6 @@
 import { benchDashboard } from "./dashboard.ts";
 import { benchList } from "./list.ts";
+import { benchOverload } from "./overload.ts";
 import { benchRelay } from "./relay.ts";
 
 /**
@@ -10,6 +11,7 @@ const benches: Readonly<Record<string, () => Promise<void>>> = {
   list: benchList,
   dashboard: benchDashboard,
   relay: benchRelay,
+  overload: benchOverload,
 };
 
 const asked = Deno.args.length > 0 ? Deno.args : Object.keys(benches);

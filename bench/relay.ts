@@ -141,12 +141,12 @@ async function timed(shot: Shot, connections: number) {
 }
 
 /** The heap's settings that `deno task start` gives. */
-async function startFlags(): Promise<string> {
+export async function startFlags(): Promise<string> {
   const settings = JSON.parse(await Deno.readTextFile(new URL("../deno.json", import.meta.url)));
   return /--v8-flags=(\S+)/.exec(settings.tasks.start)?.[1] ?? "";
 }
 
-async function startPeer(script: string, args: readonly string[]) {
+export async function startPeer(script: string, args: readonly string[]) {
   const process = new Deno.Command(Deno.execPath(), {
     args: ["run", "-A", script, ...args],
     stdout: "piped",

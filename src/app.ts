@@ -29,16 +29,21 @@ import { operationRoutes } from "./http/routes/operations.ts";
 import { proxyRoutes } from "./http/routes/proxy.ts";
 import { referenceRoutes } from "./http/routes/reference.ts";
 import { statusRoutes } from "./http/routes/status.ts";
+import type { FrontDoor } from "./http/front_door.ts";
 import type { Env } from "./http/scene.ts";
 import { createDashboard } from "./dashboard/app.tsx";
 import type { DashboardParts } from "./dashboard/parts.ts";
 import type { Services } from "./services.ts";
 
 /** The web application: middleware in the order of interface.md §5, then the mounts. */
-export function createApp(services: Services, dashboard: DashboardParts): Hono<Env> {
+export function createApp(
+  services: Services,
+  dashboard: DashboardParts,
+  frontDoor: Partial<Pick<FrontDoor, "knows">> = {},
+): Hono<Env> {
   const { config, clock, log, metrics } = services;
   const app = new Hono<Env>({ strict: true });
-  const errorDialect = createErrorDialect(services.registry.all.map((vendor) => vendor.family));
+  const errorDialect = errorDialectOf(services);
   const onFault = faultLog(services);
   const { bodies, heavy } = services;
   const parts: BindParts = { maxBodyBytes: config.maxBodyBytes, bodies, heavy, onFault };
@@ -47,7 +52,14 @@ export function createApp(services: Services, dashboard: DashboardParts): Hono<E
     return toResponse(errorReply(fault, errorDialect(path), scene.requestId), scene);
   };
 
-  app.use(openScene({ clock, newRequestId: services.newId, trustProxy: config.trustProxy }));
+  app.use(
+    openScene({
+      clock,
+      newRequestId: services.newId,
+      trustProxy: config.trustProxy,
+      ...loadOf(services),
+    }),
+  );
   app.use(secure());
   app.use(accessLog({ clock, log, metrics }));
   if (config.trustProxy) app.use(upgradePlain(config.baseUrl));
@@ -65,7 +77,8 @@ export function createApp(services: Services, dashboard: DashboardParts): Hono<E
   // People have sessions in place of keys, which open nothing here, as sessions open nothing below.
   app.route("/", createDashboard(dashboard));
   const failures = createFailureLimit(clock, failedKeys);
-  app.use(authenticate({ keyRing: services.keyRing, failures, errorDialect, onFault }));
+  const { knows } = frontDoor;
+  app.use(authenticate({ keyRing: services.keyRing, failures, errorDialect, onFault, knows }));
   app.use(rateLimit({ limiter: services.rateLimiter, errorDialect, onFault }));
   statusRoutes(app, { ...parts, clock, version: services.version });
   modelRoutes(app, { ...parts, ...services });
@@ -97,6 +110,22 @@ export function createApp(services: Services, dashboard: DashboardParts): Hono<E
 
 /** What an address may bring of wrong keys: enough for a fleet that was given an old one. */
 const failedKeys = { burst: 400, perSecond: 5 };
+
+/** What the process has to do is known by what requests say of themselves. */
+function loadOf({ loopWatch, admission }: Pick<Services, "loopWatch" | "admission">) {
+  type Scene = Env["Variables"]["scene"];
+  return {
+    working: (scene: Scene) => loopWatch.begins(scene),
+    waits: ({ principal }: Scene, change: 1 | -1) => {
+      if (principal) admission.waits(String(principal.account.id), change);
+    },
+  };
+}
+
+/** The dialect of a path's errors, before its route is known. */
+export function errorDialectOf({ registry }: Pick<Services, "registry">) {
+  return createErrorDialect(registry.all.map((vendor) => vendor.family));
+}
 
 /** One name for all pages in log and metrics: some of their paths hold ids. */
 function nameRoute(route: string): MiddlewareHandler<Env> {

@@ -32,6 +32,8 @@ export interface Config {
   retentionPayloadDays: number | undefined;
   retentionUsageDays: number | undefined;
   maxBodyBytes: number;
+  /** Requests that are answered at once; one account has a quarter of what the others leave. */
+  callsInFlightMax: number;
   /** Of large bodies that are worked on at once: of requests, and again of answers. */
   bodiesInFlightBytes: number;
   payloadMaxBytes: number;
@@ -98,6 +100,7 @@ export function parseConfig(environment: Environment): Config {
     retentionPayloadDays: read.integer("RETENTION_PAYLOAD_DAYS", { min: 1, max: 36_500 }),
     retentionUsageDays: read.integer("RETENTION_USAGE_DAYS", { min: 1, max: 36_500 }),
     maxBodyBytes: read.bytes("MAX_BODY_BYTES") ?? 32 * 1024 * 1024,
+    callsInFlightMax: read.integer("CALLS_IN_FLIGHT_MAX", { min: 16, max: 65_536 }) ?? 4096,
     bodiesInFlightBytes: read.bytes("BODIES_IN_FLIGHT_BYTES") ?? 24 * 1024 * 1024,
     payloadMaxBytes: read.bytes("PAYLOAD_MAX_BYTES") ?? 1024 * 1024,
     mediaInlineBytes: read.bytes("MEDIA_INLINE_BYTES") ?? 64 * 1024,

@@ -216,6 +216,7 @@ Deno.test("no variable needs to be set; the defaults are those of the interface"
       retentionPayloadDays: undefined,
       retentionUsageDays: undefined,
       maxBodyBytes: 33_554_432,
+      callsInFlightMax: 4096,
       bodiesInFlightBytes: 25_165_824,
       payloadMaxBytes: 1_048_576,
       mediaInlineBytes: 65_536,

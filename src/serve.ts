@@ -1,8 +1,9 @@
-import { createApp } from "./app.ts";
+import { createApp, errorDialectOf } from "./app.ts";
 import type { LogLines } from "./base/log.ts";
 import { adminAndExportPartsOf } from "./admin/parts.ts";
 import { serveControl } from "./admin/control.ts";
 import { type Config, ConfigError, isLoopback } from "./config.ts";
+import { createFrontDoor, type FrontDoor } from "./http/front_door.ts";
 import { httpsAddress } from "./http/middleware/https.ts";
 import { securityHeaders } from "./http/respond.ts";
 import { isOwnHost, nameOf } from "./http/own_address.ts";
@@ -100,8 +101,12 @@ export async function startServer(
     );
     undo.push(() => control.close());
     const first = await firstStart(services);
-    const app = createApp(services, dashboard);
+    const frontDoor = createFrontDoor({ ...services, errorDialect: errorDialectOf(services) });
+    const app = createApp(services, dashboard, {
+      knows: (credential, accountId) => frontDoor.knows(credential, accountId),
+    });
     listeners.open((request, remoteHost) => app.fetch(request, { remoteHost }), {
+      frontDoor,
       log: services.log,
       changed: (by) => services.metrics.connections.inc(by),
       count: (reason, connections) =>
@@ -143,7 +148,7 @@ async function stop(
 interface Listeners {
   address: string;
   /** From now on requests are answered; earlier ones have waited. */
-  open(handle: Handle, hearers: Hearers): void;
+  open(handle: Handle, hearers: Hearers & { frontDoor: FrontDoor }): void;
   drain(ms: number): Promise<void>;
   abort(): Promise<void>;
 }
@@ -153,11 +158,19 @@ async function listen(config: Config, onAlive: () => void): Promise<Listeners> {
   const opened = Promise.withResolvers<Handle>();
   const mostByDescriptors = connectionsByDescriptors(() => Deno.openSync(config.dataDir));
   const few = mostByDescriptors === undefined ? {} : { mostByDescriptors };
+  let frontDoor: FrontDoor | undefined;
+  const guard: ListenOptions["guard"] = (listener) => {
+    let guarded: typeof listener | undefined;
+    return (incoming, outgoing) => {
+      guarded ??= frontDoor?.guard(listener);
+      (guarded ?? listener)(incoming, outgoing);
+    };
+  };
   const tls = readTls(config);
   const main = await listenOn(
     config,
     "PORT",
-    { port: config.port, onAlive, ...few, ...(tls ? { tls } : {}) },
+    { port: config.port, onAlive, guard, ...few, ...(tls ? { tls } : {}) },
     async (request, remoteHost) => (await opened.promise)(request, remoteHost),
   );
   const listeners = [main];
@@ -173,8 +186,9 @@ async function listen(config: Config, onAlive: () => void): Promise<Listeners> {
   }
   return {
     address: `${config.tls ? "https" : "http"}://${shownHost(config.host)}:${main.port}`,
-    open(handle, hearers) {
+    open(handle, { frontDoor: door, ...hearers }) {
       for (const listener of listeners) listener.tell(hearers);
+      frontDoor = door;
       opened.resolve(handle);
     },
     async drain(ms) {

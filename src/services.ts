@@ -54,6 +54,7 @@ import { createRegistry, type Registry } from "./vendors/registry.ts";
 import { createUpstream, type Upstream } from "./vendors/upstream.ts";
 import { parseVendorsFile } from "./vendors/vendors_file.ts";
 import { messageOf } from "./domain/fault.ts";
+import { admissionOf, type Load, watchLoad } from "./wiring/load.ts";
 import { createRecording, type Recording } from "./wiring/recording.ts";
 
 /** Everything that is built once and passed on; a function takes the fields it uses. */
@@ -62,6 +63,7 @@ export interface Services
     Omit<PricingParts, "stopArchiving">,
     Omit<Recording, "stopJobs">,
     RecordServices,
+    Load,
     Omit<Evals, "startEvals" | "closeEvals"> {
   config: Config;
   version: string;
@@ -147,7 +149,9 @@ export function createServices(
   const relayed = createCalls(config, calls, newId);
   const callParts = { clock, newId, log, rateLimiter, apiKeys, dialects, ...relayed, ...records };
   const { startEvals, closeEvals, ...evals } = wireEvals(database, callParts);
-  const metrics = createServiceMetrics({ ...recording, journal, clock, lines });
+  const admission = admissionOf(config, clock);
+  const metrics = createServiceMetrics({ ...recording, journal, clock, lines, admission });
+  const loopWatch = watchLoad({ admission, clock, log, metrics });
   watchJournal(journal, { log, metrics });
   const stopRates = every(beatMs, () => rateLimiter.tick(), log, "rate leases");
   const { stopArchiving, ...pricing } = pricingParts(config, opened, vendors.prices, log);
@@ -158,6 +162,8 @@ export function createServices(
     clock,
     log,
     metrics,
+    admission,
+    loopWatch,
     newId,
     database,
     accounts: createAccounts(database),
@@ -189,7 +195,7 @@ export function createServices(
           upstream: vendors.upstream,
           closeEvals,
         },
-        [stopRates, stopWatching, stopArchiving, stopJobs, stopUpkeep],
+        [stopRates, stopWatching, stopArchiving, stopJobs, stopUpkeep, () => loopWatch.stop()],
       ),
   };
 }
@@ -371,6 +377,7 @@ function vendorParts(config: Config, clock: Clock) {
       idleMs: config.idleTimeoutMs,
     },
     maxAnswerBytes,
+    maxConnectionsPerHost: config.callsInFlightMax,
   });
   return { registry, prices, upstream, catalogue: createCatalogue({ clock, upstream, prices }) };
 }

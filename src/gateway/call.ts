@@ -97,6 +97,7 @@ export class Call<M extends CallMeter = Meter> {
   readonly #request: BoundPayload;
   readonly #leaveStreams: () => void;
   #settling: Promise<void> | undefined;
+  #isAnswered = false;
 
   /**
    * Notes that the call begins. Throws `overloaded` when the journal is full, and
@@ -117,6 +118,7 @@ export class Call<M extends CallMeter = Meter> {
       throw thrown;
     }
     facts.caller.trace.transactionId = this.transactionId;
+    facts.caller.trace.waits?.(1);
   }
 
   get setAsideNanos(): bigint | null {
@@ -135,7 +137,21 @@ export class Call<M extends CallMeter = Meter> {
     return this.#settling ??= this.#settle(ending);
   }
 
+  /** Work for the call begins; see `CallTrace`. */
+  working(): void {
+    this.#facts.caller.trace.working?.();
+  }
+
+  /** The vendor's answer is there: the rest is ours. */
+  answered(): void {
+    this.working();
+    if (this.#isAnswered) return;
+    this.#isAnswered = true;
+    this.#facts.caller.trace.waits?.(-1);
+  }
+
   async #settle(ending: Ending): Promise<void> {
+    this.answered();
     const { journal, kept, recorder, log } = this.#parts;
     let chargedNanos = 0n;
     try {

@@ -40,4 +40,8 @@ export interface CallTrace {
   settled?: Interaction;
   /** Called when a call is settled. */
   onSettled?: (interaction: Interaction) => void;
+  /** Called where work for the call begins, so that it is known who holds the event loop. */
+  working?: () => void;
+  /** Called where the call begins (1) and ends (-1) to wait for its caller or its vendor. */
+  waits?: (change: 1 | -1) => void;
 }

@@ -51,6 +51,7 @@ async function wholeReply(
   answer: UpstreamAnswer,
 ): Promise<{ reply: Reply; ending: Ending }> {
   const bytes = await answer.body.readAll(maxAnswerBytes);
+  out.call.answered();
   const { heavyStep } = out.caller;
   const step = (bytes.length > heavyBytes ? heavyStep : undefined) ?? atOnce;
   const text = await step(() => new TextDecoder().decode(bytes));

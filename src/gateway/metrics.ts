@@ -14,6 +14,8 @@ export interface Metrics {
   readonly journalSyncSeconds: Histogram;
   readonly connections: Gauge;
   readonly connectionsEnded: Counter<"reason">;
+  readonly loopLagSeconds: Histogram;
+  readonly loopBlocked: Counter<"route">;
   /** The whole text, with the gauges read now. */
   text(): Promise<string>;
 }
@@ -89,6 +91,7 @@ export function createMetrics(measures: Readonly<Record<string, ReadMeasure>>): 
       registers,
     }),
     ...connectionMeasures(registers),
+    ...loopMeasures(registers),
     text: () => registry.metrics(),
   };
 }
@@ -106,6 +109,25 @@ function connectionMeasures(
       name: "gateway_connections_ended_total",
       help: "Callers' connections that were refused or ended, by reason",
       labelNames: ["reason"],
+      registers,
+    }),
+  };
+}
+
+function loopMeasures(
+  registers: Registry[],
+): Pick<Metrics, "loopLagSeconds" | "loopBlocked"> {
+  return {
+    loopLagSeconds: new Histogram({
+      name: "gateway_event_loop_lag_seconds",
+      help: "How late the event loop is, looked at 20 times a second",
+      buckets: [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 1, 2.5, 10],
+      registers,
+    }),
+    loopBlocked: new Counter({
+      name: "gateway_event_loop_blocked_total",
+      help: "Times that the event loop was blocked for over 200 ms, by what ran longest meanwhile",
+      labelNames: ["route"],
       registers,
     }),
   };

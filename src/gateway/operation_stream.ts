@@ -102,6 +102,7 @@ class OperationStream {
   /** A failure of our own in an event handler must end the call, not the process. */
   #guard(act: () => void): void {
     if (this.#isOver) return;
+    this.#parts.call.working();
     try {
       act();
     } catch (thrown) {

@@ -109,6 +109,7 @@ class StreamForwarder {
   /** A failure of our own in an event handler must end the call, not the process. */
   #guard(act: () => void): void {
     if (this.#over) return;
+    this.#parts.call.working();
     try {
       act();
     } catch (thrown) {

@@ -159,7 +159,11 @@ async function readInput<
 ): Promise<Input<Params, Query, Body> & { step: Step }> {
   const { principal, remoteHost, peerHost } = context.get("scene");
   const who = principal ? String(principal.account.id) : remoteHost;
-  const sent = await readSent(context.req.raw, contract, parts, { room, who });
+  const { trace } = context.get("scene");
+  trace.waits?.(1);
+  const sent = await readSent(context.req.raw, contract, parts, { room, who })
+    .finally(() => trace.waits?.(-1));
+  trace.working?.();
   const schema = sent.form ? contract.form : contract.body;
   return {
     params: check(contract.params, () => context.req.param()),

@@ -35,6 +35,8 @@ export interface ListenOptions {
   port: number;
   /** What who sends such a request is told, before the connection is closed. */
   refuse(why: Unreadable): Refusal;
+  /** Stands before what answers requests, and may answer in its place. */
+  guard?: ((listener: http.RequestListener) => http.RequestListener) | undefined;
   /** Certificate and key in PEM; the listener speaks HTTPS then. */
   tls?: { cert: string; key: string };
   limits: ConnectionLimits;
@@ -154,7 +156,8 @@ function takeRequests(
     const { status, headers, body } = options.refuse("malformed");
     return new Response(body, { status, headers });
   };
-  const answer = getRequestListener((request, bindings) => {
+  const { guard = (listener) => listener } = options;
+  const answer = guard(getRequestListener((request, bindings) => {
     const { incoming, outgoing } = bindings as Bindings;
     // Keeping the connection is what HTTP/1.1 does anyway; callers need no headers that say so.
     outgoing.removeHeader("connection");
@@ -165,7 +168,7 @@ function takeRequests(
     // Deno's own Request and Response stay as they are for everybody else.
     overrideGlobalObjects: false,
     errorHandler: answerUnreadable,
-  });
+  }));
   const take = (request: http.IncomingMessage, response: http.ServerResponse) => {
     if (!connections.requestBegan(request, response)) return void request.resume();
     const fault = faultOfHead(request);

@@ -2,24 +2,28 @@ import type { Clock } from "../base/clock.ts";
 import type { Log, LogLines } from "../base/log.ts";
 import type { Config } from "../config.ts";
 import { createMetrics, type Metrics, type ReadMeasure } from "../gateway/metrics.ts";
+import type { Admission } from "../domain/admission.ts";
+import { loadMeasures } from "./load.ts";
 import type { Recorder } from "../gateway/recorder.ts";
 import type { Journal } from "../store/journal.ts";
 import { type JournalStatus, readAside } from "../store/journal_status.ts";
 
 /** The service's measures, with those of what waits for the store. */
 export function createServiceMetrics(
-  { recorder, storedBytes, exports, journal, clock, lines, deletionGauges }: {
+  { recorder, storedBytes, exports, journal, clock, lines, admission, deletionGauges }: {
     recorder: Recorder;
     storedBytes: { readonly cut: number };
     exports: { readonly running: number };
     journal: Journal;
     clock: Clock;
     lines: Pick<LogLines, "dropped">;
+    admission: Admission;
     deletionGauges: Readonly<Record<string, ReadMeasure>>;
   },
 ): Metrics {
   return createMetrics({
     ...deletionGauges,
+    ...loadMeasures(admission),
     gateway_exports_running: {
       help: "Exports that this process is writing into files",
       read: () => exports.running,

@@ -7,6 +7,7 @@ import { Fault } from "../../domain/fault.ts";
 import type { KeyRing } from "../../domain/key_ring.ts";
 import { asFault, errorReply } from "../errors.ts";
 import { toResponse } from "../respond.ts";
+import type { FrontDoor } from "../front_door.ts";
 import type { Env, Scene } from "../scene.ts";
 
 /**
@@ -20,6 +21,8 @@ export function authenticate(
     failures: FailureLimit;
     errorDialect: (path: string) => ErrorDialect;
     onFault: (fault: Fault, requestId: string) => void;
+    /** Whose the credential is. */
+    knows?: FrontDoor["knows"] | undefined;
   },
 ): MiddlewareHandler<Env> {
   return async (context, next) => {
@@ -29,6 +32,9 @@ export function authenticate(
       // The vendors' own client of the generate dialect sends its key in a header of its own.
       const googleAllowed = parts.errorDialect(path) === "generate";
       await identify(scene, googleAllowed, (name) => context.req.header(name), parts);
+      if (scene.principal) {
+        parts.knows?.((name) => context.req.header(name), scene.principal.account.id);
+      }
     } catch (thrown) {
       const fault = orTooMany(asFault(thrown), scene.remoteHost, parts.failures);
       parts.onFault(fault, scene.requestId);

@@ -4,7 +4,15 @@ import type { Env, Scene } from "../scene.ts";
 
 /** First of all: names the request and notes when it came and from where. */
 export function openScene(
-  parts: { clock: Clock; newRequestId: () => string; trustProxy: boolean },
+  parts: {
+    clock: Clock;
+    newRequestId: () => string;
+    trustProxy: boolean;
+    /** Told where work for a request begins. */
+    working?: (scene: Scene) => void;
+    /** Told where a request begins (1) and ends (-1) to wait for its caller or a vendor. */
+    waits?: (scene: Scene, change: 1 | -1) => void;
+  },
 ): MiddlewareHandler<Env> {
   return async (context, next) => {
     const scene: Scene = {
@@ -21,6 +29,9 @@ export function openScene(
       vendorKey: undefined,
       trace: {},
     };
+    scene.trace.working = () => parts.working?.(scene);
+    scene.trace.working();
+    scene.trace.waits = (change) => parts.waits?.(scene, change);
     context.set("scene", scene);
     await next();
   };

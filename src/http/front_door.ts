@@ -1,0 +1,134 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
+import type { ErrorDialect } from "../../contracts/contract.ts";
+import { type Later, systemLater } from "../base/watch.ts";
+import type { Admission } from "../domain/admission.ts";
+import { Fault } from "../domain/fault.ts";
+import { errorReply } from "./errors.ts";
+import { securityHeaders } from "./respond.ts";
+
+/**
+ * Stands before everything else: what the service has no room for is refused before anything is
+ * made of it, at a fraction of what a call costs.
+ */
+export interface FrontDoor {
+  guard(listener: RequestListener): RequestListener;
+  /** This credential is of that account, so that its calls are counted together. */
+  knows(credential: Credential, accountId: number): void;
+}
+
+export type Credential = (name: "authorization" | "x-api-key" | "x-goog-api-key") =>
+  | string
+  | undefined;
+
+export interface FrontDoorParts {
+  admission: Admission;
+  errorDialect: (path: string) => ErrorDialect;
+  later?: Later;
+}
+
+export function createFrontDoor(parts: FrontDoorParts): FrontDoor {
+  return new Door(parts);
+}
+
+/**
+ * A refusal is told after so long: callers that ask again at once would else have the process do
+ * nothing but refuse.
+ */
+const tellAfterMs = 250;
+/** More are not kept waiting. */
+const maxHeld = 2_000;
+const maxKnown = 20_000;
+
+class Door implements FrontDoor {
+  readonly #parts: FrontDoorParts;
+  readonly #later: Later;
+  readonly #seed = crypto.getRandomValues(new Uint32Array(1))[0]!;
+  /** Accounts by a hash of what their callers send; no key is kept. */
+  readonly #accounts = new Map<number, string>();
+  #held: (() => void)[] = [];
+
+  constructor(parts: FrontDoorParts) {
+    this.#parts = parts;
+    this.#later = parts.later ?? systemLater;
+  }
+
+  knows(credential: Credential, accountId: number): void {
+    const hash = this.#hashOf(credential);
+    if (hash === undefined || this.#accounts.has(hash)) return;
+    if (this.#accounts.size >= maxKnown) this.#accounts.clear();
+    this.#accounts.set(hash, String(accountId));
+  }
+
+  guard(listener: RequestListener): RequestListener {
+    return (incoming, outgoing) => {
+      const path = incoming.url?.split("?", 1)[0] ?? "";
+      if (isOpen(path)) return listener(incoming, outgoing);
+      const who = this.#whoOf(incoming);
+      if (this.#parts.admission.refuses(who)) return this.#refuse(incoming, outgoing, path);
+      outgoing.once("close", () => this.#parts.admission.ended(who));
+      listener(incoming, outgoing);
+    };
+  }
+
+  /** Unknown callers are one for each address: made-up keys are no way past the others. */
+  #whoOf({ headers, socket }: IncomingMessage): string {
+    const hash = this.#hashOf((name) => {
+      const value = headers[name];
+      return typeof value === "string" ? value : undefined;
+    });
+    const account = hash === undefined ? undefined : this.#accounts.get(hash);
+    return account ?? `address ${socket.remoteAddress}`;
+  }
+
+  #hashOf(credential: Credential): number | undefined {
+    const text = credential("authorization") ?? credential("x-api-key") ??
+      credential("x-goog-api-key");
+    return text === undefined ? undefined : hashOf(text, this.#seed);
+  }
+
+  #refuse(incoming: IncomingMessage, outgoing: ServerResponse, path: string): void {
+    const said = incoming.headers["x-request-id"];
+    const requestId = typeof said === "string" && /^[\x21-\x7e]{1,200}$/.test(said)
+      ? said
+      : crypto.randomUUID();
+    const fault = new Fault("overloaded", { retryAfterSeconds: 1 });
+    const { status, headers, body } = errorReply(fault, this.#parts.errorDialect(path), requestId);
+    const tell = () => {
+      outgoing.writeHead(status, {
+        ...headers,
+        ...securityHeaders,
+        "x-request-id": requestId,
+        "content-length": new TextEncoder().encode(String(body)).length,
+      });
+      outgoing.end(body);
+    };
+    if (this.#held.length >= maxHeld) return tell();
+    this.#held.push(tell);
+    if (this.#held.length > 1) return;
+    this.#later(tellAfterMs, () => {
+      const held = this.#held;
+      this.#held = [];
+      for (const one of held) one();
+    });
+  }
+}
+
+/** Probes, measures and pages for people are never refused. */
+function isOpen(path: string): boolean {
+  return path === "/livez" || path === "/readyz" || path === "/metrics" || path === "/" ||
+    path === "/dashboard" || path.startsWith("/dashboard/");
+}
+
+/** Quick, and different in each process; good enough to tell callers apart. */
+function hashOf(text: string, seed: number): number {
+  let high = 0xdeadbeef ^ seed;
+  let low = 0x41c6ce57 ^ seed;
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at);
+    high = Math.imul(high ^ unit, 2654435761);
+    low = Math.imul(low ^ unit, 1597334677);
+  }
+  high = Math.imul(high ^ (high >>> 16), 2246822507) ^ Math.imul(low ^ (low >>> 13), 3266489909);
+  low = Math.imul(low ^ (low >>> 16), 2246822507) ^ Math.imul(high ^ (high >>> 13), 3266489909);
+  return 4294967296 * (2097151 & low) + (high >>> 0);
+}
