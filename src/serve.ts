@@ -230,7 +230,7 @@ function readPem(variable: string, path: string): string {
 async function listenOn(
   config: Config,
   variable: string,
-  options: Pick<ListenOptions, "port" | "tls" | "mostByDescriptors" | "onAlive">,
+  options: Pick<ListenOptions, "port" | "tls" | "guard" | "mostByDescriptors" | "onAlive">,
   handle: Handle,
 ): Promise<Listener> {
   try {
