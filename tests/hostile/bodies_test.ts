@@ -1,5 +1,5 @@
 /**
- * Bodies that are sent to do harm, to every operation that takes one. Of n, 2n and 4n bytes: the time
+ * Bodies that are sent to do harm, to every operation that takes one. Of n to 4n bytes: the time
  * of the processor grows with them, at most; of 30 MB: refused in words, with little time and memory.
  * Whatever comes, the answer is no failure of ours, and the process goes on. Figures are judged by
  * the processor's time, since machines that run tests are busy.
@@ -77,7 +77,7 @@ Deno.test("the time that a hostile body takes grows with it, at most", async (co
 async function grows(world: HostileWorld, contract: Contract, name: string, make: Make) {
   const path = contract.path.replace(/\{(\w+)\}/g, "gpt-5-mini");
   const cpuMs: number[] = [];
-  for (const times of [1, 2, 4]) {
+  for (const times of isLong ? [1, 2, 4] : [1, 4]) {
     const told = await world.send(contract.method, path, make(nBytes * times));
     const what = `${name} times ${times}: ${JSON.stringify(told)}`;
     assert.ok(told.status < 500 || told.code === "overloaded", what);
@@ -86,8 +86,8 @@ async function grows(world: HostileWorld, contract: Contract, name: string, make
     cpuMs.push(told.cpuMs);
   }
   // What a hundredth of a second or the machine's noise is must not decide.
-  const [once = 0, , four = 0] = cpuMs;
-  assert.ok(four <= 8 * Math.max(once, 60), `${name}: ${cpuMs.join(", ")} ms of n, 2n, 4n bytes`);
+  const [once, four] = [cpuMs[0] ?? 0, cpuMs.at(-1) ?? 0];
+  assert.ok(four <= 8 * Math.max(once, 60), `${name}: ${cpuMs.join(", ")} ms of n to 4n bytes`);
 }
 
 const chat = "/chat/v1/chat/completions";
