@@ -63,7 +63,7 @@ export async function openListener(options: ListenOptions, handle: Handle): Prom
   });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
-    server.listen(options.port, options.host, resolve);
+    server.listen({ port: options.port, host: options.host, backlog }, resolve);
   });
   const address = server.address();
   return {
@@ -87,6 +87,12 @@ export function checkTls({ cert, key }: { cert: string; key: string }): void {
 
 /** Streams leave in small pieces; idle connections of clients' pools outlive the usual proxy's. */
 const common = { noDelay: true, keepAliveTimeout: 75_000, requestTimeout: 0 };
+
+/**
+ * Connections that wait to be accepted. Beyond them the kernel drops attempts unsaid, which callers
+ * repeat after 1, 3, 7 and 15 s. The usual 511 are few for a crowd.
+ */
+const backlog = 4_096;
 
 /** What is said of a request that was never read is still read by who sends on for a while. */
 const lingerMs = 1_000;
