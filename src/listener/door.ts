@@ -76,6 +76,12 @@ function reopen(server: http.Server, at: { port: number; host: string }): Promis
   return listen(server, at);
 }
 
+/**
+ * Connections that wait to be accepted. Beyond them the kernel drops attempts unsaid, which callers
+ * repeat after 1, 3, 7 and 15 s: with the usual 511 a crowd kept a health check out for 20 s.
+ */
+const backlog = 4_096;
+
 /** Rejects with the system's error when the port can't be opened. */
 export function listen(
   server: http.Server,
@@ -90,7 +96,7 @@ export function listen(
     };
     server.once("error", end);
     server.once("listening", end);
-    server.listen(at.port, at.host);
+    server.listen({ port: at.port, host: at.host, backlog });
   });
 }
 
