@@ -52,17 +52,11 @@ export function createApp(
     return toResponse(errorReply(fault, errorDialect(path), scene.requestId), scene);
   };
 
-  app.use(
-    openScene({
-      clock,
-      newRequestId: services.newId,
-      trustProxy: config.trustProxy,
-      ...loadOf(services),
-    }),
-  );
+  const { trustProxy } = config;
+  app.use(openScene({ clock, newRequestId: services.newId, trustProxy, ...loadOf(services) }));
   app.use(secure());
   app.use(accessLog({ clock, log, metrics }));
-  if (config.trustProxy) app.use(upgradePlain(config.baseUrl));
+  if (trustProxy) app.use(upgradePlain(config.baseUrl));
   if (config.corsOrigins.length > 0) app.use(allowOrigins(config.corsOrigins));
   operationRoutes(app, {
     ...parts,

@@ -22,7 +22,7 @@ import { SharedParsersError } from "./listener/runtime_parsers.ts";
 import type { Hearers } from "./listener/news.ts";
 import { systemClock } from "./base/clock.ts";
 import { messageOf } from "./domain/fault.ts";
-import { createServices, type Services } from "./services.ts";
+import { createServices, type Opened, type Services } from "./services.ts";
 import { firstStart } from "./first_start.ts";
 import { claimDataDir } from "./store/data_dir.ts";
 import { openMasterKey } from "./store/master_key.ts";
@@ -65,24 +65,10 @@ export async function startServer(
     const listeners = await listen(config, () => beat.alive());
     undo.push(() => listeners.abort());
     await directory.describe({ address: listeners.address });
-    const database = await openDatabase(config.databaseUrl, config.dataDir);
-    undo.push(() => database.close());
-    const analytics = await openAnalytics(config, database);
-    if (analytics !== database) undo.push(() => analytics.close());
-    const masterKey = await openMasterKey({
-      configured: config.masterKey,
-      dataDir: config.dataDir,
-      database,
-    });
-    const journal = await openJournal(`${config.dataDir}/journal`, {
-      sync: config.journalSync,
-      maxBytes: config.journalMaxBytes,
-    });
-    const processId = await readProcessId(config.dataDir, () => crypto.randomUUID());
-    const opened = { database, analytics, masterKey, journal, processId };
+    const opened = await openStores(config, undo);
     const services = createServices(config, opened, version, logLines);
     // They close what was opened for them.
-    undo.splice(analytics === database ? -1 : -2, Infinity, () => services.close());
+    undo.splice(opened.analytics === opened.database ? -1 : -2, Infinity, () => services.close());
     // First, so that nothing erased comes back out of the journal.
     await services.restoreTombstones();
     await services.recover();
@@ -133,6 +119,25 @@ export async function startServer(
     for (const act of undo.reverse()) await act();
     throw thrown;
   }
+}
+
+/** Opens and migrates what the service stands on; `undo` learns how to close it. */
+async function openStores(config: Config, undo: (() => Promise<void>)[]): Promise<Opened> {
+  const database = await openDatabase(config.databaseUrl, config.dataDir);
+  undo.push(() => database.close());
+  const analytics = await openAnalytics(config, database);
+  if (analytics !== database) undo.push(() => analytics.close());
+  const masterKey = await openMasterKey({
+    configured: config.masterKey,
+    dataDir: config.dataDir,
+    database,
+  });
+  const journal = await openJournal(`${config.dataDir}/journal`, {
+    sync: config.journalSync,
+    maxBytes: config.journalMaxBytes,
+  });
+  const processId = await readProcessId(config.dataDir, () => crypto.randomUUID());
+  return { database, analytics, masterKey, journal, processId };
 }
 
 async function stop(

@@ -1,6 +1,5 @@
 import type { Context } from "hono";
 import { newToken } from "../domain/link_token.ts";
-import type { Env } from "../http/scene.ts";
 import type { Desk } from "./bind.tsx";
 import type { Form } from "./form.ts";
 import { csrfOf, sameText } from "./secrets.ts";
@@ -33,5 +32,10 @@ export function isFromElsewhere(context: Context): boolean {
 
 /** The address of the browser, as a trusted proxy names it where there is one. */
 export function addressOf(context: Context): string {
-  return (context as Context<Env>).get("scene").remoteHost;
+  return (context as Context<Addressed>).get("scene").remoteHost;
+}
+
+/** What the middleware knows of every request. */
+interface Addressed {
+  Variables: { scene: { readonly remoteHost: string } };
 }

@@ -19,51 +19,83 @@ const options = {
   // Copies of what is referred to may be many.
   inlineRefs: false,
 } as const;
-/** They know the drafts alone, so that a schema never meets another one's `$id`. */
-const drafts = { current: new Ajv2020(options), seventh: new Ajv(options) };
-/** Rules that were compiled last: a run asks the same few for each of its answers. */
-const compiled = new Map<string, Check>();
-const maxCompiled = 16;
-
 /** Ending a thread does not end what runs in it, but this limit does, patterns included. */
 const script = new Script("work()");
-const room: { work?: () => void } = {};
-createContext(room);
+const maxCompiled = 16;
 
-function limited<T>(limitMs: number, work: () => T): { value: T } | undefined {
-  let done: { value: T } | undefined;
-  room.work = () => void (done = { value: work() });
-  try {
-    script.runInContext(room, { timeout: limitMs });
-  } catch (thrown) {
-    if ((thrown as { code?: unknown }).code !== "ERR_SCRIPT_EXECUTION_TIMEOUT") throw thrown;
-    return undefined;
+class Grader {
+  /** They know the drafts alone, so that a schema never meets another one's `$id`. */
+  readonly #drafts = { current: new Ajv2020(options), seventh: new Ajv(options) };
+  /** Rules that were compiled last: a run asks the same few for each of its answers. */
+  readonly #compiled = new Map<string, Check>();
+  readonly #room: { work?: () => void } = {};
+
+  constructor() {
+    createContext(this.#room);
+    for (const draft of Object.values(this.#drafts)) draft.validateSchema({});
   }
-  return done;
-}
 
-function tell({ id, rule, text, limitMs }: GradeQuestion): GradeTold {
-  try {
-    const done = limited(limitMs, () => {
-      const check = checkOf(rule);
-      // Without a text the question is only whether the rule can be used.
-      return text === null ? null : check(text);
-    });
-    if (!done) return { id, kind: "timeout" };
-    return { id, kind: "judged", passed: done.value === null, detail: done.value };
-  } catch (thrown) {
-    return { id, kind: "unusable", reason: thrown instanceof Error ? thrown.message : "unknown" };
+  tell({ id, rule, text, limitMs }: GradeQuestion): GradeTold {
+    try {
+      const done = this.#limited(limitMs, () => {
+        const check = this.#checkOf(rule);
+        // Without a text the question is only whether the rule can be used.
+        return text === null ? null : check(text);
+      });
+      if (!done) return { id, kind: "timeout" };
+      return { id, kind: "judged", passed: done.value === null, detail: done.value };
+    } catch (thrown) {
+      return { id, kind: "unusable", reason: thrown instanceof Error ? thrown.message : "unknown" };
+    }
   }
-}
 
-function checkOf(rule: Rule): Check {
-  const key = JSON.stringify(rule);
-  const check = compiled.get(key) ?? (rule.type === "regex" ? pattern(rule) : schema(rule));
-  // The one asked for last stays longest.
-  compiled.delete(key);
-  compiled.set(key, check);
-  if (compiled.size > maxCompiled) compiled.delete(compiled.keys().next().value!);
-  return check;
+  #limited<T>(limitMs: number, work: () => T): { value: T } | undefined {
+    let done: { value: T } | undefined;
+    this.#room.work = () => void (done = { value: work() });
+    try {
+      script.runInContext(this.#room, { timeout: limitMs });
+    } catch (thrown) {
+      if ((thrown as { code?: unknown }).code !== "ERR_SCRIPT_EXECUTION_TIMEOUT") throw thrown;
+      return undefined;
+    }
+    return done;
+  }
+
+  #checkOf(rule: Rule): Check {
+    const compiled = this.#compiled;
+    const key = JSON.stringify(rule);
+    const check = compiled.get(key) ?? (rule.type === "regex" ? pattern(rule) : this.#schema(rule));
+    // The one asked for last stays longest.
+    compiled.delete(key);
+    compiled.set(key, check);
+    if (compiled.size > maxCompiled) compiled.delete(compiled.keys().next().value!);
+    return check;
+  }
+
+  #schema(rule: Extract<Rule, { type: "json_schema" }>): Check {
+    const validate = this.#compileSchema(rule.schema);
+    return (text) => {
+      let value: unknown;
+      try {
+        value = JSON.parse(text);
+      } catch {
+        return "the answer is no JSON";
+      }
+      return validate(value) ? null : sayWhere(validate.errors?.[0]);
+    };
+  }
+
+  #compileSchema(value: boolean | Readonly<Record<string, unknown>>): ValidateFunction {
+    const draft = typeof value === "object" ? value.$schema : undefined;
+    const isCurrent = draft === undefined || /2020-12/.test(String(draft));
+    const known = isCurrent ? this.#drafts.current : this.#drafts.seventh;
+    if (!known.validateSchema(value)) throw new Error(`schema is invalid: ${known.errorsText()}`);
+    const ajv = new (isCurrent ? Ajv2020 : Ajv)({ ...options, validateSchema: false });
+    const validate = ajv.compile(value);
+    // An asynchronous one would answer with a promise, which is always true.
+    if ("$async" in validate) throw new Error("asynchronous schemas are not supported");
+    return validate as ValidateFunction;
+  }
 }
 
 function pattern(rule: Extract<Rule, { type: "regex" }>): Check {
@@ -80,42 +112,17 @@ function compile(source: string, flags: string): RegExp {
   }
 }
 
-function schema(rule: Extract<Rule, { type: "json_schema" }>): Check {
-  const validate = compileSchema(rule.schema);
-  return (text) => {
-    let value: unknown;
-    try {
-      value = JSON.parse(text);
-    } catch {
-      return "the answer is no JSON";
-    }
-    return validate(value) ? null : sayWhere(validate.errors?.[0]);
-  };
-}
-
-function compileSchema(value: boolean | Readonly<Record<string, unknown>>): ValidateFunction {
-  const draft = typeof value === "object" ? value.$schema : undefined;
-  const isCurrent = draft === undefined || /2020-12/.test(String(draft));
-  const known = isCurrent ? drafts.current : drafts.seventh;
-  if (!known.validateSchema(value)) throw new Error(`schema is invalid: ${known.errorsText()}`);
-  const ajv = new (isCurrent ? Ajv2020 : Ajv)({ ...options, validateSchema: false });
-  const validate = ajv.compile(value);
-  // An asynchronous one would answer with a promise, which is always true.
-  if ("$async" in validate) throw new Error("asynchronous schemas are not supported");
-  return validate as ValidateFunction;
-}
-
 function sayWhere(error: ErrorObject | undefined): string {
   const place = error?.instancePath || "the answer";
   return `${place} ${error?.message ?? "is not what the schema allows"}`.slice(0, 500);
 }
 
-for (const known of Object.values(drafts)) known.validateSchema({});
+const grader = new Grader();
 parentPort!.on("message", (question: GradeQuestion) => {
   // Nothing of a caller is run by who could read a file.
   if (Deno.permissions.querySync({ name: "read" }).state === "granted") {
     throw new Error("the graders' thread may still read");
   }
-  parentPort!.postMessage(tell(question));
+  parentPort!.postMessage(grader.tell(question));
 });
 parentPort!.postMessage(gradeReady);

@@ -1,5 +1,6 @@
 import assert from "@std/assert";
 import { openTestListener as open } from "../../tests/support/listener.ts";
+import { dial, get, hearers, pause } from "../../tests/support/raw_connection.ts";
 import { certificateFiles, testCertificate } from "../../tests/support/service_certificate.ts";
 
 Deno.test("a connection without a request does not hold up the end, a request under way does", async () => {
@@ -47,53 +48,6 @@ Deno.test("a head that can't be read is refused in the service's own words", asy
   assert.match(await exchange(listener.port, twoLengths), /^HTTP\/1\.1 400 .*malformed!$/s);
   await listener.drain(1000);
 });
-
-/** A raw connection; what is written to one that is closed is nobody's. */
-async function dial(port: number) {
-  const connection = await Deno.connect({ hostname: "127.0.0.1", port });
-  return {
-    async send(text: string): Promise<boolean> {
-      const bytes = new TextEncoder().encode(text);
-      try {
-        for (let at = 0; at < bytes.length;) at += await connection.write(bytes.subarray(at));
-        return true;
-      } catch {
-        return false;
-      }
-    },
-    /** Everything until the other side closes. */
-    async rest(): Promise<string> {
-      const parts: string[] = [];
-      const buffer = new Uint8Array(64 * 1024);
-      try {
-        for (;;) {
-          const length = await connection.read(buffer);
-          if (length === null) break;
-          parts.push(new TextDecoder().decode(buffer.subarray(0, length)));
-        }
-      } catch {
-        parts.push("(reset)");
-      }
-      return parts.join("");
-    },
-    /** The next piece. */
-    async piece(): Promise<string> {
-      const buffer = new Uint8Array(64 * 1024);
-      const length = await connection.read(buffer).catch(() => null);
-      return length === null ? "(closed)" : new TextDecoder().decode(buffer.subarray(0, length));
-    },
-    [Symbol.dispose]() {
-      try {
-        connection.close();
-      } catch {
-        // It is closed already.
-      }
-    },
-  };
-}
-
-const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
-const get = "GET / HTTP/1.1\r\nhost: x\r\n\r\n";
 
 Deno.test("heads that don't get on are told 408, silent connections are closed, others are not", async () => {
   const ended: string[] = [];
@@ -306,68 +260,6 @@ Deno.test("an upgrade that isn't known is answered in HTTP/1.1", async () => {
   assert.match(await exchange(listener.port, upgrade), /^HTTP\/1\.1 200 .*fine$/s);
   await listener.drain(1000);
 });
-
-Deno.test("beyond the caps silent connections make room, callers go on, others are told 503", async () => {
-  const ended: string[] = [];
-  const answer = Promise.withResolvers<void>();
-  const listener = await open(async (request) => {
-    if (request.url.endsWith("/wait")) await answer.promise;
-    return new Response("fine");
-  }, { most: 4, mostPerPeer: 100 });
-  listener.tell(hearers(ended));
-  using busy = await dial(listener.port);
-  await busy.send("GET /wait HTTP/1.1\r\nhost: x\r\n\r\n");
-  const silent = [];
-  for (let times = 0; times < 20; times++) silent.push(await dial(listener.port));
-  using late = await dial(listener.port);
-  await late.send(get);
-  assert.match(await late.piece(), /^HTTP\/1\.1 200 /);
-  const others = [];
-  for (let times = 0; times < 3; times++) {
-    const other = await dial(listener.port);
-    others.push(other);
-    await other.send("GET /wait HTTP/1.1\r\nhost: x\r\n\r\n");
-  }
-  await pause(100);
-  using refused = await dial(listener.port);
-  assert.match(await refused.rest(), /^HTTP\/1\.1 503 .*full!$/s);
-  answer.resolve();
-  for (const one of [busy, ...others]) assert.match(await one.piece(), /^HTTP\/1\.1 200 /);
-  for (const one of [...silent, ...others]) one[Symbol.dispose]();
-  assert.ok(ended.includes("made_room") && ended.includes("full"));
-  await listener.drain(1000);
-});
-
-Deno.test("one address has only so many", async () => {
-  const ended: string[] = [];
-  const answer = Promise.withResolvers<void>();
-  const listener = await open(async () => {
-    await answer.promise;
-    return new Response("fine");
-  }, { mostPerPeer: 2 });
-  listener.tell(hearers(ended));
-  using one = await dial(listener.port);
-  using two = await dial(listener.port);
-  for (const each of [one, two]) await each.send(get);
-  await pause(100);
-  using three = await dial(listener.port);
-  assert.match(await three.rest(), /^HTTP\/1\.1 503 /);
-  assert.deepEqual(ended, ["peer_full"]);
-  answer.resolve();
-  for (const each of [one, two]) assert.match(await each.piece(), /^HTTP\/1\.1 200 /);
-  await listener.drain(1000);
-});
-
-function hearers(ended: string[]) {
-  const quiet = () => {};
-  return {
-    log: { info: quiet, warn: quiet, error: quiet },
-    changed: quiet,
-    count: (reason: string, times: number) => {
-      for (let at = 0; at < times; at++) ended.push(reason);
-    },
-  };
-}
 
 Deno.test("over TLS too: handshakes, heads and bodies have their time, odd ones end nothing", async () => {
   const ended: string[] = [];

@@ -33,13 +33,7 @@ export function createEvalWork(
   const holder = database.kind === "embedded" ? "embedded" : parts.holder;
   return {
     claim: ({ runs, accounts, claimId }) => claim(database, holder, claimId, runs, accounts),
-    async othersWait({ runs, accounts }) {
-      const rows = await database.query(
-        `select 1 as one from eval_runs where ${claimable("$1", "$2", "$3")} limit 1`,
-        [runs, accounts, holder],
-      );
-      return rows.length > 0;
-    },
+    othersWait: (asked) => othersWait(database, holder, asked),
     renew: (claimIds) => renew(database, claimIds),
     async items(run, after, limit) {
       const rows = await database.query(
@@ -95,6 +89,19 @@ export function createEvalWork(
       );
     },
   };
+}
+
+/** Whether there are runs of other accounts that could be claimed. */
+async function othersWait(
+  database: Database,
+  holder: string,
+  { runs, accounts }: Parameters<EvalWork["othersWait"]>[0],
+): Promise<boolean> {
+  const rows = await database.query(
+    `select 1 as one from eval_runs where ${claimable("$1", "$2", "$3")} limit 1`,
+    [runs, accounts, holder],
+  );
+  return rows.length > 0;
 }
 
 const noClaim = "claim_id = null, claimed_by = null, claimed_until = null";

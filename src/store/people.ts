@@ -60,31 +60,35 @@ export function createPeople(database: Database): PeopleStore {
           [accountId, personId, role],
         );
       }),
-    async remove(accountId, personId, audit, revoked) {
-      let revokedKeyIds: string[] = [];
-      const removed = await change(database, accountId, personId, {
-        staysOwner: false,
-        audit,
-      }, async (tx) => {
-        if (revoked) revokedKeyIds = await revokeKeysOf(tx, accountId, personId, revoked);
-        await tx.query("delete from memberships where account_id = $1 and person_id = $2", [
-          accountId,
-          personId,
-        ]);
-        await tx.query(
-          "delete from dashboard_sessions where account_id = $1 and person_id = $2",
-          [accountId, personId],
-        );
-        // Who belongs nowhere any more is forgotten.
-        await tx.query(
-          `delete from people where id = $1
-           and not exists (select 1 from memberships where person_id = $1)`,
-          [personId],
-        );
-      });
-      return typeof removed === "string" ? removed : { ...removed, revokedKeyIds };
-    },
+    remove: (accountId, personId, audit, revoked) =>
+      remove(database, { accountId, personId }, audit, revoked),
   };
+}
+
+/** Who is removed is signed out of the account; who belongs nowhere any more is forgotten. */
+async function remove(
+  database: Database,
+  { accountId, personId }: { accountId: number; personId: string },
+  audit: Parameters<PeopleStore["remove"]>[2],
+  revoked: Parameters<PeopleStore["remove"]>[3],
+): ReturnType<PeopleStore["remove"]> {
+  let revokedKeyIds: string[] = [];
+  const options = { staysOwner: false, audit };
+  const removed = await change(database, accountId, personId, options, async (tx) => {
+    if (revoked) revokedKeyIds = await revokeKeysOf(tx, accountId, personId, revoked);
+    const member = [accountId, personId];
+    await tx.query("delete from memberships where account_id = $1 and person_id = $2", member);
+    await tx.query(
+      "delete from dashboard_sessions where account_id = $1 and person_id = $2",
+      member,
+    );
+    await tx.query(
+      `delete from people where id = $1
+       and not exists (select 1 from memberships where person_id = $1)`,
+      [personId],
+    );
+  });
+  return typeof removed === "string" ? removed : { ...removed, revokedKeyIds };
 }
 
 /** Two owners who remove each other at the same moment are told apart by the account's lock. */

@@ -26,7 +26,7 @@ const doors: [text: string, door: string | null][] = [
   ["const x = AbortSignal.timeout(1);", "src/vendors/upstream.ts"],
   ["await Deno.connect({ port: 1 });", "src/vendors/upstream.ts"],
   ['import { request } from "node:https";', "src/run_health.ts"],
-  ['import http from "node:http";', "src/listener.ts"],
+  ['import http from "node:http";', "src/listener/open.ts"],
   ['import { Client } from "undici";', "src/vendors/upstream_pool.ts"],
   ['import postgres from "postgres";', "src/store/postgres.ts"],
   ['import type { Sql } from "postgres";', "src/store/postgres.ts"],

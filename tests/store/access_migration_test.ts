@@ -10,6 +10,20 @@ async function repeatUpdates(database: Database): Promise<void> {
   }
 }
 
+async function addPeople(database: Database, accountId: number, now: Date): Promise<void> {
+  for (const [person, role] of [["owner", "owner"], ["member", "member"]] as const) {
+    await database.query(
+      `insert into people (id, issuer, subject, name, created_at, signed_in_at)
+       values ($1, 'i', $1, $1, $2, $2)`,
+      [person, now],
+    );
+    await database.query(
+      `insert into memberships (account_id, person_id, role, created_at) values ($1, $2, $3, $4)`,
+      [accountId, person, role, now],
+    );
+  }
+}
+
 eachDatabase("keys that members had made keep all but the right to erase", async (database) => {
   const now = new Date("2026-11-01T00:00:00Z");
   const [account] = await database.query(
@@ -35,17 +49,7 @@ eachDatabase("keys that members had made keep all but the right to erase", async
        values ($1, $2, $3, 'x', $4, 's', $5)`,
       [id, now, person, action, detail],
     );
-  for (const [person, role] of [["owner", "owner"], ["member", "member"]] as const) {
-    await database.query(
-      `insert into people (id, issuer, subject, name, created_at, signed_in_at)
-       values ($1, 'i', $1, $1, $2, $2)`,
-      [person, now],
-    );
-    await database.query(
-      `insert into memberships (account_id, person_id, role, created_at) values ($1, $2, $3, $4)`,
-      [id, person, role, now],
-    );
-  }
+  await addPeople(database, id, now);
   const made: [string, string | null, string[]][] = [
     ["dmt_of_owner", "owner", []],
     ["dmt_of_nobod", null, []],

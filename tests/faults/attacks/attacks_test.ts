@@ -14,13 +14,13 @@ import { callAround, type OrdinaryCall, quantile } from "./ordinary.ts";
 const seconds = Number(Deno.env.get("ATTACK_SECONDS") ?? 20);
 
 Deno.test(`eight accounts attack for ${seconds} s, and no call of a ninth fails`, async () => {
-  const vendors = worker("./vendor_worker.ts");
+  const vendors = worker(new URL("./vendor_worker.ts", import.meta.url));
   const environment = await nextMessage<Record<string, string>>(vendors);
   const dataDir = temporaryDirectory("attacks");
   const service = await startService({
     env: { ...environment, DATA_DIR: dataDir, IDLE_TIMEOUT_MS: "10000" },
   });
-  const attack = worker("./attack_worker.ts");
+  const attack = worker(new URL("./attack_worker.ts", import.meta.url));
   try {
     const ninth = { baseUrl: service.baseUrl, key: service.firstKey };
     await callAround(ninth, 2);
@@ -127,8 +127,8 @@ async function admin(dataDir: string, ...argv: string[]): Promise<unknown> {
   return result!.json;
 }
 
-function worker(path: string): Worker {
-  return new Worker(new URL(path, import.meta.url), { type: "module" });
+function worker(module: URL): Worker {
+  return new Worker(module, { type: "module" });
 }
 
 function nextMessage<T>(from: Worker): Promise<T> {

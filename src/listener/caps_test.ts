@@ -1,0 +1,54 @@
+import assert from "@std/assert";
+import { openTestListener as open } from "../../tests/support/listener.ts";
+import { dial, get, hearers, pause } from "../../tests/support/raw_connection.ts";
+
+Deno.test("beyond the caps silent connections make room, callers go on, others are told 503", async () => {
+  const ended: string[] = [];
+  const answer = Promise.withResolvers<void>();
+  const listener = await open(async (request) => {
+    if (request.url.endsWith("/wait")) await answer.promise;
+    return new Response("fine");
+  }, { most: 4, mostPerPeer: 100 });
+  listener.tell(hearers(ended));
+  using busy = await dial(listener.port);
+  await busy.send("GET /wait HTTP/1.1\r\nhost: x\r\n\r\n");
+  const silent = [];
+  for (let times = 0; times < 20; times++) silent.push(await dial(listener.port));
+  using late = await dial(listener.port);
+  await late.send(get);
+  assert.match(await late.piece(), /^HTTP\/1\.1 200 /);
+  const others = [];
+  for (let times = 0; times < 3; times++) {
+    const other = await dial(listener.port);
+    others.push(other);
+    await other.send("GET /wait HTTP/1.1\r\nhost: x\r\n\r\n");
+  }
+  await pause(100);
+  using refused = await dial(listener.port);
+  assert.match(await refused.rest(), /^HTTP\/1\.1 503 .*full!$/s);
+  answer.resolve();
+  for (const one of [busy, ...others]) assert.match(await one.piece(), /^HTTP\/1\.1 200 /);
+  for (const one of [...silent, ...others]) one[Symbol.dispose]();
+  assert.ok(ended.includes("made_room") && ended.includes("full"));
+  await listener.drain(1000);
+});
+
+Deno.test("one address has only so many", async () => {
+  const ended: string[] = [];
+  const answer = Promise.withResolvers<void>();
+  const listener = await open(async () => {
+    await answer.promise;
+    return new Response("fine");
+  }, { mostPerPeer: 2 });
+  listener.tell(hearers(ended));
+  using one = await dial(listener.port);
+  using two = await dial(listener.port);
+  for (const each of [one, two]) await each.send(get);
+  await pause(100);
+  using three = await dial(listener.port);
+  assert.match(await three.rest(), /^HTTP\/1\.1 503 /);
+  assert.deepEqual(ended, ["peer_full"]);
+  answer.resolve();
+  for (const each of [one, two]) assert.match(await each.piece(), /^HTTP\/1\.1 200 /);
+  await listener.drain(1000);
+});
