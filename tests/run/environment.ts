@@ -30,7 +30,8 @@ const kept: readonly RegExp[] = [
   /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|TZ|TERM|CI)$/,
   /^LC_/,
   // How long the long forms of tests take.
-  /^(KILLS|OUTAGE_SECONDS|ATTACK_SECONDS|FUZZ_RUNS|FUZZ_SEED)$/,
+  /^(KILLS|HISTORIES|HOSTILE|PICTURES|EXPORT_ROWS|(OUTAGE|ATTACK|ODD_HEADS)_SECONDS)$/,
+  /^(FUZZ_(RUNS|SEED)|JOURNAL_(HISTORIES|ROUNDS))$/,
   /^XDG_/,
   /^DENO_/,
   /^(npm|NPM)_/,
