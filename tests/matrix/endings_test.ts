@@ -100,7 +100,15 @@ const others: readonly Ending[] = [
 /** What comes after a stream's beginning. */
 const breaks: readonly Pick<Ending, "name" | "act" | "code" | "row">[] = [
   { name: "a cut", act: (exchange) => exchange.cut(), ...truncated },
-  { name: "a reset", act: (exchange) => exchange.reset(), ...truncated },
+  {
+    name: "a reset",
+    act: async (exchange) => {
+      // A reset takes what the other side's system holds and nobody has read yet.
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      exchange.reset();
+    },
+    ...truncated,
+  },
   { name: "an early end", act: (exchange) => exchange.end(), ...truncated },
   { name: "an end marker without an end", act: (exchange) => last(exchange, done), ...truncated },
   {
