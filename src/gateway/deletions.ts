@@ -67,7 +67,7 @@ const jobsAtOnce = 3;
 /** Steps of deletions at once, in all: writers and readers find the database in between. */
 const stepsAtOnce = 2;
 /** Of one account, that erase or count within a request: those that wait. */
-const requestsWaiting = 16;
+const requestsWaiting = 64;
 
 export function createDeletions(parts: DeletionParts): Deletions {
   return new Eraser(parts);

@@ -73,6 +73,8 @@ export interface ExportsParts extends ExportRunnerParts {
 const pollMs = 250;
 /** Exports of an account that are being read at once as they are written. */
 const streamsAtOnce = 4;
+/** Of an account; most are short, and who reads slowly is ended after a while. */
+const streamsWaiting = 64;
 
 export function createExports(parts: ExportsParts): Exports {
   return new ExportDesk(parts);
@@ -83,7 +85,7 @@ class ExportDesk implements Exports {
   readonly #runner: ExportRunner;
   readonly #streams = createFairQueue({
     // Readers may be slow, so nobody waits for another account's.
-    ...{ atOnce: Infinity, atOncePerKey: streamsAtOnce, waitingPerKey: 0 },
+    ...{ atOnce: Infinity, atOncePerKey: streamsAtOnce, waitingPerKey: streamsWaiting },
     refuse: manyStreams,
   });
 

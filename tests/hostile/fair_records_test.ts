@@ -90,7 +90,7 @@ function startCrowd(service: TestService, attacker: string) {
       (n) => ask("queued", "POST", "/api/v1/data", { user_id: `u-${n}`, reason: "test" }),
     ),
     ...times(
-      60,
+      120,
       (n) =>
         ask("erased", "DELETE", "/api/v1/data", {
           tables: ["interactions"],
