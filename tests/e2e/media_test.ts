@@ -131,12 +131,24 @@ Deno.test("a signed address of ours is read without a key, as its account names 
 
 Deno.test("a type that a browser would run is sent as an attachment", async () => {
   const page = Buffer.from("<script>alert(1)</script>".padEnd(100_000, " "));
-  const { named } = await call(page, "text/html", 400);
-  // The vendor refused it; that it was sent is recorded all the same.
-  const read = await service().fetch(named.url);
+  const inlineData = { mimeType: "text/html", data: page.toString("base64") };
+  const answer = await service().post("/vendor-d/v1beta/models/gemini-2.5-flash:generateContent", {
+    contents: [{ role: "user", parts: [{ text: "What is it?" }, { inlineData }] }],
+  });
+  assert.equal(answer.status, 200, await answer.text());
+  await service().row(answer.headers.get("x-transaction-id"));
+  const read = await service().fetch(`/api/v1/media/${sha256Hex(page)}`);
   assert.equal(read.headers.get("content-type"), "text/html");
   assert.match(read.headers.get("content-disposition") ?? "", /^attachment;/);
   assert.equal(read.headers.get("x-content-type-options"), "nosniff");
+  await read.body?.cancel();
+});
+
+Deno.test("media of a call that the vendor refused is named, and not kept", async () => {
+  const { named } = await call(Buffer.alloc(100_000, 32), "text/html", 400);
+  assert.equal(named.bytes, 100_000);
+  const read = await service().fetch(named.url);
+  assert.equal(read.status, 404);
   await read.body?.cancel();
 });
 

@@ -96,8 +96,8 @@ Deno.test("a tenant's own larger requests get past its slow uploads", async () =
       close.push(await stall(service().baseUrl, service().key, one));
     }
     await new Promise((resolve) => setTimeout(resolve, 1_000));
-    await chat(mib, 20_000);
-    await edit(350_000, 20_000);
+    await chat(mib, 40_000);
+    await edit(350_000, 40_000);
   } finally {
     for (const one of close) one();
   }
