@@ -87,8 +87,13 @@ export async function layLane(parts: LaneParts, request: LaneRequest): Promise<L
     jsonArray: request.jsonArray,
     keepAliveMs: parts.keepAliveMs,
     created: Math.floor(caller.arrivedAt.getTime() / 1000),
-    now: () => Math.floor(parts.clock.now().getTime() / 1000),
+    now: secondsOf(parts.clock),
   });
+}
+
+/** Made out here: a function that lives as long as the call holds all that stands around it. */
+function secondsOf(clock: Clock): () => number {
+  return () => Math.floor(clock.now().getTime() / 1000);
 }
 
 /** `X-Translation-Mode`, else the key's own (interface.md §5). */
