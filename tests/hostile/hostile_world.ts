@@ -15,13 +15,10 @@ export interface Outcome {
 export type HostileWorld = Awaited<ReturnType<typeof startHostileWorld>>;
 
 /** A service in a process of its own, with vendors that take everything and answer little. */
-export async function startHostileWorld(vendorReady: () => Promise<void> = async () => {}) {
-  let vendorHas = 0;
+export async function startHostileWorld() {
   const vendor = Deno.serve({ port: 0, onListen() {} }, async (request) => {
     if (request.body) { for await (const _ of request.body); }
     const { pathname } = new URL(request.url);
-    vendorHas++;
-    await vendorReady();
     if (pathname.endsWith("/chat/completions")) return Response.json(chatAnswer);
     return Response.json({ error: { message: "not today" } }, { status: 400 });
   });
@@ -49,10 +46,6 @@ export async function startHostileWorld(vendorReady: () => Promise<void> = async
   return {
     service,
     resident: () => residentBytes(service),
-    /** Requests that the vendor was sent so far. */
-    vendorHas: () => vendorHas,
-    /** The longest that somebody else waited since it was last asked. */
-    othersMs,
     async send(
       method: string,
       path: string,
