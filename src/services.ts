@@ -1,9 +1,3 @@
-import { type ByteGate, createByteGate } from "./base/byte_gate.ts";
-import { createValueGate } from "./base/value_gate.ts";
-import { createHeavyWork } from "./base/heavy_work.ts";
-import { Fault } from "./domain/fault.ts";
-import type { HeavyBodies } from "./http/read_json.ts";
-import { createGarbage } from "./base/garbage.ts";
 import { type Clock, systemClock } from "./base/clock.ts";
 import { createUuidv7 } from "./base/ids.ts";
 import { createLog, type Log, type LogLines, stdoutLines } from "./base/log.ts";
@@ -15,20 +9,12 @@ import { operations } from "./dialects/operations/mod.ts";
 import { responses } from "./dialects/responses/mod.ts";
 import type { AccountStore } from "./domain/account.ts";
 import type { ApiKeyStore } from "./domain/api_key.ts";
-import { type CountRequest, countTokens } from "./gateway/count_tokens.ts";
-import type { Reply } from "./gateway/reply.ts";
-import { createPublicFetch } from "./vendors/public_fetch.ts";
 import type { FullDialect } from "./gateway/translation.ts";
 import type { DialectName } from "../contracts/vendors.ts";
 import { beatMs } from "./domain/rate_limit.ts";
 import { createRateLimiter, type RateLimiter } from "./domain/rate_limiter.ts";
 import { createKeyRing, type KeyRing } from "./domain/key_ring.ts";
 import type { Metrics } from "./gateway/metrics.ts";
-import { drawImages, type ImagesRequest } from "./gateway/images.ts";
-import { createOperations, type Operations } from "./gateway/operations.ts";
-import { speakText, type SpeechRequest } from "./gateway/speech.ts";
-import { createOpenStreams } from "./gateway/open_streams.ts";
-import { createRelay, type Relay, type RelayParts } from "./gateway/relay.ts";
 import { createVendorKeyRing, type VendorKeyRing } from "./gateway/vendor_key_ring.ts";
 import type { CohortStore } from "./domain/cohort.ts";
 import { type Evals, wireEvals } from "./wiring/evals.ts";
@@ -55,6 +41,7 @@ import { createUpstream, type Upstream } from "./vendors/upstream.ts";
 import { parseVendorsFile } from "./vendors/vendors_file.ts";
 import { messageOf } from "./domain/fault.ts";
 import { admissionOf, type Load, watchLoad } from "./wiring/load.ts";
+import { type Calls, createCalls } from "./wiring/calls.ts";
 import { createRecording, type Recording } from "./wiring/recording.ts";
 
 /** Everything that is built once and passed on; a function takes the fields it uses. */
@@ -64,6 +51,7 @@ export interface Services
     Omit<Recording, "stopJobs">,
     RecordServices,
     Load,
+    Calls,
     Omit<Evals, "startEvals" | "closeEvals"> {
   config: Config;
   version: string;
@@ -84,18 +72,6 @@ export interface Services
   upstream: Upstream;
   catalogue: Catalogue;
   rateLimiter: RateLimiter;
-  relay: Relay;
-  /** Pictures, speech, transcripts and embeddings. */
-  operations: Operations;
-  /** Pictures of any vendor that draws. */
-  drawImages: (request: ImagesRequest) => Promise<Reply>;
-  /** Speech of any vendor that speaks. */
-  speakText: (request: SpeechRequest) => Promise<Reply>;
-  /** Room for large requests; see `BODIES_IN_FLIGHT_BYTES`. */
-  bodies: ByteGate;
-  /** Where bodies that hold much are worked on. */
-  heavy: HeavyBodies;
-  countTokens: (request: CountRequest) => Promise<Reply>;
   dialects: Readonly<Record<DialectName, FullDialect>>;
   journalStatus: () => Promise<JournalStatus>;
   /** Resolves when calls can be taken. */
@@ -197,83 +173,6 @@ export function createServices(
         },
         [stopRates, stopWatching, stopArchiving, stopJobs, stopUpkeep, () => loopWatch.stop()],
       ),
-  };
-}
-
-/** What reaches models. */
-function createCalls(
-  config: Config,
-  parts: Omit<
-    RelayParts,
-    | "newTransactionId"
-    | "payloadMaxBytes"
-    | "mediaInlineBytes"
-    | "publicFetch"
-    | "keepAliveMs"
-    | "streams"
-  >,
-  newTransactionId: () => string,
-): Pick<
-  Services,
-  "relay" | "operations" | "drawImages" | "speakText" | "bodies" | "heavy" | "countTokens"
-> {
-  const { payloadMaxBytes, mediaInlineBytes, keepAliveMs } = config;
-  const publicFetch = createPublicFetch({
-    clock: parts.clock,
-    allowHosts: config.fetchAllowHosts,
-  });
-  const all = {
-    ...parts,
-    newTransactionId,
-    payloadMaxBytes,
-    mediaInlineBytes,
-    keepAliveMs,
-    publicFetch,
-    streams: createOpenStreams({
-      perAccount: config.streamsPerAccountMax,
-      unreadMs: config.idleTimeoutMs,
-    }),
-  };
-  const operations = createOperations({ ...all, answers: gateOf(config) });
-  const { registry } = parts;
-  const vendorFetch = createPublicFetch({
-    clock: parts.clock,
-    allowHosts: [...config.fetchAllowHosts, ...hostsOf(registry)],
-  });
-  return {
-    relay: createRelay(all),
-    operations,
-    drawImages: (request) =>
-      drawImages({ registry, operations, publicFetch, vendorFetch }, request),
-    speakText: (request) => speakText({ registry, operations }, request),
-    bodies: gateOf(config),
-    heavy: heavyBodies(),
-    countTokens: (request) => countTokens(all, request),
-  };
-}
-
-/** Where the vendors are; an operator may have one in a network of their own. */
-function hostsOf(registry: Registry): string[] {
-  return [...new Set(registry.all.map(({ baseUrl }) => new URL(baseUrl).host))];
-}
-
-/** So often young garbage is looked for. */
-const garbageEveryBytes = 6 * 1024 * 1024;
-
-/** Requests and answers have room apart: who holds the one may wait for the other. */
-function gateOf({ bodiesInFlightBytes }: Config): ByteGate {
-  const garbage = createGarbage(garbageEveryBytes);
-  const released = (bytes: number) => garbage.left(bytes);
-  return createByteGate({ capacityBytes: bodiesInFlightBytes, released });
-}
-
-/** Values of bodies that hold much, all together; somewhat more than one body may have. */
-const heavyValues = 1_500_000;
-
-function heavyBodies(): HeavyBodies {
-  return {
-    work: createHeavyWork({ tooLate: () => new Fault("overloaded") }),
-    room: createValueGate(heavyValues),
   };
 }
 

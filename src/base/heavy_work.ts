@@ -1,11 +1,32 @@
+import { finish, type Steps } from "./steps.ts";
 import { type Clock, systemClock } from "./clock.ts";
 import { type Later, systemLater } from "./watch.ts";
 
 /** Does a piece of work, at once or in its turn. */
-export type Step = <T>(job: () => T) => Promise<T>;
+export interface Step {
+  <T>(job: () => T): Promise<T>;
+  /** The same for work that comes in steps. */
+  inSteps<T>(job: () => Steps<T>): Promise<T>;
+  /** There is much to do, and much memory that it is done on. */
+  readonly isHeavy: boolean;
+}
 
 /** Who has no heavy work does it at once. */
-export const atOnce: Step = (job) => new Promise((resolve) => resolve(job()));
+export const atOnce: Step = Object.assign(
+  <T>(job: () => T) => new Promise<T>((resolve) => resolve(job())),
+  {
+    inSteps: <T>(job: () => Steps<T>) => new Promise<T>((resolve) => resolve(finish(job()))),
+    isHeavy: false,
+  },
+);
+
+/** Whoever has does it in turns. */
+export function inTurns(work: HeavyWork, who: HeavyWorker): Step {
+  return Object.assign(<T>(job: () => T) => work.run(who, job), {
+    inSteps: <T>(job: () => Steps<T>) => work.runSteps(who, job()),
+    isHeavy: true,
+  });
+}
 
 /** Does work that is too much for one go a piece at a time. */
 export interface HeavyWork {
@@ -16,7 +37,7 @@ export interface HeavyWork {
    */
   run<T>(who: HeavyWorker, job: () => T): Promise<T>;
   /** The same for work that comes in steps: as many of them at a time as are short together. */
-  runSteps<T>(who: HeavyWorker, steps: Generator<void, T, void>): Promise<T>;
+  runSteps<T>(who: HeavyWorker, steps: Steps<T>): Promise<T>;
 }
 
 export interface HeavyWorker {
@@ -86,7 +107,7 @@ class Turns implements HeavyWork {
     return promise;
   }
 
-  async runSteps<T>(who: HeavyWorker, steps: Generator<void, T, void>): Promise<T> {
+  async runSteps<T>(who: HeavyWorker, steps: Steps<T>): Promise<T> {
     const { clock } = this.#options;
     for (;;) {
       const step = await this.run(who, () => {

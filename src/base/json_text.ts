@@ -39,7 +39,28 @@ export function locate(
   text: string,
   path: readonly (string | number)[],
 ): TextRange | undefined {
-  let start = skipSpace(text, 0);
+  return locateAt(text, skipSpace(text, 0), path);
+}
+
+/** The same where the text's top-level members are known: the rest of the text is passed over. */
+export function locateIn(
+  text: string,
+  top: Members,
+  [first, ...rest]: readonly (string | number)[],
+): TextRange | undefined {
+  if (first === undefined) return top.range;
+  const member = top.members.get(String(first));
+  if (member === undefined) return undefined;
+  if (rest.length === 0) return { start: member.valueStart, end: member.valueEnd };
+  return locateAt(text, member.valueStart, rest);
+}
+
+function locateAt(
+  text: string,
+  from: number,
+  path: readonly (string | number)[],
+): TextRange | undefined {
+  let start = from;
   for (const step of path) {
     const found = typeof step === "string"
       ? lastMember(text, start, step)

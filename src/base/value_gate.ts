@@ -13,7 +13,10 @@ export interface ValueGate {
   readonly inside: number;
 }
 
-/** After so long room is given to others, though its holder may still wait for a vendor. */
+/**
+ * After so long room is given to others, though its holder may still wait for a vendor: chat calls
+ * give it back before, as soon as they hold no values, other operations don't.
+ */
 const maxHoldMs = 10_000;
 
 export function createValueGate(capacity: number, later: Later = systemLater): ValueGate {

@@ -1,14 +1,24 @@
-import type { CanonicalRequest, Loss, Part } from "./canonical_request.ts";
+import type { Steps } from "../base/steps.ts";
+import type { CanonicalRequest, Loss } from "./canonical_request.ts";
 
 /**
  * Every cache mark of a request, for a dialect that has no place for them: on tools, system texts,
  * parts of turns, and parts of tools' results.
  */
-export function cacheLosses(request: CanonicalRequest): Loss[] {
-  const parts = request.turns.flatMap((turn) => turn.parts).flatMap((part): Part[] =>
-    part.type === "tool-result" ? [part, ...part.parts] : [part]
-  );
-  return [...request.tools, ...request.system, ...parts]
-    .filter((one) => "cache" in one && one.cache !== undefined)
-    .map(({ path }) => ({ path: `${path}.cache_control`, weight: "hint" }));
+export function* cacheLosses(request: CanonicalRequest): Steps<Loss[]> {
+  const losses: Loss[] = [];
+  const look = (one: { path: string; cache?: unknown }) => {
+    if (one.cache === undefined) return;
+    losses.push({ path: `${one.path}.cache_control`, weight: "hint" });
+  };
+  request.tools.forEach(look);
+  request.system.forEach(look);
+  for (const { parts } of request.turns) {
+    yield;
+    for (const part of parts) {
+      look(part);
+      if (part.type === "tool-result") part.parts.forEach(look);
+    }
+  }
+  return losses;
 }

@@ -1,3 +1,4 @@
+import type { Steps } from "../base/steps.ts";
 import type { ForeignField } from "./canonical_request.ts";
 import { Fault } from "../domain/fault.ts";
 import { isRecord, type JsonRecord } from "./json.ts";
@@ -19,11 +20,11 @@ export type Known =
  *
  * `spell` turns a caller's spelling of a field into the table's, for a wire that takes several.
  */
-export function otherFields(
+export function* otherFields(
   request: JsonRecord,
   known: Readonly<Record<string, Known>>,
   spell: (field: string) => string = (field) => field,
-): ForeignField[] {
+): Steps<ForeignField[]> {
   const found: ForeignField[] = [];
   const look = (value: unknown, of: Known, path: string): void => {
     if (of === true) return;
@@ -45,7 +46,14 @@ export function otherFields(
     }
   };
   for (const [name, value] of Object.entries(request)) {
-    look(value, knownIn(known, spell(name)) ?? true, name);
+    const of = knownIn(known, spell(name)) ?? true;
+    if (!Array.isArray(value) || of === true) look(value, of, name);
+    else {
+      for (let index = 0; index < value.length; index++) {
+        look(value[index], of, `${name}[${index}]`);
+        yield;
+      }
+    }
   }
   return found;
 }

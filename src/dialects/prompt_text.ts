@@ -1,3 +1,5 @@
+import { finish, type Steps } from "../base/steps.ts";
+import { estimateAll } from "../domain/estimate.ts";
 import { isRecord } from "./json.ts";
 
 /**
@@ -5,9 +7,15 @@ import { isRecord } from "./json.ts";
  * the body that isn't media. Iterative, since callers may nest as deep as they like.
  */
 export function promptText(body: unknown): string {
+  return finish(promptTexts(body)).join("\n");
+}
+
+/** The same one by one, found in steps. */
+export function* promptTexts(body: unknown): Steps<string[]> {
   const texts: string[] = [];
   const stack: unknown[] = [body];
-  while (stack.length > 0) {
+  for (let looked = 1; stack.length > 0; looked++) {
+    if (looked % 2048 === 0) yield;
     const value = stack.pop();
     if (typeof value === "string") {
       if (!isMedia(value)) texts.push(value);
@@ -17,7 +25,12 @@ export function promptText(body: unknown): string {
       for (const one of Object.values(value)) stack.push(one);
     }
   }
-  return texts.join("\n");
+  return texts;
+}
+
+/** How many tokens they are, roughly, in steps. */
+export function* promptTokens(body: unknown): Steps<number> {
+  return yield* estimateAll(yield* promptTexts(body));
 }
 
 /** Addresses and base64 data are billed as media, not as words. */

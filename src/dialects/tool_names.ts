@@ -1,4 +1,16 @@
 import { sha256Hex } from "../base/hash.ts";
+import type { Steps } from "../base/steps.ts";
+import type { CanonicalRequest } from "./canonical_request.ts";
+
+/** The names of a request's tools and of those that its history calls, each once. */
+export function* toolNamesOf(request: CanonicalRequest): Steps<string[]> {
+  const names = new Set(request.tools.map(({ name }) => name));
+  for (const { parts } of request.turns) {
+    for (const part of parts) if (part.type === "tool-call") names.add(part.name);
+    yield;
+  }
+  return [...names];
+}
 
 /**
  * Aliases for tool names that a target does not accept (translation.md §5.1): other characters

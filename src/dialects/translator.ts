@@ -1,3 +1,4 @@
+import type { Steps } from "../base/steps.ts";
 import type { Fault } from "../domain/fault.ts";
 import type { CanonicalAnswer, CanonicalEvent } from "./canonical.ts";
 import type { DialectQuirks } from "./dialect.ts";
@@ -16,8 +17,11 @@ export interface Translator {
    * Throws `Fault` (invalid_value, missing_required_field…) naming the field by its path.
    */
   decodeRequest(body: unknown): CanonicalRequest;
+  /** The same in steps, for requests that hold much. */
+  decodeSteps(body: unknown): Steps<CanonicalRequest>;
   /** Writes a request for a vendor; what can't be carried is listed, never dropped silently. */
   encodeRequest(request: CanonicalRequest, target: Target): EncodedRequest;
+  encodeSteps(request: CanonicalRequest, target: Target): Steps<EncodedRequest>;
   /** A writer of one whole answer. */
   encodeWhole(answer: CanonicalAnswer, context: AnswerContext): unknown;
   /** A writer of one streamed answer. */
@@ -66,8 +70,8 @@ export interface AnswerContext {
   created: number;
   /** Model to show when the vendor names none. */
   model: string;
-  /** The caller's request, for dialects that echo it. */
-  request: CanonicalRequest;
+  /** Of the caller's request; the whole of it may be large. */
+  request: Pick<CanonicalRequest, "reasoning">;
   /** The caller's own body, for what is echoed as it was sent. */
   body: unknown;
   /** Whether the caller asked to see usage in its stream. */

@@ -1,4 +1,5 @@
 import { Buffer } from "node:buffer";
+import { finish, type Steps } from "../base/steps.ts";
 
 /**
  * How many tokens a text has, roughly: a quarter token per Latin character, half per character of
@@ -7,12 +8,28 @@ import { Buffer } from "node:buffer";
  * for token counts marked as estimated. 0 only for the empty text.
  */
 export function estimateTokens(text: string): number {
-  let quarters = 0;
-  for (let index = 0; index < text.length; index++) {
-    quarters += quartersOf(text.charCodeAt(index));
+  return finish(estimateAll([text]));
+}
+
+/** The same of texts that stand in lines of their own, in steps. */
+export function* estimateAll(texts: readonly string[]): Steps<number> {
+  let quarters = Math.max(0, texts.length - 1);
+  let room = pieceUnits;
+  for (const text of texts) {
+    for (let from = 0; from < text.length; from += pieceUnits) {
+      const end = Math.min(text.length, from + pieceUnits);
+      for (let index = from; index < end; index++) quarters += quartersOf(text.charCodeAt(index));
+      room -= end - from;
+      if (room > 0) continue;
+      yield;
+      room = pieceUnits;
+    }
   }
   return Math.ceil(quarters / 4);
 }
+
+/** Units that are looked at in one step. */
+const pieceUnits = 1024 * 1024;
 
 /**
  * No fewer tokens than a vendor will count for a request body of text: tokenizers in use are

@@ -53,6 +53,8 @@ export interface CallFacts {
   mode: Mode;
   lane: Pick<Lane, "losses" | "encodeFolded" | "keptReasoning">;
   body: unknown;
+  /** Tokens of its words, where they were counted before the body was let go. */
+  promptTokens?: number | undefined;
   /** JSON text for the record; as the caller sent it where it sent JSON. */
   bodyText: string;
   /** The same as it is recorded, where that is known. */
@@ -221,7 +223,7 @@ export class Call<M extends CallMeter = Meter> {
       price: this.#price(),
       priceOf: (model) => this.#price(model),
       vendorCostBelieved: target.vendor.reportsCost,
-      promptTokens: () => estimateTokens(promptText(this.#facts.body)),
+      promptTokens: () => this.#facts.promptTokens ?? estimateTokens(promptText(this.#facts.body)),
     });
     const folded = ending.responseText === undefined ? this.#folded() : undefined;
     const responseText = ending.responseText ?? folded?.text;

@@ -26,6 +26,8 @@ export interface Caller {
   readonly trace: CallTrace;
   /** Does what is to be done with the body; absent: at once. */
   readonly step?: Step;
+  /** Called once the request's text for the vendor is made, and no value of the body is held. */
+  readonly onEncoded?: () => void;
   /** Does work on a large answer, in turns with what others do; absent: at once. */
   readonly heavyStep?: Step;
   /** Interactions whose words a call of our own says again: it is not written once they are erased. */

@@ -1,3 +1,5 @@
+import { finish, type Steps } from "../base/steps.ts";
+import { writeJson } from "../base/write_json.ts";
 import type { Conversation, Dialect } from "../dialects/dialect.ts";
 import { Fault } from "../domain/fault.ts";
 import type { KeptResponse, KeptStore, StoredResponse } from "../domain/kept.ts";
@@ -95,6 +97,7 @@ async function withItems(
 export function keeperOf(
   dialect: Dialect,
   { body, sources }: { body: unknown; sources: readonly string[] },
+  inputItemsText = () => finish(inputItems(dialect, body)),
 ): Keeper | undefined {
   const { conversation } = dialect;
   if (!conversation?.wantsKept(body)) return undefined;
@@ -102,8 +105,12 @@ export function keeperOf(
     const answer: unknown = JSON.parse(answerText);
     const responseId = conversation.answerId(answer);
     if (responseId === undefined) return undefined;
-    const inputItemsText = JSON.stringify(conversation.inputItems(body));
     const itemIds = conversation.itemIds(answer);
-    return { responseId, inputItemsText, answerText, itemIds, sources };
+    return { responseId, inputItemsText: inputItemsText(), answerText, itemIds, sources };
   };
+}
+
+/** JSON text of what a request adds to its conversation, in steps; empty where none is kept. */
+export function* inputItems({ conversation }: Dialect, body: unknown): Steps<string> {
+  return conversation?.wantsKept(body) ? yield* writeJson(conversation.inputItems(body)) : "";
 }

@@ -1,11 +1,11 @@
+import { writeJson } from "../base/write_json.ts";
 import { atOnce } from "../base/heavy_work.ts";
 import type { Clock } from "../base/clock.ts";
 import type { DialectName } from "../../contracts/vendors.ts";
 import type { RequestFacts } from "../dialects/dialect.ts";
-import { promptText } from "../dialects/prompt_text.ts";
+import { promptTokens } from "../dialects/prompt_text.ts";
 import { withoutTags } from "../dialects/tag_blocks.ts";
 import type { TranslationMode } from "../domain/api_key.ts";
-import { estimateTokens } from "../domain/estimate.ts";
 import { Fault } from "../domain/fault.ts";
 import type { KeptStore } from "../domain/kept.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
@@ -50,10 +50,10 @@ export async function layLane(parts: LaneParts, request: LaneRequest): Promise<L
   if (target.vendor.dialects.includes(dialect.name)) return await step(() => passThrough(request));
   const upstream = parts.dialects[target.vendor.dialects[0]!];
   const mode = translationMode(caller);
-  const decoded = await step(() =>
-    dialect.decodeRequest(withoutTags(request.body, facts.tagBlocks))
+  const decoded = await step.inSteps(() =>
+    dialect.decodeSteps(withoutTags(request.body, facts.tagBlocks))
   );
-  const inputTokens = await step(() => estimateTokens(promptText(request.body)));
+  const inputTokens = await step.inSteps(() => promptTokens(request.body));
   const { needsInline } = upstream;
   const inlined = needsInline
     ? await inlineMedia(
@@ -68,16 +68,16 @@ export async function layLane(parts: LaneParts, request: LaneRequest): Promise<L
   const maxOutputTokens = parts.prices.find(target.vendor.label, target.model, caller.arrivedAt)
     ?.maxOutputTokens;
   const { quirks } = target.vendor;
-  const encoded = await step(() =>
-    upstream.encodeRequest(recalled, { model: target.model, maxOutputTokens, quirks })
+  const encoded = await step.inSteps(() =>
+    upstream.encodeSteps(recalled, { model: target.model, maxOutputTokens, quirks })
   );
-  const requestText = await step(() => JSON.stringify(encoded.body));
+  const requestText = await step.inSteps(() => writeJson(encoded.body));
   return translate({
     transactionId: request.transactionId,
     dialect,
     upstream,
-    request: recalled,
-    encoded,
+    request: recalled.reasoning ? { reasoning: recalled.reasoning } : {},
+    encoded: { losses: encoded.losses, undo: encoded.undo },
     requestText,
     body: request.body,
     inputTokens,
@@ -87,8 +87,13 @@ export async function layLane(parts: LaneParts, request: LaneRequest): Promise<L
     jsonArray: request.jsonArray,
     keepAliveMs: parts.keepAliveMs,
     created: Math.floor(caller.arrivedAt.getTime() / 1000),
-    now: () => Math.floor(parts.clock.now().getTime() / 1000),
+    now: secondsOf(parts.clock),
   });
+}
+
+/** Made out here: a function that lives as long as the call holds all that stands around it. */
+function secondsOf(clock: Clock): () => number {
+  return () => Math.floor(clock.now().getTime() / 1000);
 }
 
 /** `X-Translation-Mode`, else the key's own (interface.md §5). */

@@ -15,7 +15,8 @@ export function passThrough(
     jsonArray: boolean;
   },
 ): Lane {
-  const { dialect, bodyText, facts, target } = call;
+  // The lane lives as long as the call: it holds no more of the request than it needs.
+  const { dialect, bodyText, facts, target, jsonArray } = call;
   const splice = (askStreamUsage: boolean) =>
     dialect.spliceRequest(bodyText, facts, { model: target.model, askStreamUsage });
   // What the vendor itself repeats as the whole is truer than the fold of its pieces.
@@ -29,7 +30,7 @@ export function passThrough(
     losses: [],
     whole: ({ bytes, text, events }) => ({ body: bytes, text, contentType: undefined, events }),
     stream: () =>
-      call.jsonArray && dialect.reframe ? reframed(dialect.reframe()) : ({
+      jsonArray && dialect.reframe ? reframed(dialect.reframe()) : ({
         contentType: undefined,
         forward(event, { events, usageOnly }) {
           repeated ??= dialect.wholeOf?.(event);

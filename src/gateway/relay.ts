@@ -1,5 +1,6 @@
-import { atOnce } from "../base/heavy_work.ts";
+import { atOnce, type Step } from "../base/heavy_work.ts";
 import type { ApiKey } from "../domain/api_key.ts";
+import { promptTokens as countTokens } from "../dialects/prompt_text.ts";
 import { Fault, messageOf } from "../domain/fault.ts";
 import type { Catalogue } from "../vendors/catalogue.ts";
 import { type ResolvedModel, resolveTarget, resolveUnified } from "../vendors/model_name.ts";
@@ -13,9 +14,10 @@ import type { Lane } from "./lane.ts";
 import { type CallMeter, Meter } from "./meter.ts";
 import type { Caller } from "./caller.ts";
 import { chooseKey } from "./choose_key.ts";
-import { continueConversation, keeperOf } from "./conversation.ts";
+import { continueConversation, inputItems, keeperOf } from "./conversation.ts";
 import { deliver } from "./deliver.ts";
 import type { KeptMemory } from "./kept_memory.ts";
+import { letGo } from "./let_go.ts";
 import { type LaneParts, layLane } from "./lay_lane.ts";
 import type { FullDialect } from "./translation.ts";
 import type { Reply } from "./reply.ts";
@@ -70,14 +72,18 @@ export function createRelay(parts: RelayParts): Relay {
       const jsonArray = request.jsonArray === true;
       const known = { ...request, transactionId, facts, target, jsonArray };
       const lane = await layLane(parts, { ...known, ...continued });
-      const kept = keeperOf(dialect, continued);
+      const { promptTokens, inputItemsText } = step.isHeavy
+        ? await lightened(request, continued.body, step)
+        : nothingKnown;
+      const kept = keeperOf(dialect, continued, inputItemsText);
       const { bodyText } = request;
       const payload = await step(() => boundPayload(bodyText, payloadLimits(parts, dialect)));
       const funds = price
-        ? await fundsOf(parts, { transactionId, caller, facts, lane, price })
+        ? await fundsOf(parts, { transactionId, caller, facts, lane, price, step })
         : noFunds;
+      const begun = { payload, promptTokens };
       const meter = new Meter(parts.payloadMaxBytes, () => parts.clock.monotonicMs());
-      const call = begin(parts, { ...known, payload, mode, lane, kept, funds }, meter);
+      const call = begin(parts, { ...known, ...begun, mode, lane, kept, funds }, meter);
       const out = { transactionId, caller, facts, target, key, mode, lane, call };
       const vendor = { upstream: parts.upstream, log: parts.log, now: () => parts.clock.now() };
       return await deliver(parts.clock, out, () => callVendor(vendor, out));
@@ -85,20 +91,43 @@ export function createRelay(parts: RelayParts): Relay {
   };
 }
 
+/** What is asked of a body after its vendor was. */
+interface Remembered {
+  promptTokens?: number;
+  inputItemsText?: () => string;
+}
+
+const nothingKnown: Remembered = {};
+
+/** Lets a heavy body go: it has become the vendor's text, and what else is asked of it is known. */
+async function lightened(
+  { caller, dialect, body: sent }: RelayRequest,
+  body: unknown,
+  step: Step,
+): Promise<Remembered> {
+  const promptTokens = await step.inSteps(() => countTokens(sent));
+  const items = await step.inSteps(() => inputItems(dialect, body));
+  for (const one of [sent, body]) letGo(one);
+  caller.onEncoded?.();
+  return { promptTokens, inputItemsText: () => items };
+}
+
 /** Credit and room under caps for the most that the call can cost. */
 function fundsOf(
   parts: FundsParts,
-  { transactionId, caller, facts, lane, price }: {
+  { transactionId, caller, facts, lane, price, step }: {
     transactionId: string;
     caller: Caller;
     facts: RequestFacts;
     lane: Lane;
     price: PriceRow;
+    step: Step;
   },
 ): Promise<Funds> {
   const { principal, arrivedAt: at } = caller;
-  const boundNanos = boundOf(price, facts, lane.requestText);
-  return setAside(parts, { principal, transactionId, at, boundNanos });
+  const bound = () => boundOf(price, facts, lane.requestText);
+  const set = (boundNanos: bigint) => setAside(parts, { principal, transactionId, at, boundNanos });
+  return step.isHeavy ? step(bound).then(set) : set(bound());
 }
 
 /** The record holds what the caller sent, not what stood before it. */

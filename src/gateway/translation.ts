@@ -1,5 +1,5 @@
 import type { CanonicalAnswer, CanonicalEvent } from "../dialects/canonical.ts";
-import type { CanonicalRequest, Loss } from "../dialects/canonical_request.ts";
+import type { Loss } from "../dialects/canonical_request.ts";
 import type { Dialect } from "../dialects/dialect.ts";
 import { foldEvents } from "../dialects/fold.ts";
 import type { AnswerContext, EncodedRequest, Translator } from "../dialects/translator.ts";
@@ -20,13 +20,13 @@ export interface TranslationCall {
   dialect: FullDialect;
   /** The vendor's dialect. */
   upstream: FullDialect;
-  /** The caller's request in the canonical form, ready for this vendor. */
-  request: CanonicalRequest;
+  /** Of the caller's request what the answer is written by. */
+  request: AnswerContext["request"];
   /** The caller's body, for what is echoed as it was sent. */
   body: unknown;
   target: ResolvedModel;
   /** The request as the vendor gets it. */
-  encoded: EncodedRequest;
+  encoded: Pick<EncodedRequest, "losses" | "undo">;
   /** JSON text of that. */
   requestText: string;
   /** Estimated. */
@@ -62,7 +62,8 @@ export function translate(given: TranslationCall): Lane {
     requestText: call.requestText,
     plainRequestText: () => {
       const { usageFlag } = upstream;
-      return usageFlag && JSON.stringify(usageFlag.without(encoded.body));
+      // Hardly ever asked for: the value is not held for it.
+      return usageFlag && JSON.stringify(usageFlag.without(JSON.parse(call.requestText)));
     },
     losses,
     whole({ events }) {

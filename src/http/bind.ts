@@ -7,7 +7,7 @@ import type { Reply } from "../gateway/reply.ts";
 import { isAbort } from "../vendors/upstream.ts";
 import type { SentForm } from "../dialects/operations/request.ts";
 import type { ByteGate } from "../base/byte_gate.ts";
-import type { Step } from "../base/heavy_work.ts";
+import { inTurns, type Step } from "../base/heavy_work.ts";
 import { type BodyRoom, readSent, type SentBody } from "./sent_body.ts";
 import type { HeavyBodies } from "./read_json.ts";
 import { asFault, errorReply } from "./errors.ts";
@@ -76,8 +76,9 @@ export function bind<
     const { step, ...input } = await readInput(context, contract, parts, room);
     const worker = { key: String(caller.principal.account.id), isPatient: true };
     // The call has begun: whoever leaves now must not keep it from being settled.
-    const heavyStep: Step = (job) => parts.heavy.work.run(worker, job);
-    return await handler({ ...input, caller: { ...caller, step, heavyStep } });
+    const heavyStep = inTurns(parts.heavy.work, worker);
+    const onEncoded = () => room.leaveHeavy?.();
+    return await handler({ ...input, caller: { ...caller, step, heavyStep, onEncoded } });
   });
 }
 

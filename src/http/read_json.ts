@@ -1,5 +1,5 @@
 import type { HeavyWork, Step } from "../base/heavy_work.ts";
-import { atOnce } from "../base/heavy_work.ts";
+import { atOnce, inTurns } from "../base/heavy_work.ts";
 import { JsonCount, type JsonExcess } from "../base/json_count.ts";
 import { JsonTextError, parseInSteps } from "../base/parse_in_steps.ts";
 import type { ValueGate } from "../base/value_gate.ts";
@@ -55,7 +55,7 @@ export async function readJson(
   return {
     text,
     value: () => heavy.work.runSteps(worker, parsing(text, count)),
-    step: (job) => heavy.work.run(worker, job),
+    step: inTurns(heavy.work, worker),
     release: await heavy.room.enter(Math.max(count.values, heavyValues), worker),
   };
 }

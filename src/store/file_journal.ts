@@ -354,10 +354,9 @@ export class FileJournal implements Journal {
         this.#isConfirming = false;
         this.#failed(thrown);
         // Those that the store has yet to take.
-        pushAll(
-          this.#unwritten,
-          group.filter((one) => one.isSpilled || this.#known.has(one.interaction.transactionId)),
-        );
+        const isLeft = ({ isSpilled, interaction }: Ended) =>
+          isSpilled || this.#known.has(interaction.transactionId);
+        pushAll(this.#unwritten, group.filter(isLeft));
         for (const { reject } of group) reject(thrown);
       }
     } while (this.#unsynced.length > 0);
@@ -391,8 +390,7 @@ export class FileJournal implements Journal {
     const only = this.#segments.length === 1 ? this.#segments[0] : undefined;
     const fewBytes = this.#isCramped ? 1 : Math.min(tidyBytes, this.#maxBytes / 8);
     if (!only?.isDone || only.bytes < fewBytes) return;
-    this.#segments = [];
-    this.#drop(only);
+    this.#drop(this.#segments.pop()!);
   }
 
   #drop(segment: Segment): void {

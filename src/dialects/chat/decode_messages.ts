@@ -1,3 +1,4 @@
+import type { Steps } from "../../base/steps.ts";
 import { Fault } from "../../domain/fault.ts";
 import type {
   CacheMark,
@@ -12,9 +13,9 @@ import { isRecord, type JsonRecord, words } from "../json.ts";
 import { base64Source, mediaSource, standardBase64 } from "../media_source.ts";
 
 /** Reads chat messages (chat-completions.md §2): system texts in front, then the turns. */
-export function readMessages(
+export function* readMessages(
   messages: readonly unknown[],
-): { system: SystemText[]; turns: Turn[] } {
+): Steps<{ system: SystemText[]; turns: Turn[] }> {
   const system: SystemText[] = [];
   const turns: Turn[] = [];
   /** Name of a function → id of its last call. */
@@ -33,6 +34,7 @@ export function readMessages(
         if (part.type === "tool-call") calls.set(part.name, part.id);
       }
     }
+    yield;
   }
   return { system, turns };
 }

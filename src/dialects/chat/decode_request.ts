@@ -1,3 +1,4 @@
+import { finish, type Steps } from "../../base/steps.ts";
 import { Fault } from "../../domain/fault.ts";
 import type {
   CanonicalRequest,
@@ -15,8 +16,13 @@ import { knownFields } from "./known_fields.ts";
 
 /** Reads a chat request (chat-completions.md §1) into the canonical form. Null is "not set". */
 export function decodeChatRequest(body: unknown): CanonicalRequest {
+  return finish(decodeChatSteps(body));
+}
+
+/** The same in steps. */
+export function* decodeChatSteps(body: unknown): Steps<CanonicalRequest> {
   const request = body as JsonRecord;
-  const { system, turns } = readMessages(request.messages as readonly unknown[]);
+  const { system, turns } = yield* readMessages(request.messages as readonly unknown[]);
   const settings = readSettings(request);
   return {
     model: String(request.model),
@@ -24,7 +30,7 @@ export function decodeChatRequest(body: unknown): CanonicalRequest {
     system,
     turns,
     tools: readTools(request),
-    foreign: [...foreignFields(request), ...otherFields(request, knownFields)],
+    foreign: [...foreignFields(request), ...(yield* otherFields(request, knownFields))],
     ...settings,
     paths: pathsOf(request, settings),
   };

@@ -1,3 +1,4 @@
+import type { Steps } from "../../base/steps.ts";
 import { Fault } from "../../domain/fault.ts";
 import type {
   CanonicalRequest,
@@ -14,17 +15,20 @@ import { dataUrl, leftOutNote, mediaFieldPath } from "../media_source.ts";
 type Message = Record<string, unknown>;
 
 /** Writes the conversation as chat messages (chat-completions.md §2, translation.md §4). */
-export function writeMessages(
+export function* writeMessages(
   request: CanonicalRequest,
   aliasOf: (name: string) => string,
   losses: Loss[],
-): Message[] {
+): Steps<Message[]> {
+  yield;
   requireResults(request.turns);
+  yield;
   const messages: Message[] = [];
   const system = request.system.map(({ text }) => text).filter((text) => text !== "");
   if (system.length > 0) messages.push({ role: "system", content: system.join("\n\n") });
   for (const turn of request.turns) {
     for (const message of writeTurn(turn, aliasOf, losses)) messages.push(message);
+    yield;
   }
   return messages;
 }
@@ -168,10 +172,10 @@ function textOf(parts: readonly Part[]): string[] {
 
 /** Every call needs its result before the conversation goes on (translation.md §5.3). */
 function requireResults(turns: readonly Turn[]): void {
-  const answered = new Set(
-    turns.flatMap((turn) => turn.parts).filter((part) => part.type === "tool-result")
-      .map((part) => part.callId),
-  );
+  const answered = new Set<string>();
+  for (const { parts } of turns) {
+    for (const part of parts) if (part.type === "tool-result") answered.add(part.callId);
+  }
   for (const [index, turn] of turns.entries()) {
     // The last turn may be the call itself.
     if (turn.role !== "assistant" || index === turns.length - 1) continue;

@@ -1,3 +1,4 @@
+import { finish, type Steps } from "../../base/steps.ts";
 import type {
   CanonicalRequest,
   Loss,
@@ -7,7 +8,7 @@ import type {
   Tool,
 } from "../canonical_request.ts";
 import { cacheLosses } from "../cache_losses.ts";
-import { aliasToolNames } from "../tool_names.ts";
+import { aliasToolNames, toolNamesOf } from "../tool_names.ts";
 import type { EncodedRequest, Target } from "../translator.ts";
 import { writeMessages } from "./encode_messages.ts";
 
@@ -19,8 +20,16 @@ const acceptedToolName = /^[A-Za-z0-9_-]{1,64}$/;
  * what can't be carried is listed as a loss.
  */
 export function encodeChatRequest(request: CanonicalRequest, target: Target): EncodedRequest {
+  return finish(encodeChatSteps(request, target));
+}
+
+/** The same in steps. */
+export function* encodeChatSteps(
+  request: CanonicalRequest,
+  target: Target,
+): Steps<EncodedRequest> {
   const losses: Loss[] = request.foreign.map(({ path, weight }) => ({ path, weight }));
-  const { aliasOf, toolNames } = aliasToolNames(toolNamesOf(request), acceptedToolName);
+  const { aliasOf, toolNames } = aliasToolNames(yield* toolNamesOf(request), acceptedToolName);
   const lose = (setting: SettingName, weight: Loss["weight"]) => {
     if (request[setting] !== undefined) {
       losses.push({ path: request.paths[setting] ?? setting, weight });
@@ -28,11 +37,11 @@ export function encodeChatRequest(request: CanonicalRequest, target: Target): En
   };
   // Only the aggregator and some open-model servers know it: a hint at best.
   lose("topK", "hint");
-  for (const loss of cacheLosses(request)) losses.push(loss);
+  for (const loss of yield* cacheLosses(request)) losses.push(loss);
   const limit = target.quirks?.olderTokenLimit ? "max_tokens" : "max_completion_tokens";
   const body: Record<string, unknown> = {
     model: target.model,
-    messages: writeMessages(request, aliasOf, losses),
+    messages: yield* writeMessages(request, aliasOf, losses),
     ...present({
       [limit]: request.maxOutputTokens,
       temperature: request.temperature,
@@ -67,12 +76,6 @@ export function encodeChatRequest(request: CanonicalRequest, target: Target): En
       stripFence: false,
     },
   };
-}
-
-function toolNamesOf(request: CanonicalRequest): string[] {
-  const calls = request.turns.flatMap((turn) => turn.parts)
-    .filter((part) => part.type === "tool-call").map((part) => part.name);
-  return [...new Set([...request.tools.map((tool) => tool.name), ...calls])];
 }
 
 function writeTools(

@@ -1,8 +1,8 @@
 import type { Dialect } from "../dialect.ts";
 import { readChatRequest, spliceChatRequest } from "./request.ts";
 import type { Translator } from "../translator.ts";
-import { decodeChatRequest } from "./decode_request.ts";
-import { encodeChatRequest } from "./encode_request.ts";
+import { decodeChatRequest, decodeChatSteps } from "./decode_request.ts";
+import { encodeChatRequest, encodeChatSteps } from "./encode_request.ts";
 import { decodeChatAnswer, encodeChatAnswer, encodeWholeChat } from "./response.ts";
 import { chatErrorFrame, ChatStreamDecoder } from "./stream.ts";
 import { ChatStreamEncoder } from "./stream_encoder.ts";
@@ -27,7 +27,9 @@ export const chat: Dialect & Translator = {
     },
   },
   decodeRequest: decodeChatRequest,
+  decodeSteps: decodeChatSteps,
   encodeRequest: encodeChatRequest,
+  encodeSteps: encodeChatSteps,
   encodeWhole: encodeWholeChat,
   // Pictures and videos go by address; documents and sound only as data (translation.md §11).
   needsInline: ({ kind }) => kind === "file" || kind === "audio",

@@ -3,7 +3,8 @@ import {
   cutStringPrefix,
   type Edit,
   insertMember,
-  locate,
+  locateIn,
+  type Members,
   splice,
   topLevelMembers,
 } from "../../base/json_text.ts";
@@ -48,26 +49,27 @@ export function spliceChatRequest(
     });
   }
   const edits: Edit[] = [];
-  const model = locate(bodyText, ["model"]);
+  const model = members && locateIn(bodyText, members, ["model"]);
   if (model && changes.model !== facts.model) {
     edits.push({ ...model, text: JSON.stringify(changes.model) });
   }
-  if (changes.askStreamUsage) edits.push(askForUsage(bodyText));
+  if (changes.askStreamUsage && members) edits.push(askForUsage(bodyText, members));
   for (const { path, units } of facts.tagBlocks) {
-    const range = locate(bodyText, path);
+    const range = members && locateIn(bodyText, members, path);
     if (range) edits.push(cutStringPrefix(bodyText, range, units));
   }
   return edits.length === 0 ? bodyText : splice(bodyText, edits);
 }
 
 /** Usage is always asked for: billing needs it (chat-completions.md §4.4). */
-function askForUsage(bodyText: string): Edit {
-  const flag = locate(bodyText, ["stream_options", "include_usage"]);
+function askForUsage(bodyText: string, members: Members): Edit {
+  const flag = locateIn(bodyText, members, ["stream_options", "include_usage"]);
   if (flag) return { ...flag, text: "true" };
-  const options = locate(bodyText, ["stream_options"]);
+  const options = locateIn(bodyText, members, ["stream_options"]);
   if (!options) {
-    const whole = locate(bodyText, [])!;
-    return insertMember(bodyText, whole, "stream_options", '{"include_usage":true}');
+    // The request has a model at least.
+    const at = greatest([...members.members.values()].map(({ valueEnd }) => valueEnd));
+    return { start: at, end: at, text: ',"stream_options":{"include_usage":true}' };
   }
   const isObject = bodyText[options.start] === "{";
   return isObject

@@ -1,4 +1,5 @@
 import { sha256Hex } from "../../base/hash.ts";
+import { mapInSteps, type Steps } from "../../base/steps.ts";
 import type {
   MediaPart,
   Part,
@@ -20,12 +21,12 @@ import {
 import { Fields, missing, wrong } from "./reader.ts";
 
 /** `contents` as turns. Calls without an id get one made of their place and name. */
-export function readContents(request: Fields, context: PartContext): Turn[] {
+export function* readContents(request: Fields, context: PartContext): Steps<Turn[]> {
   if (!request.has("contents")) throw missing("contents");
   const contents = request.objects("contents");
   if (contents.length === 0) throw wrong("contents", "at least one content");
   const reader = new ContentReader(context);
-  return contents.map((content) => reader.read(content));
+  return yield* mapInSteps(contents, (content) => reader.read(content), 1);
 }
 
 /** `systemInstruction`: text parts only; a bare string is taken too, as client libraries do. */

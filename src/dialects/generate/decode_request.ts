@@ -1,4 +1,5 @@
 import { pushAll } from "../../base/lists.ts";
+import { finish, type Steps } from "../../base/steps.ts";
 import type { CanonicalRequest, ForeignField } from "../canonical_request.ts";
 import type { JsonRecord } from "../json.ts";
 import { otherFields } from "../other_fields.ts";
@@ -15,11 +16,16 @@ import { camelCase, Fields } from "./reader.ts";
  * members `model` and `stream` that the route adds from the path. Null is "not set".
  */
 export function decodeGenerateRequest(body: unknown): CanonicalRequest {
+  return finish(decodeGenerateSteps(body));
+}
+
+/** The same in steps. */
+export function* decodeGenerateSteps(body: unknown): Steps<CanonicalRequest> {
   const request = new Fields(body as JsonRecord, "");
   const foreign: ForeignField[] = [];
   const config = request.object("generationConfig") ?? new Fields({}, "generationConfig");
   const system = readSystem(request);
-  const turns = readContents(request, {
+  const turns = yield* readContents(request, {
     foreign,
     detail: detailOf(config.string("mediaResolution")),
   });
@@ -28,7 +34,7 @@ export function decodeGenerateRequest(body: unknown): CanonicalRequest {
   const { settings, paths } = readConfig(config, foreign);
   const serviceTier = request.string("serviceTier");
   pushAll(foreign, foreignFields(request));
-  pushAll(foreign, otherFields(request.record, knownFields, camelCase));
+  pushAll(foreign, yield* otherFields(request.record, knownFields, camelCase));
   return {
     model: bareModel(String(request.record.model)),
     stream: request.record.stream === true,
@@ -64,7 +70,8 @@ const hints: ReadonlySet<string> = new Set(["safetySettings", "labels", "store"]
 function foreignFields(request: Fields): ForeignField[] {
   return request.others(known).flatMap(({ name, path, value }): ForeignField[] => {
     const isEmpty = value === "" || value === false ||
-      (typeof value === "object" && value !== null && Object.keys(value).length === 0);
+      (typeof value === "object" && value !== null &&
+        (Array.isArray(value) ? value : Object.keys(value)).length === 0);
     return isEmpty ? [] : [{ path, value, weight: hints.has(name) ? "hint" : "meaning" }];
   });
 }

@@ -1,3 +1,4 @@
+import { flatMapInSteps, type Steps } from "../../base/steps.ts";
 import { Fault } from "../../domain/fault.ts";
 import type {
   CanonicalRequest,
@@ -38,20 +39,25 @@ export interface ContentContext {
 }
 
 /** Turns as `contents`: roles alternate, results stand in the order of their calls. */
-export function writeContents(request: CanonicalRequest, context: ContentContext): EncodedContents {
+export function* writeContents(
+  request: CanonicalRequest,
+  context: ContentContext,
+): Steps<EncodedContents> {
   const hoisted = request.turns.filter(({ role }) => role === "system").flatMap(systemTexts);
-  const turns = mergeTurns(request.turns.filter(({ role }) => role !== "system"), context.losses);
+  const said = request.turns.filter(({ role }) => role !== "system");
+  const turns = yield* mergeTurns(said, context.losses);
   if (!request.turns.some(({ role }) => role === "user")) throw noUserTurn(request);
   const contents: Content[] = [];
   let calls: ToolCallPart[] = [];
   for (const turn of turns) {
+    yield;
     const results = turn.parts.filter((part) => part.type === "tool-result");
     const ordered = matchResults(calls, results, turn.path);
     const rest = turn.parts.filter((part) => part.type !== "tool-result");
     calls = rest.filter((part) => part.type === "tool-call");
     const parts = turn.role === "user"
-      ? writeUserParts(ordered, rest, context)
-      : writeModelParts(rest, context);
+      ? yield* writeUserParts(ordered, rest, context)
+      : yield* writeModelParts(rest, context);
     if (parts.length > 0) contents.push({ role: turn.role === "user" ? "user" : "model", parts });
   }
   if (calls.length > 0) throw missingResults(calls);
@@ -65,9 +71,10 @@ export function writeContents(request: CanonicalRequest, context: ContentContext
 }
 
 /** Turns of one role in a row are one; an empty one of the assistant's is none. */
-function mergeTurns(turns: readonly Turn[], losses: Loss[]): Turn[] {
+function* mergeTurns(turns: readonly Turn[], losses: Loss[]): Steps<Turn[]> {
   const merged: Turn[] = [];
   for (const turn of turns) {
+    yield;
     if (turn.name !== undefined) losses.push({ path: `${turn.path}.name`, weight: "hint" });
     const parts = turn.parts.filter(saysSomething);
     if (parts.length === 0) {
@@ -147,11 +154,11 @@ function missingResults(calls: readonly ToolCallPart[], path = calls[0]!.path): 
   });
 }
 
-function writeUserParts(
+function* writeUserParts(
   answered: readonly Answered[],
   rest: readonly Part[],
   context: ContentContext,
-): Record<string, unknown>[] {
+): Steps<Record<string, unknown>[]> {
   const responses = answered.map((one) => writeResponse(one, context));
   // Until generation 3 a result holds no media: they stand behind the results, with their call.
   const beside = context.traits.generation >= 3 ? [] : answered.flatMap(({ call, result }) => {
@@ -161,7 +168,8 @@ function writeUserParts(
     };
     return media.length === 0 ? [] : [intro, ...media];
   });
-  return [...responses, ...beside, ...rest.flatMap((part) => writePart(part, context))];
+  const said = yield* flatMapInSteps(rest, (part) => writePart(part, context));
+  return [...responses, ...beside, ...said];
 }
 
 function writeResponse(
@@ -200,11 +208,11 @@ function writeMedium(part: MediaPart, context: ContentContext): Record<string, u
 }
 
 /** The first call of a step carries a signature, where the model insists on one. */
-function writeModelParts(
+function* writeModelParts(
   parts: readonly Part[],
   context: ContentContext,
-): Record<string, unknown>[] {
-  const written = parts.flatMap((part) => writePart(part, context));
+): Steps<Record<string, unknown>[]> {
+  const written = yield* flatMapInSteps(parts, (part) => writePart(part, context));
   const first = written.find((part) => part.functionCall !== undefined);
   if (context.traits.signatures && first && first.thoughtSignature === undefined) {
     first.thoughtSignature = signatureSentinel;

@@ -1,4 +1,5 @@
 import { pushAll } from "../../base/lists.ts";
+import { finish, type Steps } from "../../base/steps.ts";
 import { SwellRoom } from "../schema_refs.ts";
 import type { CanonicalRequest, Loss } from "../canonical_request.ts";
 import { cacheLosses } from "../cache_losses.ts";
@@ -13,19 +14,27 @@ import { modelTraits } from "./models.ts";
  * (`upstreamPath`), not in the body. Media must be base64 by now (`needsInline`).
  */
 export function encodeGenerateRequest(request: CanonicalRequest, target: Target): EncodedRequest {
+  return finish(encodeGenerateSteps(request, target));
+}
+
+/** The same in steps. */
+export function* encodeGenerateSteps(
+  request: CanonicalRequest,
+  target: Target,
+): Steps<EncodedRequest> {
   const traits = modelTraits(target.model);
   const losses: Loss[] = request.foreign.map(({ path, weight }) => ({ path, weight }));
   const room = new SwellRoom();
-  const { aliasOf, toolNames } = nameTools(request);
-  const { contents, system } = writeContents(request, { traits, aliasOf, losses });
-  const tools = writeTools(request, traits, aliasOf, losses, room);
+  const { aliasOf, toolNames } = yield* nameTools(request);
+  const { contents, system } = yield* writeContents(request, { traits, aliasOf, losses });
+  const tools = yield* writeTools(request, traits, aliasOf, losses, room);
   const { config, instruction } = writeConfig(request, target, traits, losses, room);
   const texts = [...system.map(({ text }) => text), ...(instruction ? [instruction] : [])];
   if (!traits.system && texts.length > 0) {
     // Such models read the system's words at the head of the first user turn.
     contents[0]!.parts.unshift({ text: texts.join("\n\n") });
   }
-  pushAll(losses, cacheLosses(request));
+  pushAll(losses, yield* cacheLosses(request));
   return {
     body: {
       contents,

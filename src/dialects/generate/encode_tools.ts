@@ -1,7 +1,8 @@
 import { sha256Hex } from "../../base/hash.ts";
+import { mapInSteps, type Steps } from "../../base/steps.ts";
 import type { CanonicalRequest, Loss, Tool } from "../canonical_request.ts";
 import { isRecord, type JsonRecord } from "../json.ts";
-import { aliasToolNames } from "../tool_names.ts";
+import { aliasToolNames, toolNamesOf } from "../tool_names.ts";
 import type { ModelTraits } from "./models.ts";
 import { lowerSchema } from "./schema_lowering.ts";
 import type { SwellRoom } from "../schema_refs.ts";
@@ -16,10 +17,8 @@ export interface ToolNames {
 }
 
 /** Aliases for the tools of a request and of its history. */
-export function nameTools(request: CanonicalRequest): ToolNames {
-  const calls = request.turns.flatMap(({ parts }) => parts)
-    .flatMap((part) => part.type === "tool-call" ? [part.name] : []);
-  const names = [...new Set([...request.tools.map(({ name }) => name), ...calls])];
+export function* nameTools(request: CanonicalRequest): Steps<ToolNames> {
+  const names = yield* toolNamesOf(request);
   const named = aliasToolNames(names, acceptedName);
   const taken = new Set(names.map(named.aliasOf));
   const prefixed = new Map<string, string>();
@@ -37,13 +36,13 @@ export function nameTools(request: CanonicalRequest): ToolNames {
 }
 
 /** `tools` and `toolConfig`; nothing for a request without tools (pitfalls 43). */
-export function writeTools(
+export function* writeTools(
   request: CanonicalRequest,
   traits: ModelTraits,
   aliasOf: (name: string) => string,
   losses: Loss[],
   room: SwellRoom,
-): Record<string, unknown> {
+): Steps<Record<string, unknown>> {
   if (request.tools.length === 0) return {};
   if (request.parallelToolCalls === false) {
     losses.push({ path: request.paths.parallelToolCalls ?? "parallelToolCalls", weight: "hint" });
@@ -60,7 +59,7 @@ export function writeTools(
     ? { allowedFunctionNames: choice.names.map(aliasOf) }
     : {};
   return {
-    tools: [{ functionDeclarations: sent.map(declareTool) }],
+    tools: [{ functionDeclarations: yield* mapInSteps(sent, declareTool, 1) }],
     ...(mode === undefined ? {} : { toolConfig: { functionCallingConfig: { mode, ...allowed } } }),
   };
 }

@@ -1,7 +1,7 @@
 import {
   cutStringPrefix,
   type Edit,
-  locate,
+  locateIn,
   splice,
   topLevelMembers,
 } from "../../base/json_text.ts";
@@ -46,10 +46,10 @@ export function spliceGenerateRequest(
   const members = topLevelMembers(bodyText);
   refuseTwice([...members?.members.values() ?? []].map(({ key }) => key), members?.duplicates[0]);
   const edits: Edit[] = [];
-  const model = locate(bodyText, ["model"]);
+  const model = members && locateIn(bodyText, members, ["model"]);
   if (model) edits.push({ ...model, text: JSON.stringify(`models/${bareModel(changes.model)}`) });
   for (const { path, units } of facts.tagBlocks) {
-    const range = locate(bodyText, path);
+    const range = members && locateIn(bodyText, members, path);
     if (range) edits.push(cutStringPrefix(bodyText, range, units));
   }
   return edits.length === 0 ? bodyText : splice(bodyText, edits);

@@ -7,9 +7,9 @@ import {
   writeTokenCount,
 } from "./count_tokens.ts";
 import { decodeGenerateAnswer } from "./answer.ts";
-import { decodeGenerateRequest } from "./decode_request.ts";
+import { decodeGenerateRequest, decodeGenerateSteps } from "./decode_request.ts";
 import { encodeGenerateAnswer, encodeWhole } from "./encode_answer.ts";
-import { encodeGenerateRequest } from "./encode_request.ts";
+import { encodeGenerateRequest, encodeGenerateSteps } from "./encode_request.ts";
 import { readGenerateRequest, spliceGenerateRequest } from "./facts.ts";
 import { staysAddress } from "./file_address.ts";
 import { ArrayReframer, failedStream, sseFraming } from "./framing.ts";
@@ -44,7 +44,9 @@ export const generate: Dialect & Translator = {
   },
   needsInline: (_part, url) => !staysAddress(url),
   decodeRequest: decodeGenerateRequest,
+  decodeSteps: decodeGenerateSteps,
   encodeRequest: encodeGenerateRequest,
+  encodeSteps: encodeGenerateSteps,
   encodeWhole,
   streamEncoder: (context) => new GenerateStreamEncoder(context),
 };

@@ -1,3 +1,4 @@
+import type { Steps } from "../../base/steps.ts";
 import type { CanonicalRequest, Loss, Part, SystemText, Turn } from "../canonical_request.ts";
 import { wrong } from "./shape.ts";
 
@@ -12,16 +13,17 @@ export interface ArrangedTurn {
  * Brings a conversation into the dialect's order (translation.md §3, §4): system texts hoisted,
  * empty parts left out, turns of one role merged, results of tools first, a user turn in front.
  */
-export function arrangeTurns(
+export function* arrangeTurns(
   request: CanonicalRequest,
   losses: Loss[],
-): { system: SystemText[]; turns: ArrangedTurn[] } {
+): Steps<{ system: SystemText[]; turns: ArrangedTurn[] }> {
   const system = request.system.filter(({ text }) => !isBlank(text));
   const turns: ArrangedTurn[] = [];
   for (const turn of request.turns) {
     if (turn.name !== undefined) losses.push({ path: `${turn.path}.name`, weight: "hint" });
     if (turn.role === "system") { for (const text of textsOf(turn)) system.push(text); }
     else addTurn(turns, turn.role, turn);
+    yield;
   }
   if (!turns.some((turn) => turn.role === "user")) {
     throw wrong("messages", "at least one user message required");

@@ -1,3 +1,4 @@
+import { finish, type Steps } from "../../base/steps.ts";
 import type {
   CanonicalRequest,
   ForeignField,
@@ -16,10 +17,15 @@ import { defined, numberAt, objectAt, wordsAt, wrong } from "./shape.ts";
 
 /** Reads a messages request (messages.md §2) into the canonical form. Null is "not set". */
 export function decodeMessagesRequest(body: unknown): CanonicalRequest {
+  return finish(decodeMessagesSteps(body));
+}
+
+/** The same in steps. */
+export function* decodeMessagesSteps(body: unknown): Steps<CanonicalRequest> {
   const request = body as JsonRecord;
-  const foreign = [...foreignFields(request), ...otherFields(request, knownFields)];
+  const foreign = [...foreignFields(request), ...(yield* otherFields(request, knownFields))];
   const system = readSystem(request.system, foreign);
-  const turns = readTurns(request.messages, foreign);
+  const turns = yield* readTurns(request.messages, foreign);
   const tools = readTools(request.tools, foreign);
   const settings = readSettings(request, foreign);
   return {

@@ -1,3 +1,4 @@
+import { mapInSteps, type Steps } from "../../base/steps.ts";
 import type {
   ForeignField,
   MediaPart,
@@ -18,9 +19,9 @@ export function readSystem(value: unknown, foreign: ForeignField[]): SystemText[
 }
 
 /** The messages (messages.md §2, §2.1, §2.2); roles are checked, pairing is not. */
-export function readTurns(value: unknown, foreign: ForeignField[]): Turn[] {
+export function* readTurns(value: unknown, foreign: ForeignField[]): Steps<Turn[]> {
   if (!Array.isArray(value)) throw wrong("messages", "expected an array");
-  return value.map((message: unknown, index): Turn => {
+  return yield* mapInSteps(value as unknown[], (message, index): Turn => {
     const path = `messages[${index}]`;
     if (!isRecord(message)) throw wrong(path, "expected an object");
     const { role, content } = message;
@@ -34,7 +35,7 @@ export function readTurns(value: unknown, foreign: ForeignField[]): Turn[] {
       default:
         throw wrong(`${path}.role`, "expected 'user', 'assistant' or 'system'");
     }
-  });
+  }, 1);
 }
 
 function readTexts(content: unknown, path: string, foreign: ForeignField[]): TextPart[] {

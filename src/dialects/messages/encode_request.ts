@@ -1,3 +1,4 @@
+import { finish, type Steps } from "../../base/steps.ts";
 import { SwellRoom } from "../schema_refs.ts";
 import type { CanonicalRequest, Loss, SystemText } from "../canonical_request.ts";
 import type { EncodedRequest, Target } from "../translator.ts";
@@ -15,6 +16,14 @@ import { modelFacts } from "./models.ts";
  * takes are sent, since unknown ones are refused; what can't be carried is listed as a loss.
  */
 export function encodeMessagesRequest(request: CanonicalRequest, target: Target): EncodedRequest {
+  return finish(encodeMessagesSteps(request, target));
+}
+
+/** The same in steps. */
+export function* encodeMessagesSteps(
+  request: CanonicalRequest,
+  target: Target,
+): Steps<EncodedRequest> {
   const losses: Loss[] = request.foreign.map(({ path, weight }) => ({ path, weight }));
   const facts = modelFacts(target.model);
   const limit = target.maxOutputTokens ?? facts.maxOutputTokens;
@@ -22,7 +31,7 @@ export function encodeMessagesRequest(request: CanonicalRequest, target: Target)
   const room = new SwellRoom();
   const format = planFormat(request, facts, losses, room);
   const tools = planTools(request, facts, format, marks, losses, room);
-  const { system, turns } = arrangeTurns(request, losses);
+  const { system, turns } = yield* arrangeTurns(request, losses);
   const { isForced } = tools;
   const { isOn, maxTokens, ...thinking } = planThinking(
     request,
@@ -36,7 +45,7 @@ export function encodeMessagesRequest(request: CanonicalRequest, target: Target)
     max_tokens: maxTokens,
     ...tools.fields,
     ...writeSystem(system, instructions, marks),
-    messages: writeTurns(turns, { aliasOf: tools.aliasOf, marks, losses }),
+    messages: yield* writeTurns(turns, { aliasOf: tools.aliasOf, marks, losses }),
     ...writeOutputConfig(thinking.effort, format.native),
     ...(thinking.thinking ? { thinking: thinking.thinking } : {}),
     ...writeSettings(request, facts, isOn, losses),

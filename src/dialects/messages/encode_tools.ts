@@ -72,9 +72,11 @@ export function planTools(
 
 /** Names of the tools that the conversation called. */
 function usedNames(request: CanonicalRequest): string[] {
-  const calls = request.turns.flatMap((turn) => turn.parts)
-    .filter((part) => part.type === "tool-call");
-  return [...new Set(calls.map((call) => call.name))];
+  const names = new Set<string>();
+  for (const { parts } of request.turns) {
+    for (const part of parts) if (part.type === "tool-call") names.add(part.name);
+  }
+  return [...names];
 }
 
 /** Of a choice among named tools only these are sent, and those that were called before. */

@@ -1,3 +1,4 @@
+import { mapInSteps, type Steps } from "../../base/steps.ts";
 import type {
   Loss,
   MediaPart,
@@ -24,16 +25,24 @@ export interface TurnContext {
 }
 
 /** The arranged turns as messages (messages.md §2.2). */
-export function writeTurns(turns: readonly ArrangedTurn[], context: TurnContext): Block[] {
+export function* writeTurns(
+  turns: readonly ArrangedTurn[],
+  context: TurnContext,
+): Steps<Block[]> {
   const ids = pairCalls(turns);
-  return turns.map(({ role, parts }) => ({
-    role,
-    content: parts.map((part) =>
-      role === "assistant" && part.type === "media"
-        ? leaveOut(part, context.losses)
-        : writePart(part, ids, context)
-    ),
-  }));
+  const messages: Block[] = [];
+  for (const { role, parts } of turns) {
+    yield;
+    const content = yield* mapInSteps(
+      parts,
+      (part) =>
+        role === "assistant" && part.type === "media"
+          ? leaveOut(part, context.losses)
+          : writePart(part, ids, context),
+    );
+    messages.push({ role, content });
+  }
+  return messages;
 }
 
 /** `ids` is absent inside results, which hold no calls. */

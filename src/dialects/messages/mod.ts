@@ -2,9 +2,9 @@ import type { Dialect } from "../dialect.ts";
 import type { Translator } from "../translator.ts";
 import { counting } from "./count_tokens.ts";
 import { decodeMessagesAnswer } from "./answer.ts";
-import { decodeMessagesRequest } from "./decode_request.ts";
+import { decodeMessagesRequest, decodeMessagesSteps } from "./decode_request.ts";
 import { encodeMessagesAnswer, encodeWholeMessage } from "./encode_answer.ts";
-import { encodeMessagesRequest } from "./encode_request.ts";
+import { encodeMessagesRequest, encodeMessagesSteps } from "./encode_request.ts";
 import { errorEvent } from "./error_event.ts";
 import { readMessagesRequest, spliceMessagesRequest } from "./request.ts";
 import { MessagesStreamDecoder } from "./stream_decoder.ts";
@@ -25,7 +25,9 @@ export const messages: Dialect & Translator = {
   asking: { modelInPath: false, drop: ["stream"], set: [] },
   counting,
   decodeRequest: decodeMessagesRequest,
+  decodeSteps: decodeMessagesSteps,
   encodeRequest: encodeMessagesRequest,
+  encodeSteps: encodeMessagesSteps,
   encodeWhole: encodeWholeMessage,
   streamEncoder: (context) => new MessagesStreamEncoder(context),
 };

@@ -1,7 +1,7 @@
 import {
   cutStringPrefix,
   type Edit,
-  locate,
+  locateIn,
   splice,
   topLevelMembers,
 } from "../../base/json_text.ts";
@@ -33,7 +33,8 @@ export function spliceMessagesRequest(
   changes: RequestChanges,
 ): string {
   // Of two members of one name we and the vendor might each believe another.
-  const twice = topLevelMembers(bodyText)?.duplicates[0];
+  const members = topLevelMembers(bodyText);
+  const twice = members?.duplicates[0];
   if (twice !== undefined) {
     throw new Fault("invalid_value", {
       param: twice,
@@ -41,12 +42,12 @@ export function spliceMessagesRequest(
     });
   }
   const edits: Edit[] = [];
-  const model = locate(bodyText, ["model"]);
+  const model = members && locateIn(bodyText, members, ["model"]);
   if (model && changes.model !== facts.model) {
     edits.push({ ...model, text: JSON.stringify(changes.model) });
   }
   for (const { path, units } of facts.tagBlocks) {
-    const range = locate(bodyText, path);
+    const range = members && locateIn(bodyText, members, path);
     if (range) edits.push(cutStringPrefix(bodyText, range, units));
   }
   return edits.length === 0 ? bodyText : splice(bodyText, edits);

@@ -1,3 +1,4 @@
+import type { Steps } from "../../base/steps.ts";
 import type {
   ForeignField,
   Part,
@@ -25,7 +26,10 @@ export interface Conversation {
  * Reads the input items (responses.md §2) into turns (translation.md §7): what an assistant said,
  * thought and called in a row is one turn, and so are tool outputs in a row.
  */
-export function readItems(input: unknown, instructions: string | undefined): Conversation {
+export function* readItems(
+  input: unknown,
+  instructions: string | undefined,
+): Steps<Conversation> {
   const into: Conversation = { system: [], turns: [], foreign: [] };
   if (instructions !== undefined) into.system.push({ text: instructions, path: "instructions" });
   if (typeof input === "string") {
@@ -42,6 +46,7 @@ export function readItems(input: unknown, instructions: string | undefined): Con
     const path = `input[${index}]`;
     if (!isRecord(item)) throw wrong(path, "expected an object");
     readItem(item, path, into);
+    yield;
   }
   requirePairs(into.turns);
   return into;

@@ -1,3 +1,4 @@
+import { finish, type Steps } from "../../base/steps.ts";
 import type {
   CanonicalRequest,
   OutputFormat,
@@ -17,8 +18,16 @@ import { knownFields } from "./known_fields.ts";
  * item references have been resolved into `input` before (`state.ts`).
  */
 export function decodeRequest(body: unknown): CanonicalRequest {
+  return finish(decodeSteps(body));
+}
+
+/** The same in steps. */
+export function* decodeSteps(body: unknown): Steps<CanonicalRequest> {
   const request = body as JsonRecord;
-  const { system, turns, foreign } = readItems(request.input, field.text(request, "instructions"));
+  const { system, turns, foreign } = yield* readItems(
+    request.input,
+    field.text(request, "instructions"),
+  );
   const { tools, toolChoice, foreign: foreignTools } = readTools(request);
   const settings = { ...readSettings(request), ...defined({ toolChoice }) };
   return {
@@ -31,7 +40,7 @@ export function decodeRequest(body: unknown): CanonicalRequest {
       ...foreign,
       ...foreignTools,
       ...foreignFields(request),
-      ...otherFields(request, knownFields),
+      ...(yield* otherFields(request, knownFields)),
     ],
     ...settings,
     paths: pathsOf(request, settings),

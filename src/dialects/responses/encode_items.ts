@@ -1,5 +1,6 @@
 import { pushAll } from "../../base/lists.ts";
 import { sha256Hex } from "../../base/hash.ts";
+import type { Steps } from "../../base/steps.ts";
 import type {
   CanonicalRequest,
   Loss,
@@ -26,15 +27,19 @@ interface Writing {
  * Writes the conversation as input items (translation.md §7). System texts become developer
  * messages rather than `instructions`, which keeps their order and number.
  */
-export function writeItems(
+export function* writeItems(
   request: CanonicalRequest,
   aliasOf: (name: string) => string,
   losses: Loss[],
-): Item[] {
+): Steps<Item[]> {
+  yield;
   requirePairs(request.turns);
-  const calls = request.turns.flatMap((turn) => turn.parts).filter((part) =>
-    part.type === "tool-call"
-  );
+  yield;
+  const calls: ToolCallPart[] = [];
+  for (const { parts } of request.turns) {
+    for (const part of parts) if (part.type === "tool-call") calls.push(part);
+  }
+  yield;
   const writing: Writing = {
     aliasOf,
     customCalls: new Set(calls.filter((call) => call.custom).map((call) => call.id)),
@@ -44,7 +49,10 @@ export function writeItems(
   for (const { text } of request.system) {
     if (text !== "") items.push(systemMessage([text]));
   }
-  for (const turn of request.turns) for (const item of writeTurn(turn, writing)) items.push(item);
+  for (const turn of request.turns) {
+    for (const item of writeTurn(turn, writing)) items.push(item);
+    yield;
+  }
   return items;
 }
 

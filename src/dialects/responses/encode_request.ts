@@ -1,3 +1,4 @@
+import { finish, type Steps } from "../../base/steps.ts";
 import type {
   CanonicalRequest,
   Loss,
@@ -6,7 +7,7 @@ import type {
   SettingName,
 } from "../canonical_request.ts";
 import { cacheLosses } from "../cache_losses.ts";
-import { aliasToolNames } from "../tool_names.ts";
+import { aliasToolNames, toolNamesOf } from "../tool_names.ts";
 import type { EncodedRequest, Target } from "../translator.ts";
 import { writeItems } from "./encode_items.ts";
 import { writeTools } from "./encode_tools.ts";
@@ -22,15 +23,23 @@ const leastOutputTokens = 16;
  * stored there, and reasoning is asked for sealed, so that it can be given back.
  */
 export function encodeRequest(request: CanonicalRequest, target: Target): EncodedRequest {
-  const losses = lossesOf(request);
-  const { aliasOf, toolNames } = aliasToolNames(toolNamesOf(request), acceptedToolName);
+  return finish(encodeSteps(request, target));
+}
+
+/** The same in steps. */
+export function* encodeSteps(
+  request: CanonicalRequest,
+  target: Target,
+): Steps<EncodedRequest> {
+  const losses = yield* lossesOf(request);
+  const { aliasOf, toolNames } = aliasToolNames(yield* toolNamesOf(request), acceptedToolName);
   const include = [
     "reasoning.encrypted_content",
     ...(request.logprobs ? ["message.output_text.logprobs"] : []),
   ];
   const body: Record<string, unknown> = {
     model: target.model,
-    input: writeItems(request, aliasOf, losses),
+    input: yield* writeItems(request, aliasOf, losses),
     store: false,
     include,
     ...defined({
@@ -63,7 +72,7 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Encode
 }
 
 /** What has no field here (translation.md §7, §12); values that change nothing are no loss. */
-function lossesOf(request: CanonicalRequest): Loss[] {
+function* lossesOf(request: CanonicalRequest): Steps<Loss[]> {
   const losses: Loss[] = request.foreign.map(({ path, weight }) => ({ path, weight }));
   const lose = (setting: SettingName, weight: Loss["weight"], isEffective: boolean) => {
     if (isEffective) losses.push({ path: request.paths[setting] ?? setting, weight });
@@ -75,13 +84,7 @@ function lossesOf(request: CanonicalRequest): Loss[] {
   lose("stop", "meaning", Boolean(request.stop?.length));
   lose("choices", "meaning", request.choices !== undefined && request.choices !== 1);
   lose("logitBias", "meaning", Object.keys(request.logitBias ?? {}).length > 0);
-  return [...losses, ...cacheLosses(request)];
-}
-
-function toolNamesOf(request: CanonicalRequest): string[] {
-  const calls = request.turns.flatMap((turn) => turn.parts)
-    .filter((part) => part.type === "tool-call").map((part) => part.name);
-  return [...new Set([...request.tools.map((tool) => tool.name), ...calls])];
+  return [...losses, ...(yield* cacheLosses(request))];
 }
 
 function writeText(format: OutputFormat | undefined, verbosity: string | undefined): unknown {

@@ -2,8 +2,8 @@ import type { Dialect } from "../dialect.ts";
 import type { Translator } from "../translator.ts";
 import { conversation } from "./conversation.ts";
 import { decodeAnswer, encodeAnswer, encodeWhole } from "./answer.ts";
-import { decodeRequest } from "./decode_request.ts";
-import { encodeRequest } from "./encode_request.ts";
+import { decodeRequest, decodeSteps } from "./decode_request.ts";
+import { encodeRequest, encodeSteps } from "./encode_request.ts";
 import { errorFrame } from "./failure.ts";
 import { readRequest } from "./request.ts";
 import { spliceRequest } from "./splice.ts";
@@ -31,7 +31,9 @@ export const responses: Dialect & Translator = {
   },
   conversation,
   decodeRequest,
+  decodeSteps,
   encodeRequest,
+  encodeSteps,
   encodeWhole,
   streamEncoder: (context) => new ResponsesStreamEncoder(context),
 };

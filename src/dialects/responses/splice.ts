@@ -4,6 +4,7 @@ import {
   type Edit,
   itemsAt,
   locate,
+  locateIn,
   splice,
   type TextRange,
   topLevelMembers,
@@ -27,12 +28,12 @@ export function spliceRequest(
   const twice = members?.duplicates[0];
   if (twice !== undefined) throw wrong(twice, "the field is there twice");
   const edits: Edit[] = [];
-  const model = locate(bodyText, ["model"]);
+  const model = members && locateIn(bodyText, members, ["model"]);
   if (model && changes.model !== facts.model) {
     edits.push({ ...model, text: JSON.stringify(changes.model) });
   }
   for (const { path, units } of facts.tagBlocks) {
-    const range = locate(bodyText, path);
+    const range = members && locateIn(bodyText, members, path);
     if (range) edits.push(cutStringPrefix(bodyText, range, units));
   }
   if (bodyText.includes(envelopeMark)) pushAll(edits, removeSealedItems(bodyText));

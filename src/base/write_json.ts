@@ -1,0 +1,97 @@
+import type { Steps } from "./steps.ts";
+
+/** What takes about so many units of text is written in one step. */
+const pieceUnits = 256 * 1024;
+
+/** `JSON.stringify` of a JSON value, a few hundred kilobytes at a time. */
+export function* writeJson(value: unknown): Steps<string> {
+  const pieces: string[] = [];
+  yield* write(value, pieces);
+  return pieces.join("");
+}
+
+function* write(value: unknown, pieces: string[]): Steps<void> {
+  if (typeof value === "string" && value.length > pieceUnits) {
+    yield* writeString(value, pieces);
+  } else if (typeof value !== "object" || value === null || left(value, pieceUnits) > 0) {
+    // What is no JSON is null, as in an array; members of that kind never come here.
+    pieces.push(JSON.stringify(value) ?? "null");
+    yield;
+  } else if (Array.isArray(value)) yield* writeArray(value, pieces);
+  else yield* writeObject(value, pieces);
+}
+
+/** Elements that are short together are written together. */
+function* writeArray(list: readonly unknown[], pieces: string[]): Steps<void> {
+  pieces.push("[");
+  let from = 0;
+  let room = pieceUnits;
+  const flush = (to: number) => {
+    if (from >= to) return;
+    pieces.push(from > 0 ? "," : "", JSON.stringify(list.slice(from, to)).slice(1, -1));
+    from = to;
+    room = pieceUnits;
+  };
+  for (let index = 0; index < list.length; index++) {
+    const one = list[index];
+    const rest = left(one, room);
+    if (rest > 0) {
+      room = rest;
+      continue;
+    }
+    flush(index);
+    yield;
+    room = left(one, pieceUnits);
+    if (room > 0) continue;
+    pieces.push(index > 0 ? "," : "");
+    yield* write(one, pieces);
+    from = index + 1;
+    room = pieceUnits;
+  }
+  flush(list.length);
+  pieces.push("]");
+}
+
+function* writeObject(object: object, pieces: string[]): Steps<void> {
+  let before = "{";
+  for (const [key, value] of Object.entries(object)) {
+    if (value === undefined) continue;
+    pieces.push(before, JSON.stringify(key), ":");
+    before = ",";
+    yield* write(value, pieces);
+  }
+  pieces.push(before === "{" ? "{}" : "}");
+}
+
+function* writeString(text: string, pieces: string[]): Steps<void> {
+  pieces.push('"');
+  for (let from = 0; from < text.length;) {
+    let to = Math.min(text.length, from + pieceUnits);
+    // Halves of a pair would be written as escapes.
+    if (to < text.length && (text.charCodeAt(to - 1) & 0xfc00) === 0xd800) to++;
+    pieces.push(JSON.stringify(text.slice(from, to)).slice(1, -1));
+    from = to;
+    yield;
+  }
+  pieces.push('"');
+}
+
+/** What is left of `room` units behind a value; none or less as soon as it is larger. */
+function left(value: unknown, room: number): number {
+  if (typeof value === "string") return room - value.length - 3;
+  if (typeof value !== "object" || value === null) return room - 6;
+  let rest = room - 3;
+  if (Array.isArray(value)) {
+    for (const one of value) {
+      if (rest <= 0) return rest;
+      rest = left(one, rest);
+    }
+    return rest;
+  }
+  const record = value as Readonly<Record<string, unknown>>;
+  for (const key in record) {
+    if (rest <= 0) return rest;
+    rest = left(record[key], rest - key.length - 4);
+  }
+  return rest;
+}
