@@ -116,8 +116,9 @@ function loadOf({ loopWatch, admission }: Pick<Services, "loopWatch" | "admissio
   type Scene = Env["Variables"]["scene"];
   return {
     working: (scene: Scene) => loopWatch.begins(scene),
-    waits: ({ principal }: Scene, change: 1 | -1) => {
-      if (principal) admission.waits(String(principal.account.id), change);
+    waits: (scene: Scene, change: 1 | -1) => {
+      const { principal } = scene;
+      if (principal) admission.waits(String(principal.account.id), scene, change);
     },
   };
 }
