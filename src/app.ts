@@ -116,9 +116,8 @@ function loadOf({ loopWatch, admission }: Pick<Services, "loopWatch" | "admissio
   type Scene = Env["Variables"]["scene"];
   return {
     working: (scene: Scene) => loopWatch.begins(scene),
-    waits: (scene: Scene, change: 1 | -1) => {
-      const { principal } = scene;
-      if (principal) admission.waits(String(principal.account.id), scene, change);
+    waits: ({ incoming }: Scene) => {
+      if (incoming) admission.turned(incoming);
     },
   };
 }

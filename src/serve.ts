@@ -105,7 +105,7 @@ export async function startServer(
     const app = createApp(services, dashboard, {
       knows: (credential, accountId) => frontDoor.knows(credential, accountId),
     });
-    listeners.open((request, remoteHost) => app.fetch(request, { remoteHost }), {
+    listeners.open((request, remoteHost, incoming) => app.fetch(request, { remoteHost, incoming }), {
       frontDoor,
       log: services.log,
       changed: (by) => services.metrics.connections.inc(by),
@@ -171,7 +171,7 @@ async function listen(config: Config, onAlive: () => void): Promise<Listeners> {
     config,
     "PORT",
     { port: config.port, onAlive, guard, ...few, ...(tls ? { tls } : {}) },
-    async (request, remoteHost) => (await opened.promise)(request, remoteHost),
+    async (request, ...more) => (await opened.promise)(request, ...more),
   );
   const listeners = [main];
   const plainPort = config.tls?.httpPort;

@@ -64,9 +64,10 @@ class Door implements FrontDoor {
       const path = incoming.url?.split("?", 1)[0] ?? "";
       if (isOpen(path)) return listener(incoming, outgoing);
       const who = this.#whoOf(incoming);
-      if (this.#parts.admission.refuses(who)) return this.#refuse(incoming, outgoing, path);
-      outgoing.once("close", () => this.#parts.admission.ended(who));
-      listener(incoming, outgoing);
+      const { admission } = this.#parts;
+      const begin = () => listener(incoming, outgoing);
+      if (!admission.enter(who, incoming, begin)) return this.#refuse(incoming, outgoing, path);
+      outgoing.once("close", () => admission.ended(incoming));
     };
   }
 
