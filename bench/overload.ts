@@ -37,7 +37,8 @@ export async function benchOverload(): Promise<void> {
       if (code !== 0) throw new Error(stderr);
     }
     const times = Number(Deno.env.get("TIMES") ?? "5");
-    for (const keep of Deno.env.get("KEEP") ? [true] : [true, false]) await measure(service, times, keep);
+    const kinds = (Deno.env.get("CONNECTIONS") ?? "kept,new").split(",");
+    for (const kind of kinds) await measure(service, times, kind === "kept");
   } finally {
     vendor.process.kill("SIGKILL");
   }

@@ -40,7 +40,7 @@ const maxLagMs = 100;
 /** The process is taken to be busy for so long after it last was late, or had calls in line. */
 const busyForMs = 2_000;
 /** Calls that are worked on while the process is busy. */
-const maxAtWork = 96;
+const maxAtWork = 16;
 /** Calls in line. */
 const maxInLine = 1_024;
 /** A part of a call that takes longer than some turns of the loop waits for somebody else. */
