@@ -105,13 +105,16 @@ export async function startServer(
     const app = createApp(services, dashboard, {
       knows: (credential, accountId) => frontDoor.knows(credential, accountId),
     });
-    listeners.open((request, remoteHost, incoming) => app.fetch(request, { remoteHost, incoming }), {
-      frontDoor,
-      log: services.log,
-      changed: (by) => services.metrics.connections.inc(by),
-      count: (reason, connections) =>
-        services.metrics.connectionsEnded.inc({ reason }, connections),
-    });
+    listeners.open(
+      (request, remoteHost, incoming) => app.fetch(request, { remoteHost, incoming }),
+      {
+        frontDoor,
+        log: services.log,
+        changed: (by) => services.metrics.connections.inc(by),
+        count: (reason, connections) =>
+          services.metrics.connectionsEnded.inc({ reason }, connections),
+      },
+    );
     const claim = await claimLink(dashboard);
     for (const line of greeting(services, listeners.address, first, claim)) print(line);
     const supervisor = openSupervisor({

@@ -39,8 +39,12 @@ export function createAdmission(options: AdmissionOptions): Admission {
 const maxLagMs = 100;
 /** The process is taken to be busy for so long after it last was late, or had calls in line. */
 const busyForMs = 2_000;
-/** Calls that are worked on while the process is busy. */
-const maxAtWork = 16;
+/**
+ * Calls that are worked on while the process is busy. The runtime (2.9.6) reads from 128 connections
+ * in a turn of the loop before it takes a new one: with more at work new callers, health checks
+ * among them, wait for seconds.
+ */
+const maxAtWork = 32;
 /** Calls in line. */
 const maxInLine = 1_024;
 /** A part of a call that takes longer than some turns of the loop waits for somebody else. */

@@ -121,6 +121,7 @@ export class AcceptWatch {
 
   #next(ms: number): void {
     if (this.#isClosed) return;
+    clearTimeout(this.#timer);
     this.#timer = setTimeout(() => void this.look(), ms);
   }
 }
