@@ -33,7 +33,7 @@ const soonMs = 100;
 const learnedShare = 0.8;
 const fewest = 8;
 /** So much of a knock that was not answered is one of a busy process. */
-const busyPart = 0.05;
+const busyPart = 0.02;
 
 /**
  * Knocks at our own port twice a second, unless callers do: when descriptors run out the runtime stops to take
