@@ -110,8 +110,8 @@ function loadOf({ loopWatch, admission }: Pick<Services, "loopWatch" | "admissio
   type Scene = Env["Variables"]["scene"];
   return {
     working: (scene: Scene) => loopWatch.begins(scene),
-    waits: ({ principal }: Scene, change: 1 | -1) => {
-      if (principal) admission.waits(String(principal.account.id), change);
+    waits: ({ incoming }: Scene) => {
+      if (incoming) admission.turned(incoming);
     },
   };
 }

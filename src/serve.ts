@@ -91,13 +91,16 @@ export async function startServer(
     const app = createApp(services, dashboard, {
       knows: (credential, accountId) => frontDoor.knows(credential, accountId),
     });
-    listeners.open((request, remoteHost) => app.fetch(request, { remoteHost }), {
-      frontDoor,
-      log: services.log,
-      changed: (by) => services.metrics.connections.inc(by),
-      count: (reason, connections) =>
-        services.metrics.connectionsEnded.inc({ reason }, connections),
-    });
+    listeners.open(
+      (request, remoteHost, incoming) => app.fetch(request, { remoteHost, incoming }),
+      {
+        frontDoor,
+        log: services.log,
+        changed: (by) => services.metrics.connections.inc(by),
+        count: (reason, connections) =>
+          services.metrics.connectionsEnded.inc({ reason }, connections),
+      },
+    );
     const claim = await claimLink(dashboard);
     for (const line of greeting(services, listeners.address, first, claim)) print(line);
     const supervisor = openSupervisor({
@@ -176,7 +179,7 @@ async function listen(config: Config, onAlive: () => void): Promise<Listeners> {
     config,
     "PORT",
     { port: config.port, onAlive, guard, ...few, ...(tls ? { tls } : {}) },
-    async (request, remoteHost) => (await opened.promise)(request, remoteHost),
+    async (request, ...more) => (await opened.promise)(request, ...more),
   );
   const listeners = [main];
   const plainPort = config.tls?.httpPort;

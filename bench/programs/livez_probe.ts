@@ -1,13 +1,18 @@
-import { request } from "node:http";
+import { connect } from "node:net";
 
 /** Asks `/livez` five times a second, each time on a connection of its own; prints milliseconds. */
-const [baseUrl] = Deno.args;
+const { hostname, port } = new URL(Deno.args[0]!);
 setInterval(() => {
   const began = performance.now();
-  const call = request(`${baseUrl}/livez`, { agent: false }, (answer) => {
-    answer.on("data", () => {});
-    answer.on("end", () => console.log((performance.now() - began).toFixed(0)));
+  let isMade = 0;
+  // Another address than the crowd's, whose connections are bounded.
+  const socket = connect({ port: Number(port), host: hostname, localAddress: "127.0.0.3" });
+  socket.on("connect", () => isMade = performance.now() - began);
+  socket.on("data", () => {
+    console.log(performance.now() - began, isMade);
+    socket.destroy();
   });
-  call.on("error", () => console.log("Infinity"));
-  call.end();
+  socket.on("error", () => console.log("Infinity"));
+  socket.on("end", () => console.log("Infinity"));
+  socket.write("GET /livez HTTP/1.1\r\nhost: bench\r\nconnection: close\r\n\r\n");
 }, 200);

@@ -1,4 +1,5 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
+import { type Clock, systemClock } from "../base/clock.ts";
 import type { ErrorDialect } from "../../contracts/contract.ts";
 import { type Later, systemLater } from "../base/watch.ts";
 import type { Admission } from "../domain/admission.ts";
@@ -24,6 +25,7 @@ export interface FrontDoorParts {
   admission: Admission;
   errorDialect: (path: string) => ErrorDialect;
   later?: Later;
+  clock?: Pick<Clock, "monotonicMs">;
 }
 
 export function createFrontDoor(parts: FrontDoorParts): FrontDoor {
@@ -34,7 +36,9 @@ export function createFrontDoor(parts: FrontDoorParts): FrontDoor {
  * A refusal is told after so long: callers that ask again at once would else have the process do
  * nothing but refuse.
  */
-const tellAfterMs = 250;
+const tellAfterMs = 500;
+const tellEveryMs = 10;
+const maxToldAtOnce = 64;
 /** More are not kept waiting. */
 const maxHeld = 2_000;
 const maxKnown = 20_000;
@@ -45,11 +49,15 @@ class Door implements FrontDoor {
   readonly #seed = crypto.getRandomValues(new Uint32Array(1))[0]!;
   /** Accounts by a hash of what their callers send; no key is kept. */
   readonly #accounts = new Map<number, string>();
-  #held: (() => void)[] = [];
+  readonly #clock: Pick<Clock, "monotonicMs">;
+  readonly #refusals = new Map<ErrorDialect, Told>();
+  /** Refusals to be told, the next first. */
+  readonly #held: { readonly atMs: number; readonly tell: () => void }[] = [];
 
   constructor(parts: FrontDoorParts) {
     this.#parts = parts;
     this.#later = parts.later ?? systemLater;
+    this.#clock = parts.clock ?? systemClock;
   }
 
   knows(credential: Credential, accountId: number): void {
@@ -64,9 +72,10 @@ class Door implements FrontDoor {
       const path = incoming.url?.split("?", 1)[0] ?? "";
       if (isOpen(path)) return listener(incoming, outgoing);
       const who = this.#whoOf(incoming);
-      if (this.#parts.admission.refuses(who)) return this.#refuse(incoming, outgoing, path);
-      outgoing.once("close", () => this.#parts.admission.ended(who));
-      listener(incoming, outgoing);
+      const { admission } = this.#parts;
+      const begin = () => listener(incoming, outgoing);
+      if (!admission.enter(who, incoming, begin)) return this.#refuse(incoming, outgoing, path);
+      outgoing.once("close", () => admission.ended(incoming));
     };
   }
 
@@ -88,30 +97,63 @@ class Door implements FrontDoor {
 
   #refuse(incoming: IncomingMessage, outgoing: ServerResponse, path: string): void {
     const said = incoming.headers["x-request-id"];
-    const requestId = typeof said === "string" && /^[\x21-\x7e]{1,200}$/.test(said)
+    // One that can stand in a header and, as it is, in JSON.
+    const requestId = typeof said === "string" && /^[\x21\x23-\x5b\x5d-\x7e]{1,200}$/.test(said)
       ? said
       : crypto.randomUUID();
-    const fault = new Fault("overloaded", { retryAfterSeconds: 1 });
-    const { status, headers, body } = errorReply(fault, this.#parts.errorDialect(path), requestId);
+    const { status, headers, pieces } = this.#refusalIn(this.#parts.errorDialect(path));
+    const body = pieces.join(requestId);
     const tell = () => {
-      outgoing.writeHead(status, {
+      outgoing.writeHead(status, [
         ...headers,
-        ...securityHeaders,
-        "x-request-id": requestId,
-        "content-length": new TextEncoder().encode(String(body)).length,
-      });
+        "x-request-id",
+        requestId,
+        "content-length",
+        String(body.length),
+      ]);
       outgoing.end(body);
     };
     if (this.#held.length >= maxHeld) return tell();
-    this.#held.push(tell);
-    if (this.#held.length > 1) return;
-    this.#later(tellAfterMs, () => {
-      const held = this.#held;
-      this.#held = [];
-      for (const one of held) one();
-    });
+    this.#held.push({ atMs: this.#clock.monotonicMs() + tellAfterMs, tell });
+    if (this.#held.length === 1) this.#later(tellAfterMs, () => this.#tell());
+  }
+
+  /** Those whose time has come, a few at once: all together would ask again together. */
+  #tell(): void {
+    const nowMs = this.#clock.monotonicMs();
+    const later = this.#held.findIndex(({ atMs }) => atMs > nowMs);
+    const due = this.#held.splice(0, Math.min(maxToldAtOnce, later < 0 ? Infinity : later));
+    for (const { tell } of due) tell();
+    if (this.#held.length > 0) this.#later(tellEveryMs, () => this.#tell());
+  }
+
+  /** The refusal in a dialect's words, but for the request's id. */
+  #refusalIn(dialect: ErrorDialect): Told {
+    const told = this.#refusals.get(dialect);
+    if (told !== undefined) return told;
+    const fault = new Fault("overloaded", { retryAfterSeconds: 1 });
+    const { status, headers, body } = errorReply(fault, dialect, idMark);
+    const made = {
+      status,
+      headers: Object.entries({ ...headers, ...securityHeaders }).flat(),
+      pieces: String(body).split(idMark),
+    };
+    this.#refusals.set(dialect, made);
+    return made;
   }
 }
+
+/** A refusal that is made but for its request's id. */
+interface Told {
+  readonly status: number;
+  /** Names and values by turns. */
+  readonly headers: readonly string[];
+  /** Of its body, of ASCII; the id stands between them. */
+  readonly pieces: readonly string[];
+}
+
+/** Stands where a request's id will. */
+const idMark = "00000000-0000-0000-0000-000000000000";
 
 /** Probes, measures and pages for people are never refused. */
 function isOpen(path: string): boolean {

@@ -15,11 +15,13 @@ export interface Scene {
   route: string | undefined;
   principal: Principal | undefined;
   vendorKey: Secret | undefined;
+  /** The request as the listener knows it. */
+  readonly incoming: object | undefined;
   readonly trace: CallTrace;
 }
 
 /** Types of the web framework's context. */
 export interface Env {
   Variables: { scene: Scene };
-  Bindings: { remoteHost?: string };
+  Bindings: { remoteHost?: string; incoming?: object };
 }

@@ -6,6 +6,8 @@ export type Knock =
   | "taken"
   /** It was made, or waits, and the listener takes none. */
   | "not_taken"
+  /** So too, but the process was too busy to say whether that means anything. */
+  | "too_busy"
   /** This process may open no further file or connection. */
   | "no_descriptor"
   /** It could not be made, as where the port is closed. */
@@ -30,6 +32,8 @@ const soonMs = 100;
 /** Of what is open when descriptors ran out, so much may be: files and vendors need the rest. */
 const learnedShare = 0.8;
 const fewest = 8;
+/** So much of a knock that was not answered is one of a busy process. */
+const busyPart = 0.02;
 
 /**
  * Knocks at our own port twice a second, unless callers do: when descriptors run out the runtime stops to take
@@ -70,7 +74,9 @@ export class AcceptWatch {
     if (this.#isClosed) return;
     if (knock === "taken") return this.#answered();
     if (knock === "no_descriptor") this.#leaveRoom();
-    this.#unanswered++;
+    // A loop with much to do reads from who is connected before it takes others, for seconds: to
+    // open the port anew would turn all away who wait there.
+    this.#unanswered += knock === "too_busy" ? busyPart : 1;
     // Once may be a moment without time for it. Without descriptors the port is lost already.
     const isDeaf = this.#hasWorked && knock !== "no_descriptor" &&
       (this.#ranOut || this.#unanswered > 1);
@@ -115,6 +121,7 @@ export class AcceptWatch {
 
   #next(ms: number): void {
     if (this.#isClosed) return;
+    clearTimeout(this.#timer);
     this.#timer = setTimeout(() => void this.look(), ms);
   }
 }

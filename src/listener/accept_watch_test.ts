@@ -44,6 +44,13 @@ Deno.test("without descriptors silent connections go, and the port is opened at 
   assert.equal(seen.errors.length, 2, "once for each thing");
 });
 
+Deno.test("a port that takes nobody while the process is busy stays open, for a while", async () => {
+  const busy = (times: number) => Array.from({ length: times }, (): Knock => "too_busy");
+  assert.equal((await setUp("taken", ...busy(20), "taken", ...busy(20)).look(42)).reopened, 0);
+  const { reopened } = await setUp("taken", ...busy(80)).look(60);
+  assert.ok(reopened > 0, "it may be deaf all the same");
+});
+
 Deno.test("a port that can't be reached from here was never known to work", async () => {
   const { reopened, alive } = await setUp("failed", "failed", "failed", "failed").look(4);
   assert.deepEqual([reopened, alive], [0, 0]);

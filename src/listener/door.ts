@@ -7,6 +7,8 @@ import type { Connections } from "./connections.ts";
 const patienceMs = 500;
 /** How often it is looked whether it was. */
 const lookMs = 20;
+/** Turns of the timer that take so many times what they should say that the process is busy. */
+const busyTimes = 2;
 
 /** A server's port, as the watch knocks at it and opens it anew. */
 export function doorOf(
@@ -50,11 +52,14 @@ function knock(
   return new Promise((resolve) => {
     const socket = net.connect(at.port, at.host);
     let waitedMs = 0;
+    const beganMs = performance.now();
     const looking = setInterval(() => {
       waitedMs += lookMs;
       // By turns of the timer: after a long pause of this process callers come first.
       if (connections.accepted > before) end("taken");
-      else if (waitedMs >= patienceMs) end("not_taken");
+      else if (waitedMs >= patienceMs) {
+        end(performance.now() - beganMs > busyTimes * patienceMs ? "too_busy" : "not_taken");
+      }
     }, lookMs);
     const end = (result: Knock) => {
       clearInterval(looking);

@@ -14,8 +14,12 @@ import { type Hearers, News } from "./news.ts";
 import { type Refusal, type Unreadable, unreadable } from "./refusal.ts";
 import { keepNoParsers } from "./runtime_parsers.ts";
 
-/** Answers a request; `remoteHost` is the address of the peer. */
-export type Handle = (request: Request, remoteHost: string) => Response | Promise<Response>;
+/** Answers a request; `remoteHost` is the address of the peer, `incoming` what a guard knows. */
+export type Handle = (
+  request: Request,
+  remoteHost: string,
+  incoming: object,
+) => Response | Promise<Response>;
 
 /** An open port. */
 export interface Listener {
@@ -161,7 +165,7 @@ function takeRequests(
     const { incoming, outgoing } = bindings as Bindings;
     // Keeping the connection is what HTTP/1.1 does anyway; callers need no headers that say so.
     outgoing.removeHeader("connection");
-    return handle(request, incoming.socket.remoteAddress ?? "");
+    return handle(request, incoming.socket.remoteAddress ?? "", incoming);
   }, {
     // Of requests of HTTP/1.0, which may name none.
     hostname: "localhost",

@@ -27,6 +27,7 @@ export function openScene(
       route: undefined,
       principal: undefined,
       vendorKey: undefined,
+      incoming: context.env?.incoming,
       trace: {},
     };
     scene.trace.working = () => parts.working?.(scene);
