@@ -21,7 +21,9 @@ export const mostNanos = 1_000_000_000n * 1_000_000_000n;
  * can be stored. `setAsideNanos`: null where nothing is charged, so that nothing was set aside.
  */
 export function plausible<Bill extends Reported>(bill: Bill, setAsideNanos: bigint | null): Bill {
-  if (setAsideNanos !== null && (bill.costNanos ?? 0n) > setAsideNanos * believedTimes) {
+  // What was counted here, out of what was received, is nobody's word.
+  const isWord = bill.basis !== "estimated";
+  if (isWord && setAsideNanos !== null && (bill.costNanos ?? 0n) > setAsideNanos * believedTimes) {
     const costNanos = storableNanos(setAsideNanos);
     const chargedNanos = bill.chargedNanos === 0n ? 0n : costNanos;
     return { ...bill, basis: "disputed", costNanos, listCostNanos: null, chargedNanos };
