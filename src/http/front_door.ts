@@ -38,7 +38,7 @@ export function createFrontDoor(parts: FrontDoorParts): FrontDoor {
  */
 const tellAfterMs = 500;
 const tellEveryMs = 10;
-const maxToldAtOnce = 64;
+const maxToldAtOnce = 12;
 /** More are not kept waiting. */
 const maxHeld = 2_000;
 const maxKnown = 20_000;
