@@ -30,6 +30,7 @@ import { openJournal } from "./store/journal.ts";
 import { openAnalytics, openDatabase } from "./store/open.ts";
 import { readProcessId } from "./store/process_id.ts";
 import { claimLink } from "./dashboard/app.tsx";
+import type { DashboardParts } from "./dashboard/parts.ts";
 import { dashboardParts } from "./wiring/dashboard.ts";
 import { openSupervisor, type Supervisor } from "./supervisor.ts";
 import { version } from "./version.ts";
@@ -76,15 +77,7 @@ export async function startServer(
     // A version stands for its prices before the first record names it.
     await services.archivePrices();
     const dashboard = dashboardParts(services, config.baseUrl ?? listeners.address);
-    const control = await serveControl(
-      config.dataDir,
-      adminAndExportPartsOf({
-        ...services,
-        people: dashboard.people,
-        dashboardBase: dashboard.baseUrl,
-        hasSignIn: dashboard.signIn !== undefined,
-      }),
-    );
+    const control = await serveControl(config.dataDir, operatorParts(services, dashboard));
     undo.push(() => control.close());
     const first = await firstStart(services);
     const frontDoor = createFrontDoor({ ...services, errorDialect: errorDialectOf(services) });
@@ -122,6 +115,11 @@ export async function startServer(
     for (const act of undo.reverse()) await act();
     throw thrown;
   }
+}
+
+function operatorParts(services: Services, { people, baseUrl, signIn }: DashboardParts) {
+  const hasSignIn = signIn !== undefined;
+  return adminAndExportPartsOf({ ...services, people, dashboardBase: baseUrl, hasSignIn });
 }
 
 /** Opens and migrates what the service stands on; `undo` learns how to close it. */

@@ -132,6 +132,9 @@ export function createServices(
   const stopRates = every(beatMs, () => rateLimiter.tick(), log, "rate leases");
   const { stopArchiving, ...pricing } = pricingParts(config, opened, vendors.prices, log);
   const stopWatching = watchChanges(database, keys, log);
+  const stopLoop = () => loopWatch.stop();
+  const jobs = [stopRates, stopWatching, stopArchiving, stopJobs, stopUpkeep, stopLoop];
+  const owned = { rateLimiter, upstream: vendors.upstream, closeEvals };
   return {
     config,
     version,
@@ -160,19 +163,7 @@ export function createServices(
       recording.recorder.admit();
       await database.ping();
     },
-    close: () =>
-      closeAll(
-        {
-          log,
-          lines,
-          ...opened,
-          ...recording,
-          rateLimiter,
-          upstream: vendors.upstream,
-          closeEvals,
-        },
-        [stopRates, stopWatching, stopArchiving, stopJobs, stopUpkeep, () => loopWatch.stop()],
-      ),
+    close: () => closeAll({ log, lines, ...opened, ...recording, ...owned }, jobs),
   };
 }
 

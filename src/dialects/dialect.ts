@@ -13,6 +13,8 @@ export interface Dialect {
   readonly name: DialectName;
   /** Where requests and answers hold media in their text. */
   readonly mediaFields: readonly MediaField[];
+  /** Members of a request that answers repeat or are written by, and what tells calls apart. */
+  readonly answerFields: readonly string[];
   /** What the gateway must know of a request; `body` has passed the contract. */
   readRequest(body: unknown): RequestFacts;
   /**

@@ -72,9 +72,9 @@ export function createRelay(parts: RelayParts): Relay {
       const jsonArray = request.jsonArray === true;
       const known = { ...request, transactionId, facts, target, jsonArray };
       const lane = await layLane(parts, { ...known, ...continued });
-      const { promptTokens, inputItemsText } = step.isHeavy
+      const { promptTokens, inputItemsText }: Remembered = step.isHeavy
         ? await lightened(request, continued.body, step)
-        : nothingKnown;
+        : {};
       const kept = keeperOf(dialect, continued, inputItemsText);
       const { bodyText } = request;
       const payload = await step(() => boundPayload(bodyText, payloadLimits(parts, dialect)));
@@ -97,8 +97,6 @@ interface Remembered {
   inputItemsText?: () => string;
 }
 
-const nothingKnown: Remembered = {};
-
 /** Lets a heavy body go: it has become the vendor's text, and what else is asked of it is known. */
 async function lightened(
   { caller, dialect, body: sent }: RelayRequest,
@@ -107,7 +105,7 @@ async function lightened(
 ): Promise<Remembered> {
   const promptTokens = await step.inSteps(() => countTokens(sent));
   const items = await step.inSteps(() => inputItems(dialect, body));
-  for (const one of [sent, body]) letGo(one);
+  for (const one of [sent, body]) letGo(one, dialect.answerFields);
   caller.onEncoded?.();
   return { promptTokens, inputItemsText: () => items };
 }

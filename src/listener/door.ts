@@ -1,5 +1,6 @@
 import type http from "node:http";
 import net from "node:net";
+import type { Clock } from "../base/clock.ts";
 import type { Door, Knock } from "./accept_watch.ts";
 import type { Connections } from "./connections.ts";
 
@@ -15,6 +16,7 @@ export function doorOf(
   server: http.Server,
   connections: Connections,
   at: { readonly port: number; readonly host: string },
+  clock: Pick<Clock, "monotonicMs">,
 ): Door {
   let seen = connections.accepted;
   const leaving = new EventTarget();
@@ -30,7 +32,7 @@ export function doorOf(
       // Callers have knocked meanwhile.
       const result = connections.accepted > seen
         ? "taken"
-        : await knock(connections, { port: at.port, host: reachable(at.host) }, leaving);
+        : await knock(connections, { port: at.port, host: reachable(at.host) }, { leaving, clock });
       seen = connections.accepted;
       return result;
     },
@@ -46,19 +48,19 @@ export function doorOf(
 function knock(
   connections: Connections,
   at: { port: number; host: string },
-  leaving: EventTarget,
+  { leaving, clock }: { leaving: EventTarget; clock: Pick<Clock, "monotonicMs"> },
 ): Promise<Knock> {
   const before = connections.accepted;
   return new Promise((resolve) => {
     const socket = net.connect(at.port, at.host);
     let waitedMs = 0;
-    const beganMs = performance.now();
+    const beganMs = clock.monotonicMs();
     const looking = setInterval(() => {
       waitedMs += lookMs;
       // By turns of the timer: after a long pause of this process callers come first.
       if (connections.accepted > before) end("taken");
       else if (waitedMs >= patienceMs) {
-        end(performance.now() - beganMs > busyTimes * patienceMs ? "too_busy" : "not_taken");
+        end(clock.monotonicMs() - beganMs > busyTimes * patienceMs ? "too_busy" : "not_taken");
       }
     }, lookMs);
     const end = (result: Knock) => {

@@ -78,7 +78,7 @@ export async function openListener(options: ListenOptions, handle: Handle): Prom
   server.on("error", () => {});
   const address = server.address();
   const port = typeof address === "object" && address !== null ? address.port : options.port;
-  const door = doorOf(server, connections, { port, host: options.host });
+  const door = doorOf(server, connections, { port, host: options.host }, clock);
   const watch = new AcceptWatch(door, news, () => options.onAlive?.());
   watch.start();
   const close = (ms: number) => {

@@ -5,7 +5,12 @@ import { Fault } from "../domain/fault.ts";
 import { createUpstream, type Upstream } from "./upstream.ts";
 
 /** Answers one request on a connection, in whatever wrong way; `mark` is what was asked for. */
-type Manner = (socket: net.Socket, mark: string, round: number) => void;
+type Manner = (
+  socket: net.Socket,
+  mark: string,
+  round: number,
+  after: (ms: number, act: () => void) => void,
+) => void;
 
 const whole = (text: string) =>
   `HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: ${text.length}\r\n\r\n${text}`;
@@ -54,9 +59,9 @@ const manners: Record<string, Manner> = {
 const isProper = new Set(Object.keys(manners).slice(0, 6).concat("some 1xx first", "100 unasked"));
 
 /** What comes when the next request is out can't be told from its answer, unless one is warned. */
-const late: Manner = (socket, mark, round) => {
+const late: Manner = (socket, mark, round, after) => {
   socket.write(proper(mark, round));
-  setTimeout(() => socket.write(whole(stray)), round % 40);
+  after(round % 40, () => socket.write(whole(stray)));
 };
 
 /** A vendor that reads requests as it should and answers in one manner, on kept connections. */
@@ -67,6 +72,8 @@ async function withStranger(
 ): Promise<void> {
   const open = new Set<net.Socket>();
   let round = 0;
+  const timers = new Set<ReturnType<typeof setTimeout>>();
+  const after = (ms: number, act: () => void) => void timers.add(setTimeout(act, ms));
   const server = net.createServer((socket) => {
     open.add(socket);
     socket.on("error", () => {}).on("close", () => open.delete(socket));
@@ -76,7 +83,7 @@ async function withStranger(
       text += new TextDecoder().decode(bytes);
       for (let found; (found = /\r\n\r\n<(.*?)>/.exec(text)); text = text.slice(found[0].length)) {
         text = text.slice(found.index);
-        manner(socket, found[1] ?? "", round++);
+        manner(socket, found[1] ?? "", round++, after);
       }
     });
   });
@@ -90,6 +97,7 @@ async function withStranger(
     await run(`http://127.0.0.1:${(server.address() as net.AddressInfo).port}`, upstream, open);
   } finally {
     upstream.close();
+    for (const timer of timers) clearTimeout(timer);
     for (const socket of open) socket.destroy();
     await new Promise((resolve) => server.close(resolve));
   }

@@ -12,6 +12,16 @@ import { chatMediaFields } from "./media_fields.ts";
 export const chat: Dialect & Translator = {
   name: "chat",
   mediaFields: chatMediaFields,
+  answerFields: [
+    "functions",
+    "metadata",
+    "model",
+    "reasoning",
+    "store",
+    "stream",
+    "tool_choice",
+    "tools",
+  ],
   readRequest: readChatRequest,
   spliceRequest: spliceChatRequest,
   upstreamPath: () => "/chat/completions",

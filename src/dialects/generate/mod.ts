@@ -26,6 +26,7 @@ import { generateMediaFields } from "./media_fields.ts";
 export const generate: Dialect & Translator = {
   name: "generate",
   mediaFields: generateMediaFields,
+  answerFields: ["generationConfig", "generation_config", "model", "tools"],
   readRequest: readGenerateRequest,
   spliceRequest: spliceGenerateRequest,
   upstreamPath: generatePath,

@@ -15,6 +15,7 @@ import { messagesMediaFields } from "./media_fields.ts";
 export const messages: Dialect & Translator = {
   name: "messages",
   mediaFields: messagesMediaFields,
+  answerFields: ["metadata", "model", "stream", "tool_choice", "tools"],
   readRequest: readMessagesRequest,
   spliceRequest: spliceMessagesRequest,
   upstreamPath: () => "/messages",

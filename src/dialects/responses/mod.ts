@@ -16,6 +16,16 @@ import { responsesMediaFields } from "./media_fields.ts";
 export const responses: Dialect & Translator = {
   name: "responses",
   mediaFields: responsesMediaFields,
+  answerFields: [
+    "metadata",
+    "model",
+    "reasoning",
+    "store",
+    "stream",
+    "text",
+    "tool_choice",
+    "tools",
+  ],
   readRequest,
   spliceRequest,
   upstreamPath: () => "/responses",
