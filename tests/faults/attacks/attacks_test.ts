@@ -11,7 +11,7 @@ import type { AttackReport, Orders } from "./attack_worker.ts";
 import type { Target } from "./attackers.ts";
 import { callAround, type OrdinaryCall, quantile } from "./ordinary.ts";
 
-const seconds = Number(Deno.env.get("ATTACK_SECONDS") ?? 20);
+const seconds = Number(Deno.env.get("ATTACK_SECONDS") ?? 12);
 
 Deno.test(`eight accounts attack for ${seconds} s, and no call of a ninth fails`, async () => {
   const vendors = worker(new URL("./vendor_worker.ts", import.meta.url));
