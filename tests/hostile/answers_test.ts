@@ -120,7 +120,8 @@ function undo(chars: number): Undo {
   };
 }
 
-const most = 131_072;
+/** What takes four times as long as it may shows from here on; `HOSTILE=long` looks further. */
+const most = Deno.env.get("HOSTILE") === "long" ? 131_072 : 32_768;
 
 for (const vendor of names) {
   for (const caller of names) {
@@ -152,7 +153,7 @@ for (const vendor of names) {
       const bytes = bytesOf(streamOf(vendor, make(chars)));
       return () => relayStream({ vendor, caller: vendor }, pieces(bytes, 5));
     }]);
-    assertLinear(rows, most / 4);
+    assertLinear(rows, 32_768);
   });
 }
 
