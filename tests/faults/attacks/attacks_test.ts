@@ -53,7 +53,7 @@ Deno.test(`eight accounts attack for ${seconds} s, and no call of a ninth fails`
 function assertAllRight(calls: readonly OrdinaryCall[]): void {
   const failed = calls.filter(({ failure }) => failure !== undefined);
   assert.deepEqual(failed.slice(0, 5), [], `${failed.length} of ${calls.length} calls failed`);
-  assert.ok(calls.length >= seconds, `only ${calls.length} calls`);
+  assert.ok(calls.length >= 10, `only ${calls.length} calls`);
 }
 
 function report(quiet: readonly OrdinaryCall[], calls: readonly OrdinaryCall[]): void {
