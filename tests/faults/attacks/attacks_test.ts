@@ -18,7 +18,12 @@ Deno.test(`eight accounts attack for ${seconds} s, and no call of a ninth fails`
   const environment = await nextMessage<Record<string, string>>(vendors);
   const dataDir = temporaryDirectory("attacks");
   const service = await startService({
-    env: { ...environment, DATA_DIR: dataDir, IDLE_TIMEOUT_MS: "10000" },
+    env: {
+      ...environment,
+      DATA_DIR: dataDir,
+      IDLE_TIMEOUT_MS: "10000",
+      STARTING_CREDIT_USD: "1000",
+    },
   });
   const attack = worker(new URL("./attack_worker.ts", import.meta.url));
   try {
