@@ -129,7 +129,7 @@ Deno.test("neither schema nor pattern nor answer takes much memory, and the next
     ];
     for (const [rule, text] of greedy) await thread.grade(rule, text);
     clearInterval(watch);
-    // Of the whole process, in which other tests run: alone it is a quarter of that.
+    // Of the whole process, in which other test files run beside this one.
     assert.ok(most < 1e9, `${most} bytes`);
     const tooLong = await thread.grade({ type: "regex", pattern: "a" }, "a".repeat(2 ** 20 + 1));
     assert.equal(tooLong.kind, "unusable");
