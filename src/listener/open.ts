@@ -123,7 +123,8 @@ function createServer({ tls, limits }: ListenOptions): http.Server {
     requireHostHeader: false,
   };
   const server = tls
-    ? https.createServer({ ...common, ...tls, handshakeTimeout: limits.headMs })
+    // Handshakes are timed in `Connections` too; the runtime's own end is silent, so it comes later.
+    ? https.createServer({ ...common, ...tls, handshakeTimeout: 4 * limits.headMs })
     : http.createServer(common);
   // The runtime leaves headers out silently from the thousandth on; more than 200 are refused.
   server.maxHeadersCount = 0;
