@@ -1,6 +1,11 @@
 import { familySpeech, familyTranscriptions } from "./audio_paths.ts";
 import { familyEmbeddings } from "./embeddings.ts";
 import { familyImageEdits, familyImages } from "./image_paths.ts";
+import {
+  familyBatchEmbedContents,
+  familyEmbedContent,
+  familyPredict,
+} from "./generate_operations.ts";
 import type { OperationKind, VendorFamily } from "./vendors.ts";
 
 /** The contracts of a family's operations beside the chat dialects. */
@@ -12,5 +17,8 @@ export function familyOperations(family: VendorFamily) {
     speech: has("speech") ? familySpeech(family) : undefined,
     transcriptions: has("transcriptions") ? familyTranscriptions(family) : undefined,
     embeddings: has("embeddings") ? familyEmbeddings(family) : undefined,
+    predict: has("predict") ? familyPredict(family) : undefined,
+    embedContent: has("embedContent") ? familyEmbedContent(family) : undefined,
+    batchEmbedContents: has("batchEmbedContents") ? familyBatchEmbedContents(family) : undefined,
   };
 }

@@ -2,7 +2,8 @@ import { z } from "@hono/zod-openapi";
 import { callErrors } from "./call_errors.ts";
 import { mostOf, openObject, optional, upTo } from "./common.ts";
 import { defineContract } from "./contract.ts";
-import { operationName, type VendorFamily } from "./vendors.ts";
+import { generateMethod } from "./generate_method.ts";
+import type { VendorFamily } from "./vendors.ts";
 
 const content = openObject({
   role: optional(z.string()).describe("`user` or `model`. Default `user`."),
@@ -92,9 +93,6 @@ const query = z.looseObject({
   $alt: z.string().optional().describe("Longer name of `alt`."),
 });
 
-/** A dot alone stops at the ends of lines, which an address can hold encoded. */
-const anything = "(?:.|\\s)+";
-
 /** The native endpoints of one vendor's family. */
 export function familyGenerate(family: VendorFamily) {
   return generateContracts(family.label, family.aliases, family.label);
@@ -104,26 +102,7 @@ export function familyGenerate(family: VendorFamily) {
 export const unifiedGenerate = generateContracts("chat", [], "chat");
 
 function generateContracts(prefix: string, aliases: readonly string[], scope: string) {
-  const verb = (name: string) => ({
-    method: "post" as const,
-    path: `/${prefix}/v1/models/{model}:${name}`,
-    // `{model}` may hold slashes, and the `models/` segment may be missing (interface.md §4).
-    aliases: [prefix, ...aliases].flatMap((one) => [
-      ...(one === prefix ? [] : [`/${one}/v1/models/{model}:${name}`]),
-      `/${one}/v1beta/models/{model}:${name}`,
-    ]),
-    mounts: [prefix, ...aliases].flatMap((one) => [
-      `/${one}/v1/:model{${anything}:${name}}`,
-      `/${one}/v1beta/:model{${anything}:${name}}`,
-    ]),
-    operationId: operationName(name, prefix),
-    tag: prefix,
-    scope,
-    dialect: "generate" as const,
-    params: z.object({
-      model: z.string().describe("Name of the model.").transform((path) => modelOf(path, name)),
-    }),
-  });
+  const verb = (name: string) => generateMethod({ prefix, aliases, scope }, name);
   return {
     whole: defineContract({
       ...verb("generateContent"),
@@ -154,9 +133,4 @@ function generateContracts(prefix: string, aliases: readonly string[], scope: st
       errors: callErrors,
     }),
   };
-}
-
-/** `models/gemini-x:generateContent` as `gemini-x`. */
-function modelOf(path: string, verb: string): string {
-  return path.slice(0, -(verb.length + 1)).replace(/^models\//, "");
 }

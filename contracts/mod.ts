@@ -6,6 +6,7 @@ import { deleteData, getDeletion, requestErasure } from "./deletion.ts";
 import { cancelEval, createEval, getEval, listEvals } from "./evals.ts";
 import { familyGenerate, unifiedGenerate } from "./generate.ts";
 import { unifiedEmbeddings } from "./embeddings.ts";
+import { unifiedGenerateOperations } from "./generate_operations.ts";
 import { familyOperations } from "./family_operations.ts";
 import { createExport, deleteExport, listExports, streamExport } from "./exports.ts";
 import { familyHealth, unifiedHealth } from "./health.ts";
@@ -39,6 +40,7 @@ export const contracts = {
   unifiedMessages,
   unifiedGenerate,
   unifiedEmbeddings,
+  unifiedGenerateOperations,
   unifiedModels,
   unifiedHealth,
   generateImage,

@@ -5,23 +5,27 @@
 export type DialectName = "chat" | "responses" | "messages" | "generate";
 
 /**
- * Calls beside the four chat dialects that chat-style vendors have on paths of their own
- * (images-and-speech.md §1.1, §3.1).
+ * Calls beside the four chat dialects: those that chat-style vendors have on paths of their own
+ * (images-and-speech.md §1.1, §3.1), and the methods of the generate dialect's models.
  */
-export type OperationKind =
-  | "imageGenerations"
-  | "imageEdits"
-  | "speech"
-  | "transcriptions"
-  | "embeddings";
+export type OperationKind = (typeof operationKinds)[number];
 
-export const operationKinds: readonly OperationKind[] = [
+/** Of chat-style vendors. */
+const pathKinds = [
   "imageGenerations",
   "imageEdits",
   "speech",
   "transcriptions",
   "embeddings",
-];
+] as const;
+
+/** `POST …/models/{model}:{kind}`. */
+export const methodKinds = ["predict", "embedContent", "batchEmbedContents"] as const;
+
+export const operationKinds = [...pathKinds, ...methodKinds] as const;
+
+/** A method of a model, as its path names it. */
+export type MethodKind = (typeof methodKinds)[number];
 
 /** One family: the paths below `/{label}` and below `/{alias}`. */
 export interface VendorFamily {
@@ -58,7 +62,7 @@ export const vendorFamilies: readonly VendorFamily[] = [
     aliases: ["openai"],
     kind: "chat-model provider",
     dialects: ["chat", "responses"],
-    operations: operationKinds,
+    operations: pathKinds,
   },
   {
     label: "vendor-c",
@@ -72,7 +76,7 @@ export const vendorFamilies: readonly VendorFamily[] = [
     aliases: ["google"],
     kind: "native content-generation provider",
     dialects: ["generate"],
-    operations: [],
+    operations: methodKinds,
   },
   {
     label: "vendor-e",

@@ -24,6 +24,7 @@ export function operationExamples(prefix: string): Readonly<Record<string, Opera
     ...imageExamples(prefix, model("image", "gpt-image-2")),
     ...audioExamples(prefix, model("speech", "gpt-4o-mini-tts")),
     createEmbedding: embeddingExamples(model("embedding", "text-embedding-3-small")),
+    ...methodExamples,
   };
 }
 
@@ -138,3 +139,29 @@ function embeddingExamples(model: string): OperationExamples {
     answers: { numbers: answer([0.0123, -0.0456]), packed: answer("tjNJPMG5Or0=") },
   };
 }
+
+const redDoor = { content: { parts: [{ text: "a red door" }] }, outputDimensionality: 768 };
+const inPath = { model: "models/gemini-embedding-001" };
+
+/** The model stands in the path. */
+const methodExamples: Readonly<Record<string, OperationExamples>> = {
+  predict: {
+    requests: {
+      whole: {
+        instances: [{ prompt: "A red door." }],
+        parameters: { sampleCount: 1, aspectRatio: "4:3" },
+      },
+    },
+    answers: {
+      whole: { predictions: [{ mimeType: "image/png", bytesBase64Encoded: smallPicture }] },
+    },
+  },
+  embedContent: {
+    requests: { one: redDoor },
+    answers: { numbers: { embedding: { values: [0.0123, -0.0456] } } },
+  },
+  batchEmbedContents: {
+    requests: { several: { requests: [{ ...inPath, ...redDoor }] } },
+    answers: { numbers: { embeddings: [{ values: [0.0123, -0.0456] }] } },
+  },
+};

@@ -58,7 +58,7 @@ export async function predict(exchange: Exchange, name: string): Promise<Respons
   }
   const behaviours = readBehaviours(prompt);
   await admit(exchange, behaviours, prompt);
-  const count = asNumber(parameters.sampleCount) ?? 1;
+  const count = asNumber(parameters.sampleCount) ?? 4;
   const made = Math.max(0, count - behaviours.filtered);
   const type = asText(parameters.outputMimeType, "image/png");
   const size = pixelsOf(asText(parameters.aspectRatio, "1:1"), asText(parameters.imageSize, "1K"));

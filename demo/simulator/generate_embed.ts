@@ -1,4 +1,4 @@
-/** `:batchEmbedContents` of the generate vendor: unit vectors that depend on the text. */
+/** `:embedContent` and `:batchEmbedContents` of the generate vendor: unit vectors that depend on the text. */
 import { readBehaviours } from "./behaviours.ts";
 import { unitVector } from "./embeddings.ts";
 import { admit, bodyOf, type Exchange } from "./exchange.ts";
@@ -13,7 +13,29 @@ export const EMBEDDING_MODELS: readonly string[] = ["gemini-embedding-001", "gem
 const DIMENSIONS = 3072;
 const MOST_PER_BATCH = 100;
 
+/** One text; the model may be named again. */
+export async function embedContent(exchange: Exchange, name: string): Promise<Response> {
+  const { embeddings, ...counted } = await embed(
+    exchange,
+    name,
+    () => [{
+      model: `models/${name}`,
+      ...readMessage(bodyOf(exchange), "EmbedContentRequest", ""),
+    }],
+  );
+  return Response.json({ embedding: embeddings[0], ...counted });
+}
+
 export async function batchEmbedContents(exchange: Exchange, name: string): Promise<Response> {
+  return Response.json(
+    await embed(exchange, name, () => {
+      const { requests } = readMessage(bodyOf(exchange), "BatchEmbedContentsRequest", "");
+      return objectsIn(requests);
+    }),
+  );
+}
+
+async function embed(exchange: Exchange, name: string, read: () => JsonObject[]) {
   if (!EMBEDDING_MODELS.includes(name)) {
     throw new Problem(
       404,
@@ -21,8 +43,7 @@ export async function batchEmbedContents(exchange: Exchange, name: string): Prom
       { code: "NOT_FOUND" },
     );
   }
-  const { requests } = readMessage(bodyOf(exchange), "BatchEmbedContentsRequest", "");
-  const asked = objectsIn(requests);
+  const asked = read();
   if (asked.length > MOST_PER_BATCH) {
     throw badRequest(
       "* BatchEmbedContentsRequest.requests: at most 100 requests can be in one batch\n",
@@ -38,7 +59,7 @@ export async function batchEmbedContents(exchange: Exchange, name: string): Prom
   const counted = name === "gemini-embedding-2"
     ? { usageMetadata: { promptTokenCount: texts.reduce((sum, one) => sum + countTokens(one), 0) } }
     : {};
-  return Response.json({ embeddings, ...counted });
+  return { embeddings, ...counted };
 }
 
 function textOf(request: JsonObject, name: string, index: number): string {

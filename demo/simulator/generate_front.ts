@@ -1,6 +1,6 @@
 import { refuseForeignCredentials } from "./credentials.ts";
 import { type Exchange } from "./exchange.ts";
-import { batchEmbedContents } from "./generate_embed.ts";
+import { batchEmbedContents, embedContent } from "./generate_embed.ts";
 import { drawContent, DRAWING_MODELS, predict, PREDICT_MODELS } from "./generate_draw.ts";
 import { speakContent, SPEAKING_MODELS } from "./generate_speak.ts";
 import { countTokens, findGenerateModel, generateContent } from "./generate.ts";
@@ -34,6 +34,11 @@ export const GENERATE_FRONT: VendorFront = {
       method: "POST",
       path: /^\/models\/([^:]+):countTokens$/,
       handle: (exchange, match) => countTokens(exchange, nameIn(match)),
+    },
+    {
+      method: "POST",
+      path: /^\/models\/([^:]+):embedContent$/,
+      handle: (exchange, match) => embedContent(exchange, nameIn(match)),
     },
     {
       method: "POST",

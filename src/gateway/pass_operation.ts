@@ -1,5 +1,6 @@
 import { joinBytes } from "../base/bytes.ts";
 import { type SseEvent, SseSplitter } from "../base/sse.ts";
+import { pathOf as methodPath } from "../dialects/generate/path.ts";
 import { embeddingLosses, textInputs } from "../dialects/operations/embeddings.ts";
 import type { AnswerReader, Operation } from "../dialects/operations/operation.ts";
 import {
@@ -14,7 +15,7 @@ import { Fault } from "../domain/fault.ts";
 import { carriesError, readVendorError, type VendorError } from "../dialects/vendor_error.ts";
 import type { Media } from "../domain/media.ts";
 import { type ResolvedModel, resolveTarget } from "../vendors/model_name.ts";
-import type { Registry, Vendor } from "../vendors/registry.ts";
+import type { OperationWay, Registry, Vendor } from "../vendors/registry.ts";
 import type { UpstreamAnswer } from "../vendors/upstream.ts";
 import { answerHeaders } from "../vendors/vendor_headers.ts";
 import type { Caller } from "./caller.ts";
@@ -28,7 +29,7 @@ import { judge } from "./translation.ts";
 import { vendorFault } from "./vendor_fault.ts";
 import { errorEvent } from "./error_event.ts";
 
-/** A request on a chat-style vendor's own path, which has passed its contract. */
+/** A request on a vendor's own path, which has passed its contract. */
 export interface PassedRequest {
   caller: Caller;
   operation: Operation;
@@ -52,13 +53,14 @@ export function passOperation(
   parts: PassParts,
   { caller, operation, vendor, sent }: PassedRequest,
 ): Promise<Reply> {
-  const request = readOperation(sent, operation.promptField);
+  const request = readOperation(sent, operation);
   const target = resolveTarget(parts.registry, vendor, request.model);
   const way = target.vendor.operations[operation.kind];
   if (!way) throw lacking(parts.registry, operation, target);
   // What is wrong with a request is no interaction: it is looked for before the call begins.
-  const losses = "path" in way ? [] : batchLosses(caller, request);
-  if ("path" in way) forVendor(request, target.model, operation.promptField);
+  const path = pathOf(way, target.model);
+  const losses = path === undefined ? batchLosses(caller, request) : [];
+  if (path !== undefined) forVendor(request, target.model, operation);
   return parts.operations.run(
     {
       caller,
@@ -73,10 +75,16 @@ export function passOperation(
       bound: operation.bound(request),
     },
     (desk) =>
-      "path" in way
-        ? pass(desk, { caller, operation, request, path: way.path })
-        : embedInBatches(desk, request, losses),
+      path === undefined
+        ? embedInBatches(desk, request, losses)
+        : pass(desk, { caller, operation, request, path }),
   );
+}
+
+/** Below the base address; undefined where the vendor is asked in a form of its own. */
+function pathOf(way: OperationWay, model: string): string | undefined {
+  if ("path" in way) return way.path;
+  return "method" in way ? methodPath(model, way.method) : undefined;
 }
 
 function recorded(request: OperationRequest, inlineBytes: number) {
@@ -110,7 +118,7 @@ async function pass(desk: OperationDesk, passing: Passing): Promise<OperationAns
     path,
     contentType: "form" in sent ? sent.form.contentType : "application/json",
     accept: caller.header("accept") ?? "*/*",
-    body: forVendor(request, desk.target.model, operation.promptField),
+    body: forVendor(request, desk.target.model, operation),
     sameDialect: true,
   });
   const reader = operation.reader(request);

@@ -20,7 +20,8 @@ export function createErrorDialect(
     if (!family && prefix !== "chat") return "service";
     if (/\/messages(\/|$)/.test(path)) return "messages";
     if (/\/responses(\/|$)/.test(path)) return "responses";
-    if (/:(generateContent|streamGenerateContent|countTokens)$/.test(path)) return "generate";
+    // A method of a model, also one that isn't there.
+    if (/:[a-zA-Z]+$/.test(path)) return "generate";
     if (/\/chat\/completions$/.test(path)) return "chat";
     return family ?? "chat";
   };

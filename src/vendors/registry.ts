@@ -1,5 +1,6 @@
 import {
   type DialectName,
+  type MethodKind,
   type OperationKind,
   operationKinds,
   vendorFamilies,
@@ -19,10 +20,13 @@ export type VendorAuth = "bearer" | "x-api-key" | "x-goog-api-key";
 export type { MediaLane } from "./media_lanes.ts";
 
 /**
- * How a vendor is asked for an operation: on a path that takes the request as it is, or in the
- * native form that `batch-embed` names, which is translated.
+ * How a vendor is asked for an operation: on a path, or by a method of the model, that takes the
+ * request as it is, or in the native form that `batch-embed` names, which is translated.
  */
-export type OperationWay = { readonly path: string } | { readonly translated: "batch-embed" };
+export type OperationWay =
+  | { readonly path: string }
+  | { readonly method: MethodKind }
+  | { readonly translated: "batch-embed" };
 
 /** One vendor: everything that makes it different from the others (interface.md §4). */
 export interface Vendor {
@@ -75,6 +79,14 @@ const chatOperations = {
   embeddings: { path: "/embeddings" },
 } as const;
 
+/** What models of the generate dialect do beside generating, asked for in their own form. */
+const generateOperations = {
+  embeddings: { translated: "batch-embed" },
+  predict: { method: "predict" },
+  embedContent: { method: "embedContent" },
+  batchEmbedContents: { method: "batchEmbedContents" },
+} as const;
+
 const chatDefaults = {
   operations: chatOperations,
   auth: "bearer",
@@ -102,7 +114,7 @@ const dialectDefaults = {
   responses: hostMedia,
   messages: messagesDefaults,
   generate: {
-    operations: { embeddings: { translated: "batch-embed" } },
+    operations: generateOperations,
     dialectHeaders: [],
     modelsFormat: "google",
   },
@@ -111,7 +123,7 @@ const dialectDefaults = {
 const googleRow = {
   baseUrl: "https://generativelanguage.googleapis.com/v1beta",
   dialects: ["generate"],
-  operations: { embeddings: { translated: "batch-embed" } },
+  operations: generateOperations,
   auth: "x-goog-api-key",
   fixedHeaders: {},
   forwardHeaders: [],

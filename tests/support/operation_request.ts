@@ -6,7 +6,7 @@ import type { PriceRow } from "../../src/domain/pricing.ts";
 /** A reader of the answer to a JSON request. */
 export function readerOf(operation: Operation, body: Record<string, unknown>): AnswerReader {
   const sent = { body, text: JSON.stringify(body) };
-  return operation.reader(readOperation(sent, operation.promptField));
+  return operation.reader(readOperation(sent, operation));
 }
 
 /** An event as a vendor writes it. */

@@ -1398,6 +1398,140 @@ export type EmbeddingRequest = {
     [key: string]: unknown;
 };
 
+export type PredictAnswer = {
+    /**
+     * A picture each; missing where all were withheld.
+     */
+    predictions?: Array<{
+        /**
+         * The picture.
+         */
+        bytesBase64Encoded?: string;
+        /**
+         * What it is, such as `image/png`.
+         */
+        mimeType?: string;
+        /**
+         * Why a picture was withheld.
+         */
+        raiFilteredReason?: string;
+        [key: string]: unknown;
+    }>;
+    [key: string]: unknown;
+};
+
+export type PredictRequest = {
+    /**
+     * One prompt is what the vendor's models take.
+     */
+    instances: Array<{
+        /**
+         * What the picture is to show.
+         */
+        prompt?: string | null;
+        [key: string]: unknown;
+    }>;
+    /**
+     * How it is to be drawn; every field goes on as it is.
+     */
+    parameters?: {
+        /**
+         * How many pictures. Default what the model makes unasked.
+         */
+        sampleCount?: number | string | null;
+        /**
+         * `1K` or `2K`. Default `1K`.
+         */
+        imageSize?: string | null;
+        [key: string]: unknown;
+    } | null;
+    /**
+     * Labels of the vendor's own accounting.
+     */
+    labels?: string | Array<unknown> | {
+        [key: string]: unknown;
+    } | number | boolean | null;
+    [key: string]: unknown;
+};
+
+export type EmbedContentAnswer = {
+    embedding: ContentEmbedding;
+    /**
+     * What was counted, where the model counts.
+     */
+    usageMetadata?: {
+        /**
+         * Tokens of the whole request.
+         */
+        promptTokenCount?: number;
+        [key: string]: unknown;
+    };
+    [key: string]: unknown;
+};
+
+/**
+ * The vector.
+ */
+export type ContentEmbedding = {
+    /**
+     * The vector.
+     */
+    values?: Array<number>;
+    [key: string]: unknown;
+};
+
+export type EmbedContentRequest = {
+    /**
+     * The model once more, as `models/<name>`; the one of the path.
+     */
+    model?: string | null;
+    content: EmbedContent;
+    /**
+     * Length of the vector, where the model can shorten it. Default the model's own.
+     */
+    outputDimensionality?: number | null;
+    [key: string]: unknown;
+};
+
+/**
+ * What the vector is made of.
+ */
+export type EmbedContent = {
+    /**
+     * Text, or inline data where the model takes it.
+     */
+    parts?: Array<{
+        [key: string]: unknown;
+    }> | null;
+    [key: string]: unknown;
+};
+
+export type BatchEmbedContentsAnswer = {
+    /**
+     * A vector for each request, in their order.
+     */
+    embeddings: Array<ContentEmbedding>;
+    /**
+     * What was counted, where the model counts.
+     */
+    usageMetadata?: {
+        /**
+         * Tokens of the whole request.
+         */
+        promptTokenCount?: number;
+        [key: string]: unknown;
+    };
+    [key: string]: unknown;
+};
+
+export type BatchEmbedContentsRequest = {
+    /**
+     * At most 100, which is what the vendor takes.
+     */
+    requests: Array<EmbedContentRequest>;
+    [key: string]: unknown;
+};
+
 export type ModelList = {
     /**
      * Always `list`.
@@ -4839,6 +4973,420 @@ export type CreateEmbeddingResponses = {
 };
 
 export type CreateEmbeddingResponse = CreateEmbeddingResponses[keyof CreateEmbeddingResponses];
+
+export type PredictData = {
+    body: PredictRequest;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+        /**
+         * Groups calls into a session. At most 256 characters; default none.
+         */
+        'X-Session-ID'?: string;
+        /**
+         * The end user, where the body doesn't name one. At most 256 characters; default none.
+         */
+        'X-User-ID'?: string;
+        /**
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         */
+        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+    };
+    path: {
+        /**
+         * Name of the model.
+         */
+        model: string;
+    };
+    query?: never;
+    url: '/chat/v1/models/{model}:predict';
+};
+
+export type PredictErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     *
+     * `invalid_json`: The request body is not valid JSON.
+     *
+     * `invalid_request`: The request is not valid.
+     *
+     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     *
+     * `context_length_exceeded`: The prompt is longer than the model's context.
+     *
+     * `content_policy_violation`: The vendor refused the prompt under its content policy.
+     */
+    400: GenerateError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     *
+     * `invalid_vendor_api_key`: The vendor refused the vendor key that this call used.
+     */
+    401: GenerateError;
+    /**
+     * `insufficient_credits`: The credit balance does not cover this call.
+     *
+     * `spend_cap_exceeded`: This key has reached its spend cap.
+     */
+    402: GenerateError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     *
+     * `upstream_forbidden`: The vendor refused this call.
+     */
+    403: GenerateError;
+    /**
+     * `model_not_found`: No such model. Query the models endpoint for current names.
+     *
+     * `vendor_not_configured`: This vendor has no key on this service. Store a vendor key or use the dual-key form.
+     */
+    404: GenerateError;
+    /**
+     * `idempotency_conflict`: This X-Request-ID was already used with another request body.
+     */
+    409: GenerateError;
+    /**
+     * `request_too_large`: The request body is too large.
+     */
+    413: GenerateError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     *
+     * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
+     *
+     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     */
+    429: GenerateError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: GenerateError;
+    /**
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     *
+     * `upstream_error`: The vendor failed to answer this call.
+     *
+     * `upstream_unreachable`: The vendor could not be reached.
+     *
+     * `upstream_invalid_response`: The vendor's answer could not be understood.
+     *
+     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     *
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     */
+    502: GenerateError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     *
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     *
+     * `upstream_overloaded`: The vendor is overloaded. Retry later.
+     */
+    503: GenerateError;
+    /**
+     * `upstream_timeout`: The vendor did not answer in time.
+     */
+    504: GenerateError;
+};
+
+export type PredictError = PredictErrors[keyof PredictErrors];
+
+export type PredictResponses = {
+    /**
+     * Draw pictures, by the model's own method
+     */
+    200: PredictAnswer;
+};
+
+export type PredictResponse = PredictResponses[keyof PredictResponses];
+
+export type EmbedContentData = {
+    body: EmbedContentRequest;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+        /**
+         * Groups calls into a session. At most 256 characters; default none.
+         */
+        'X-Session-ID'?: string;
+        /**
+         * The end user, where the body doesn't name one. At most 256 characters; default none.
+         */
+        'X-User-ID'?: string;
+        /**
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         */
+        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+    };
+    path: {
+        /**
+         * Name of the model.
+         */
+        model: string;
+    };
+    query?: never;
+    url: '/chat/v1/models/{model}:embedContent';
+};
+
+export type EmbedContentErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     *
+     * `invalid_json`: The request body is not valid JSON.
+     *
+     * `invalid_request`: The request is not valid.
+     *
+     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     *
+     * `context_length_exceeded`: The prompt is longer than the model's context.
+     *
+     * `content_policy_violation`: The vendor refused the prompt under its content policy.
+     */
+    400: GenerateError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     *
+     * `invalid_vendor_api_key`: The vendor refused the vendor key that this call used.
+     */
+    401: GenerateError;
+    /**
+     * `insufficient_credits`: The credit balance does not cover this call.
+     *
+     * `spend_cap_exceeded`: This key has reached its spend cap.
+     */
+    402: GenerateError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     *
+     * `upstream_forbidden`: The vendor refused this call.
+     */
+    403: GenerateError;
+    /**
+     * `model_not_found`: No such model. Query the models endpoint for current names.
+     *
+     * `vendor_not_configured`: This vendor has no key on this service. Store a vendor key or use the dual-key form.
+     */
+    404: GenerateError;
+    /**
+     * `idempotency_conflict`: This X-Request-ID was already used with another request body.
+     */
+    409: GenerateError;
+    /**
+     * `request_too_large`: The request body is too large.
+     */
+    413: GenerateError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     *
+     * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
+     *
+     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     */
+    429: GenerateError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: GenerateError;
+    /**
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     *
+     * `upstream_error`: The vendor failed to answer this call.
+     *
+     * `upstream_unreachable`: The vendor could not be reached.
+     *
+     * `upstream_invalid_response`: The vendor's answer could not be understood.
+     *
+     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     *
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     */
+    502: GenerateError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     *
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     *
+     * `upstream_overloaded`: The vendor is overloaded. Retry later.
+     */
+    503: GenerateError;
+    /**
+     * `upstream_timeout`: The vendor did not answer in time.
+     */
+    504: GenerateError;
+};
+
+export type EmbedContentError = EmbedContentErrors[keyof EmbedContentErrors];
+
+export type EmbedContentResponses = {
+    /**
+     * The vector of one content, by the model's own method
+     */
+    200: EmbedContentAnswer;
+};
+
+export type EmbedContentResponse = EmbedContentResponses[keyof EmbedContentResponses];
+
+export type BatchEmbedContentsData = {
+    body: BatchEmbedContentsRequest;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+        /**
+         * Groups calls into a session. At most 256 characters; default none.
+         */
+        'X-Session-ID'?: string;
+        /**
+         * The end user, where the body doesn't name one. At most 256 characters; default none.
+         */
+        'X-User-ID'?: string;
+        /**
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         */
+        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+    };
+    path: {
+        /**
+         * Name of the model.
+         */
+        model: string;
+    };
+    query?: never;
+    url: '/chat/v1/models/{model}:batchEmbedContents';
+};
+
+export type BatchEmbedContentsErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     *
+     * `invalid_json`: The request body is not valid JSON.
+     *
+     * `invalid_request`: The request is not valid.
+     *
+     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     *
+     * `context_length_exceeded`: The prompt is longer than the model's context.
+     *
+     * `content_policy_violation`: The vendor refused the prompt under its content policy.
+     */
+    400: GenerateError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     *
+     * `invalid_vendor_api_key`: The vendor refused the vendor key that this call used.
+     */
+    401: GenerateError;
+    /**
+     * `insufficient_credits`: The credit balance does not cover this call.
+     *
+     * `spend_cap_exceeded`: This key has reached its spend cap.
+     */
+    402: GenerateError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     *
+     * `upstream_forbidden`: The vendor refused this call.
+     */
+    403: GenerateError;
+    /**
+     * `model_not_found`: No such model. Query the models endpoint for current names.
+     *
+     * `vendor_not_configured`: This vendor has no key on this service. Store a vendor key or use the dual-key form.
+     */
+    404: GenerateError;
+    /**
+     * `idempotency_conflict`: This X-Request-ID was already used with another request body.
+     */
+    409: GenerateError;
+    /**
+     * `request_too_large`: The request body is too large.
+     */
+    413: GenerateError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     *
+     * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
+     *
+     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     */
+    429: GenerateError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: GenerateError;
+    /**
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     *
+     * `upstream_error`: The vendor failed to answer this call.
+     *
+     * `upstream_unreachable`: The vendor could not be reached.
+     *
+     * `upstream_invalid_response`: The vendor's answer could not be understood.
+     *
+     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     *
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     */
+    502: GenerateError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     *
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     *
+     * `upstream_overloaded`: The vendor is overloaded. Retry later.
+     */
+    503: GenerateError;
+    /**
+     * `upstream_timeout`: The vendor did not answer in time.
+     */
+    504: GenerateError;
+};
+
+export type BatchEmbedContentsError = BatchEmbedContentsErrors[keyof BatchEmbedContentsErrors];
+
+export type BatchEmbedContentsResponses = {
+    /**
+     * Vectors of several contents, by the model's own method
+     */
+    200: BatchEmbedContentsAnswer;
+};
+
+export type BatchEmbedContentsResponse = BatchEmbedContentsResponses[keyof BatchEmbedContentsResponses];
 
 export type ListModelsData = {
     body?: never;
@@ -9217,6 +9765,420 @@ export type CountTokensVendorDResponses = {
 };
 
 export type CountTokensVendorDResponse = CountTokensVendorDResponses[keyof CountTokensVendorDResponses];
+
+export type PredictVendorDData = {
+    body: PredictRequest;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+        /**
+         * Groups calls into a session. At most 256 characters; default none.
+         */
+        'X-Session-ID'?: string;
+        /**
+         * The end user, where the body doesn't name one. At most 256 characters; default none.
+         */
+        'X-User-ID'?: string;
+        /**
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         */
+        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+    };
+    path: {
+        /**
+         * Name of the model.
+         */
+        model: string;
+    };
+    query?: never;
+    url: '/vendor-d/v1/models/{model}:predict';
+};
+
+export type PredictVendorDErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     *
+     * `invalid_json`: The request body is not valid JSON.
+     *
+     * `invalid_request`: The request is not valid.
+     *
+     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     *
+     * `context_length_exceeded`: The prompt is longer than the model's context.
+     *
+     * `content_policy_violation`: The vendor refused the prompt under its content policy.
+     */
+    400: GenerateError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     *
+     * `invalid_vendor_api_key`: The vendor refused the vendor key that this call used.
+     */
+    401: GenerateError;
+    /**
+     * `insufficient_credits`: The credit balance does not cover this call.
+     *
+     * `spend_cap_exceeded`: This key has reached its spend cap.
+     */
+    402: GenerateError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     *
+     * `upstream_forbidden`: The vendor refused this call.
+     */
+    403: GenerateError;
+    /**
+     * `model_not_found`: No such model. Query the models endpoint for current names.
+     *
+     * `vendor_not_configured`: This vendor has no key on this service. Store a vendor key or use the dual-key form.
+     */
+    404: GenerateError;
+    /**
+     * `idempotency_conflict`: This X-Request-ID was already used with another request body.
+     */
+    409: GenerateError;
+    /**
+     * `request_too_large`: The request body is too large.
+     */
+    413: GenerateError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     *
+     * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
+     *
+     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     */
+    429: GenerateError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: GenerateError;
+    /**
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     *
+     * `upstream_error`: The vendor failed to answer this call.
+     *
+     * `upstream_unreachable`: The vendor could not be reached.
+     *
+     * `upstream_invalid_response`: The vendor's answer could not be understood.
+     *
+     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     *
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     */
+    502: GenerateError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     *
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     *
+     * `upstream_overloaded`: The vendor is overloaded. Retry later.
+     */
+    503: GenerateError;
+    /**
+     * `upstream_timeout`: The vendor did not answer in time.
+     */
+    504: GenerateError;
+};
+
+export type PredictVendorDError = PredictVendorDErrors[keyof PredictVendorDErrors];
+
+export type PredictVendorDResponses = {
+    /**
+     * Draw pictures (vendor-d)
+     */
+    200: PredictAnswer;
+};
+
+export type PredictVendorDResponse = PredictVendorDResponses[keyof PredictVendorDResponses];
+
+export type EmbedContentVendorDData = {
+    body: EmbedContentRequest;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+        /**
+         * Groups calls into a session. At most 256 characters; default none.
+         */
+        'X-Session-ID'?: string;
+        /**
+         * The end user, where the body doesn't name one. At most 256 characters; default none.
+         */
+        'X-User-ID'?: string;
+        /**
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         */
+        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+    };
+    path: {
+        /**
+         * Name of the model.
+         */
+        model: string;
+    };
+    query?: never;
+    url: '/vendor-d/v1/models/{model}:embedContent';
+};
+
+export type EmbedContentVendorDErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     *
+     * `invalid_json`: The request body is not valid JSON.
+     *
+     * `invalid_request`: The request is not valid.
+     *
+     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     *
+     * `context_length_exceeded`: The prompt is longer than the model's context.
+     *
+     * `content_policy_violation`: The vendor refused the prompt under its content policy.
+     */
+    400: GenerateError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     *
+     * `invalid_vendor_api_key`: The vendor refused the vendor key that this call used.
+     */
+    401: GenerateError;
+    /**
+     * `insufficient_credits`: The credit balance does not cover this call.
+     *
+     * `spend_cap_exceeded`: This key has reached its spend cap.
+     */
+    402: GenerateError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     *
+     * `upstream_forbidden`: The vendor refused this call.
+     */
+    403: GenerateError;
+    /**
+     * `model_not_found`: No such model. Query the models endpoint for current names.
+     *
+     * `vendor_not_configured`: This vendor has no key on this service. Store a vendor key or use the dual-key form.
+     */
+    404: GenerateError;
+    /**
+     * `idempotency_conflict`: This X-Request-ID was already used with another request body.
+     */
+    409: GenerateError;
+    /**
+     * `request_too_large`: The request body is too large.
+     */
+    413: GenerateError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     *
+     * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
+     *
+     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     */
+    429: GenerateError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: GenerateError;
+    /**
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     *
+     * `upstream_error`: The vendor failed to answer this call.
+     *
+     * `upstream_unreachable`: The vendor could not be reached.
+     *
+     * `upstream_invalid_response`: The vendor's answer could not be understood.
+     *
+     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     *
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     */
+    502: GenerateError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     *
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     *
+     * `upstream_overloaded`: The vendor is overloaded. Retry later.
+     */
+    503: GenerateError;
+    /**
+     * `upstream_timeout`: The vendor did not answer in time.
+     */
+    504: GenerateError;
+};
+
+export type EmbedContentVendorDError = EmbedContentVendorDErrors[keyof EmbedContentVendorDErrors];
+
+export type EmbedContentVendorDResponses = {
+    /**
+     * The vector of one content (vendor-d)
+     */
+    200: EmbedContentAnswer;
+};
+
+export type EmbedContentVendorDResponse = EmbedContentVendorDResponses[keyof EmbedContentVendorDResponses];
+
+export type BatchEmbedContentsVendorDData = {
+    body: BatchEmbedContentsRequest;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+        /**
+         * Groups calls into a session. At most 256 characters; default none.
+         */
+        'X-Session-ID'?: string;
+        /**
+         * The end user, where the body doesn't name one. At most 256 characters; default none.
+         */
+        'X-User-ID'?: string;
+        /**
+         * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
+         */
+        'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+    };
+    path: {
+        /**
+         * Name of the model.
+         */
+        model: string;
+    };
+    query?: never;
+    url: '/vendor-d/v1/models/{model}:batchEmbedContents';
+};
+
+export type BatchEmbedContentsVendorDErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     *
+     * `invalid_json`: The request body is not valid JSON.
+     *
+     * `invalid_request`: The request is not valid.
+     *
+     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
+     *
+     * `context_length_exceeded`: The prompt is longer than the model's context.
+     *
+     * `content_policy_violation`: The vendor refused the prompt under its content policy.
+     */
+    400: GenerateError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     *
+     * `invalid_vendor_api_key`: The vendor refused the vendor key that this call used.
+     */
+    401: GenerateError;
+    /**
+     * `insufficient_credits`: The credit balance does not cover this call.
+     *
+     * `spend_cap_exceeded`: This key has reached its spend cap.
+     */
+    402: GenerateError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     *
+     * `upstream_forbidden`: The vendor refused this call.
+     */
+    403: GenerateError;
+    /**
+     * `model_not_found`: No such model. Query the models endpoint for current names.
+     *
+     * `vendor_not_configured`: This vendor has no key on this service. Store a vendor key or use the dual-key form.
+     */
+    404: GenerateError;
+    /**
+     * `idempotency_conflict`: This X-Request-ID was already used with another request body.
+     */
+    409: GenerateError;
+    /**
+     * `request_too_large`: The request body is too large.
+     */
+    413: GenerateError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     *
+     * `vendor_quota_exhausted`: The quota of the vendor key that this call used is exhausted.
+     *
+     * `upstream_rate_limited`: The vendor limits the rate of these calls.
+     */
+    429: GenerateError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: GenerateError;
+    /**
+     * `upstream_authentication_failed`: The vendor refused the service's own key. The service's operator has to replace it.
+     *
+     * `upstream_error`: The vendor failed to answer this call.
+     *
+     * `upstream_unreachable`: The vendor could not be reached.
+     *
+     * `upstream_invalid_response`: The vendor's answer could not be understood.
+     *
+     * `upstream_invalid_tool_call`: The model produced a tool call that is not valid.
+     *
+     * `upstream_stream_truncated`: The vendor's stream ended before the answer was complete.
+     */
+    502: GenerateError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     *
+     * `upstream_quota_exhausted`: The service's own quota at the vendor is exhausted. The service's operator has to raise it.
+     *
+     * `upstream_overloaded`: The vendor is overloaded. Retry later.
+     */
+    503: GenerateError;
+    /**
+     * `upstream_timeout`: The vendor did not answer in time.
+     */
+    504: GenerateError;
+};
+
+export type BatchEmbedContentsVendorDError = BatchEmbedContentsVendorDErrors[keyof BatchEmbedContentsVendorDErrors];
+
+export type BatchEmbedContentsVendorDResponses = {
+    /**
+     * Vectors of several contents (vendor-d)
+     */
+    200: BatchEmbedContentsAnswer;
+};
+
+export type BatchEmbedContentsVendorDResponse = BatchEmbedContentsVendorDResponses[keyof BatchEmbedContentsVendorDResponses];
 
 export type ListModelsVendorDData = {
     body?: never;

@@ -31,7 +31,7 @@ const mediaFields: readonly MediaField[] = [
 const shared = {
   name: "images",
   mediaFields,
-  promptField: "prompt",
+  promptPath: ["prompt"],
   bound: imageBound,
   reader: (request: OperationRequest) => new ImageReader(request),
 } as const;

@@ -1,7 +1,9 @@
 import type { OperationKind } from "../../../contracts/vendors.ts";
+import { batchEmbedContents, embedContent } from "./embed_content.ts";
 import { embeddings } from "./embeddings.ts";
 import { imageEdits, imageGenerations } from "./images.ts";
 import type { Operation } from "./operation.ts";
+import { predict } from "./predict.ts";
 import { speech } from "./speech.ts";
 import { transcriptions } from "./transcriptions.ts";
 
@@ -12,4 +14,7 @@ export const operations: Readonly<Record<OperationKind, Operation>> = {
   speech,
   transcriptions,
   embeddings,
+  predict,
+  embedContent,
+  batchEmbedContents,
 };

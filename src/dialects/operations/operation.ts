@@ -1,4 +1,5 @@
 import type { OperationKind } from "../../../contracts/vendors.ts";
+import type { Edit, Members } from "../../base/json_text.ts";
 import type { SseEvent } from "../../base/sse.ts";
 import type { BillingBasis, FinishReason } from "../../domain/interaction.ts";
 import type { BillableUsage, BoundInput, PriceRow } from "../../domain/pricing.ts";
@@ -8,8 +9,9 @@ import type { OperationRequest } from "./request.ts";
 
 /**
  * One kind of call that is none of the chat dialects: pictures, speech, transcripts, embeddings, as
- * chat-style vendors take them on paths of their own (images-and-speech.md §1.1, §3.1). Requests and
- * answers go on as they are; this tells what they cost and how they are recorded. Pure.
+ * chat-style vendors take them on paths of their own (images-and-speech.md §1.1, §3.1) and the
+ * generate dialect's models as methods. Requests and answers go on as they are; this tells what
+ * they cost and how they are recorded. Pure.
  */
 export interface Operation {
   readonly kind: OperationKind;
@@ -17,12 +19,23 @@ export interface Operation {
   readonly name: "images" | "speech" | "transcriptions" | "embeddings";
   /** Where its requests and answers, as they are recorded, hold media. */
   readonly mediaFields: readonly MediaField[];
-  /** Field whose text may begin with tag lines (translation.md §15). */
-  readonly promptField?: string;
+  /** Where the text is that may begin with tag lines (translation.md §15). */
+  readonly promptPath?: JsonPath;
+  /** What a JSON text is changed by to name the vendor's model; absent: its member `model`. */
+  modelEdits?(json: JsonObjectText, request: OperationRequest, model: string): Edit[];
   /** What a request can come to at most. */
   bound(request: OperationRequest): BoundInput;
   /** Listens to the answer to one request. */
   reader(request: OperationRequest): AnswerReader;
+}
+
+/** Keys of objects and indexes of arrays, from the outermost on. */
+export type JsonPath = readonly [string, ...(string | number)[]];
+
+/** A request's JSON text, and where its members stand. */
+export interface JsonObjectText {
+  readonly text: string;
+  readonly top: Members;
 }
 
 /** Hears one answer, in whichever of the three forms it comes. */

@@ -1,13 +1,25 @@
 import { sha256Hex } from "../../base/hash.ts";
-import { cutStringPrefix, type Edit, splice, topLevelMembers } from "../../base/json_text.ts";
+import {
+  cutStringPrefix,
+  type Edit,
+  locateIn,
+  splice,
+  topLevelMembers,
+} from "../../base/json_text.ts";
 import type { FormPart } from "../../base/multipart.ts";
 import { Fault } from "../../domain/fault.ts";
 import { type PromptTags, readTags } from "../../domain/prompt_tags.ts";
 import { isRecord, type JsonRecord, words } from "../json.ts";
+import type { JsonObjectText, JsonPath, Operation } from "./operation.ts";
 
 /** A request as it was sent, as JSON or as a form. */
 export type SentRequest =
-  | { readonly body: unknown; readonly text: string }
+  | {
+    readonly body: unknown;
+    readonly text: string;
+    /** The model that the path names; absent: the body's. */
+    readonly model?: string | undefined;
+  }
   | { readonly form: SentForm };
 
 export interface SentForm {
@@ -33,22 +45,27 @@ export interface OperationRequest {
   readonly tagUnits: number;
 }
 
-/** Reads a request that has passed its contract. `promptField` is where tags may stand. */
-export function readOperation(sent: SentRequest, promptField?: string): OperationRequest {
+type Prompted = Pick<Operation, "promptPath">;
+
+/** Reads a request that has passed its contract. `promptPath` is where tags may stand. */
+export function readOperation(sent: SentRequest, { promptPath }: Prompted): OperationRequest {
   const fields = "form" in sent ? textFields(sent.form.parts) : sent.body as JsonRecord;
-  const prompt = promptField === undefined ? undefined : fields[promptField];
+  const prompt = promptPath && valueAt(fields, promptPath);
+  const named = promptPath && pathName(promptPath);
   const { tags, length } = typeof prompt === "string"
-    ? readTags(prompt, promptField)
+    ? readTags(prompt, named)
     : { tags: {}, length: 0 };
   if (length > 0 && length === (prompt as string).length) {
-    const message = `${promptField}: the prompt holds nothing but tag lines.`;
-    throw new Fault("invalid_value", { param: promptField!, message });
+    const message = `${named}: the prompt holds nothing but tag lines.`;
+    throw new Fault("invalid_value", { param: named!, message });
   }
+  // What is further in nobody reads again.
+  const isField = promptPath?.length === 1 && length > 0;
   return {
     sent,
-    fields: length > 0 ? { ...fields, [promptField!]: (prompt as string).slice(length) } : fields,
+    fields: isField ? { ...fields, [promptPath[0]]: (prompt as string).slice(length) } : fields,
     files: "form" in sent ? sent.form.parts.filter(isFile) : [],
-    model: String(fields.model),
+    model: modelOf(sent),
     stream: fields.stream === true || fields.stream === "true",
     endUser: words(fields.safety_identifier) ?? words(fields.user),
     tags,
@@ -58,8 +75,8 @@ export function readOperation(sent: SentRequest, promptField?: string): Operatio
 
 /** The model that a request names. */
 export function modelOf(sent: SentRequest): string {
-  const fields = "form" in sent ? textFields(sent.form.parts) : sent.body as JsonRecord;
-  return String(fields.model);
+  if ("form" in sent) return String(textFields(sent.form.parts).model);
+  return sent.model ?? String((sent.body as JsonRecord).model);
 }
 
 /** A form's text fields as an object; several of one name become an array. */
@@ -86,25 +103,26 @@ export function formFields(parts: readonly FormPart[]): Record<string, unknown> 
 export function forVendor(
   request: OperationRequest,
   model: string,
-  promptField?: string,
+  { promptPath, modelEdits = memberModel }: Pick<Operation, "promptPath" | "modelEdits">,
 ): string | readonly Uint8Array[] {
   const { sent, tagUnits } = request;
-  if ("form" in sent) return formForVendor(request, sent.form, model, promptField);
-  const members = topLevelMembers(sent.text);
+  if ("form" in sent) return formForVendor(request, sent.form, model, promptPath?.[0]);
+  const { text } = sent;
+  const top = topLevelMembers(text);
+  // It passed its contract, so it is an object.
+  if (top === undefined) return text;
   // Of two members of one name we and the vendor might each believe another.
-  const twice = members?.duplicates[0];
+  const twice = top.duplicates[0];
   if (twice !== undefined) throw twiceFault(twice);
-  const edits: Edit[] = [];
-  const named = members?.members.get("model");
-  if (named && model !== request.model) {
-    edits.push({ start: named.valueStart, end: named.valueEnd, text: JSON.stringify(model) });
-  }
-  const prompt = members?.members.get(promptField ?? "");
-  if (prompt && tagUnits > 0) {
-    const range = { start: prompt.valueStart, end: prompt.valueEnd };
-    edits.push(cutStringPrefix(sent.text, range, tagUnits));
-  }
-  return edits.length === 0 ? sent.text : splice(sent.text, edits);
+  const edits = modelEdits({ text, top }, request, model);
+  const prompt = promptPath && tagUnits > 0 ? locateIn(text, top, promptPath) : undefined;
+  if (prompt) edits.push(cutStringPrefix(text, prompt, tagUnits));
+  return edits.length === 0 ? text : splice(text, edits);
+}
+
+function memberModel(json: JsonObjectText, request: OperationRequest, model: string): Edit[] {
+  const named = model === request.model ? undefined : locateIn(json.text, json.top, ["model"]);
+  return named ? [{ ...named, text: JSON.stringify(model) }] : [];
 }
 
 /**
@@ -180,6 +198,20 @@ const once: readonly string[] = ["model", "prompt", "stream", "n", "size", "qual
 
 function twiceFault(name: string): Fault {
   return new Fault("invalid_value", { param: name, message: `${name}: the field is there twice.` });
+}
+
+function valueAt(fields: JsonRecord, path: JsonPath): unknown {
+  let value: unknown = fields;
+  for (const step of path) {
+    if (typeof step === "number") value = Array.isArray(value) ? value[step] : undefined;
+    else value = isRecord(value) ? value[step] : undefined;
+  }
+  return value;
+}
+
+/** `instances[0].prompt`. */
+function pathName([first, ...rest]: JsonPath): string {
+  return first + rest.map((step) => typeof step === "number" ? `[${step}]` : `.${step}`).join("");
 }
 
 function isFile({ filename, contentType }: FormPart): boolean {

@@ -21,7 +21,7 @@ export const speech: Operation = {
   kind: "speech",
   name: "speech",
   mediaFields,
-  promptField: "input",
+  promptPath: ["input"],
   bound: ({ fields }) => ({
     inputTokens: inputTokenBound(
       `${words(fields.input) ?? ""} ${words(fields.instructions) ?? ""}`,

@@ -2,7 +2,9 @@ import type { Hono } from "hono";
 import type { Contract } from "../../../contracts/contract.ts";
 import { familyOperations } from "../../../contracts/family_operations.ts";
 import { unifiedEmbeddings } from "../../../contracts/embeddings.ts";
-import { operationKinds } from "../../../contracts/vendors.ts";
+import { unifiedGenerateOperations } from "../../../contracts/generate_operations.ts";
+import type { generateMethod } from "../../../contracts/generate_method.ts";
+import { methodKinds, operationKinds } from "../../../contracts/vendors.ts";
 import { operations } from "../../dialects/operations/mod.ts";
 import type { Operation } from "../../dialects/operations/operation.ts";
 import { modelOf, repeatText } from "../../dialects/operations/request.ts";
@@ -25,24 +27,32 @@ export type OperationRouteParts = BindParts & {
 /** Mounts pictures, speech, transcripts and embeddings on the vendors' own paths. */
 export function operationCallRoutes(app: Hono<Env>, parts: OperationRouteParts): void {
   passed(app, parts, unifiedEmbeddings, operations.embeddings, undefined);
+  for (const kind of methodKinds) {
+    passed(app, parts, unifiedGenerateOperations[kind], operations[kind], undefined);
+  }
   for (const vendor of parts.registry.all) {
     const contracts = familyOperations(vendor.family);
     for (const kind of operationKinds) {
-      const contract = contracts[kind] as Contract<undefined, undefined> | undefined;
+      const contract = contracts[kind] as OperationContract | undefined;
       if (contract) passed(app, parts, contract, operations[kind], vendor);
     }
   }
 }
 
+/** Its parameters, where it has any, are the model. */
+type OperationContract = Contract<MethodParams | undefined, undefined>;
+type MethodParams = ReturnType<typeof generateMethod>["params"];
+
 function passed(
   app: Hono<Env>,
   parts: OperationRouteParts,
-  contract: Contract<undefined, undefined>,
+  contract: OperationContract,
   operation: Operation,
   vendor: Vendor | undefined,
 ): void {
-  bind(app, contract, parts, async ({ caller, body, bodyText: text, form }) => {
-    const sent = form ? { form } : { body, text };
+  bind(app, contract, parts, async ({ caller, body, bodyText: text, form, params }) => {
+    // A method's model stands in its path.
+    const sent = form ? { form } : { body, text, model: params?.model };
     const { mediaInlineBytes } = parts.config;
     const pass = () =>
       passOperation({ ...parts, mediaInlineBytes }, { caller, operation, vendor, sent });
