@@ -24,7 +24,7 @@ export function operationExamples(prefix: string): Readonly<Record<string, Opera
     ...imageExamples(prefix, model("image", "gpt-image-2")),
     ...audioExamples(prefix, model("speech", "gpt-4o-mini-tts")),
     createEmbedding: embeddingExamples(model("embedding", "text-embedding-3-small")),
-    ...methodExamples,
+    ...methodExamples(prefix === "chat" ? "vendor-d/" : ""),
   };
 }
 
@@ -144,24 +144,30 @@ const redDoor = { content: { parts: [{ text: "a red door" }] }, outputDimensiona
 const inPath = { model: "models/gemini-embedding-001" };
 
 /** The model stands in the path. */
-const methodExamples: Readonly<Record<string, OperationExamples>> = {
-  predict: {
-    requests: {
-      whole: {
-        instances: [{ prompt: "A red door." }],
-        parameters: { sampleCount: 1, aspectRatio: "4:3" },
+function methodExamples(provider: string): Readonly<Record<string, OperationExamples>> {
+  const params = { model: `${provider}gemini-embedding-001` };
+  return {
+    predict: {
+      params: { model: `${provider}imagen-4.0-generate-001` },
+      requests: {
+        whole: {
+          instances: [{ prompt: "A red door." }],
+          parameters: { sampleCount: 1, aspectRatio: "4:3" },
+        },
+      },
+      answers: {
+        whole: { predictions: [{ mimeType: "image/png", bytesBase64Encoded: smallPicture }] },
       },
     },
-    answers: {
-      whole: { predictions: [{ mimeType: "image/png", bytesBase64Encoded: smallPicture }] },
+    embedContent: {
+      params,
+      requests: { one: redDoor },
+      answers: { numbers: { embedding: { values: [0.0123, -0.0456] } } },
     },
-  },
-  embedContent: {
-    requests: { one: redDoor },
-    answers: { numbers: { embedding: { values: [0.0123, -0.0456] } } },
-  },
-  batchEmbedContents: {
-    requests: { several: { requests: [{ ...inPath, ...redDoor }] } },
-    answers: { numbers: { embeddings: [{ values: [0.0123, -0.0456] }] } },
-  },
-};
+    batchEmbedContents: {
+      params,
+      requests: { several: { requests: [{ ...inPath, ...redDoor }] } },
+      answers: { numbers: { embeddings: [{ values: [0.0123, -0.0456] }] } },
+    },
+  };
+}

@@ -22,9 +22,13 @@ export function payloadRulesOf(
   config: Pick<PayloadRules, "payloadMaxBytes" | "mediaInlineBytes">,
   forms: readonly RecordedForm[],
 ): PayloadRules {
-  const mediaFields = forms.map(({ name, mediaFields }) => [name, mediaFields]);
+  // Several operations are recorded under one name, such as all that draw.
+  const mediaFields: Record<string, MediaField[]> = {};
+  for (const { name, mediaFields: fields } of forms) {
+    mediaFields[name] = [...new Set([...mediaFields[name] ?? [], ...fields])];
+  }
   const { payloadMaxBytes, mediaInlineBytes } = config;
-  return { payloadMaxBytes, mediaInlineBytes, mediaFields: Object.fromEntries(mediaFields) };
+  return { payloadMaxBytes, mediaInlineBytes, mediaFields };
 }
 
 /** UTF-16 units of payloads that are worked on at once; one row's may be more. */

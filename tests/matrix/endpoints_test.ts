@@ -79,7 +79,7 @@ Deno.test("a JSON array whose vendor fails is closed, with the error as its last
 });
 
 Deno.test("a verb that there isn't is 404 in the generate dialect's words", async () => {
-  const answer = await post(`/chat/v1beta/models/${deepseek}:embedContent`);
+  const answer = await post(`/chat/v1beta/models/${deepseek}:embedAnything`);
   assert.equal(answer.status, 404);
   assert.equal(at(await answer.json(), "error", "code"), "endpoint_not_found");
 });

@@ -21,7 +21,7 @@ Deno.test("an address works without a key, whatever the picture's size and the v
     const [made] = drawn(answer);
     assert.equal(made!.b64_json, undefined);
     const { status, bytes, type } = await contentOf(made!.url!);
-    assert.equal(status, 200);
+    assert.equal(status, 200, provider);
     assert.equal(type, made!.mime_type);
     assert(made!.url!.includes(sha256Hex(bytes)));
     const row = await service().row(answer.transaction);

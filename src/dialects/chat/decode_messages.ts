@@ -2,6 +2,7 @@ import type { Steps } from "../../base/steps.ts";
 import { Fault } from "../../domain/fault.ts";
 import type {
   CacheMark,
+  ForeignField,
   MediaPart,
   Part,
   SystemText,
@@ -12,9 +13,13 @@ import type {
 import { isRecord, type JsonRecord, words } from "../json.ts";
 import { base64Source, mediaSource, standardBase64 } from "../media_source.ts";
 
-/** Reads chat messages (chat-completions.md §2): system texts in front, then the turns. */
+/**
+ * Reads chat messages (chat-completions.md §2): system texts in front, then the turns. Parts of
+ * types that aren't known here go to `foreign`.
+ */
 export function* readMessages(
   messages: readonly unknown[],
+  foreign: ForeignField[],
 ): Steps<{ system: SystemText[]; turns: Turn[] }> {
   const system: SystemText[] = [];
   const turns: Turn[] = [];
@@ -24,11 +29,11 @@ export function* readMessages(
     const path = `messages[${index}]`;
     if (!isRecord(message)) throw wrong(path, "expected an object");
     if (message.role === "system" || message.role === "developer") {
-      const texts = readTexts(message.content, `${path}.content`);
+      const texts = readTexts(message.content, `${path}.content`, foreign);
       if (turns.length === 0) { for (const { type: _, ...text } of texts) system.push(text); }
       else turns.push({ role: "system", parts: texts, path });
     } else {
-      const turn = readTurn(message, path, calls);
+      const turn = readTurn(message, path, { calls, foreign });
       turns.push(turn);
       for (const part of turn.parts) {
         if (part.type === "tool-call") calls.set(part.name, part.id);
@@ -39,40 +44,45 @@ export function* readMessages(
   return { system, turns };
 }
 
-function readTurn(message: JsonRecord, path: string, calls: ReadonlyMap<string, string>): Turn {
+interface TurnContext {
+  calls: ReadonlyMap<string, string>;
+  foreign: ForeignField[];
+}
+
+function readTurn(message: JsonRecord, path: string, { calls, foreign }: TurnContext): Turn {
   const name = words(message.name);
   switch (message.role) {
     case "user":
       return {
         role: "user",
-        parts: readContent(message.content, `${path}.content`),
+        parts: readContent(message.content, `${path}.content`, foreign),
         ...(name === undefined ? {} : { name }),
         path,
       };
     case "assistant":
-      return { role: "assistant", parts: readAssistant(message, path), path };
+      return { role: "assistant", parts: readAssistant(message, path, foreign), path };
     case "tool":
       return {
         role: "user",
-        parts: [readResult(message, words(message.tool_call_id), path)],
+        parts: [readResult(message, words(message.tool_call_id), path, foreign)],
         path,
       };
     default: {
       // The deprecated `function` role names its function; the call is the last one of that name.
       const callId = name === undefined ? undefined : calls.get(name);
-      return { role: "user", parts: [readResult(message, callId, path)], path };
+      return { role: "user", parts: [readResult(message, callId, path, foreign)], path };
     }
   }
 }
 
-function readAssistant(message: JsonRecord, path: string): Part[] {
+function readAssistant(message: JsonRecord, path: string, foreign: ForeignField[]): Part[] {
   const parts: Part[] = [];
   const reasoning = words(message.reasoning_content) ?? words(message.reasoning);
   if (reasoning) {
     parts.push({ type: "reasoning", text: reasoning, path: `${path}.reasoning_content` });
   }
   if (message.content !== null && message.content !== undefined) {
-    for (const part of readContent(message.content, `${path}.content`)) parts.push(part);
+    for (const part of readContent(message.content, `${path}.content`, foreign)) parts.push(part);
   }
   const refusal = words(message.refusal);
   if (refusal) parts.push({ type: "refusal", text: refusal, path: `${path}.refusal` });
@@ -125,14 +135,19 @@ function thoughtSignature(call: JsonRecord): string | undefined {
   return isRecord(extra) ? words(extra.thought_signature) : undefined;
 }
 
-function readResult(message: JsonRecord, callId: string | undefined, path: string): Part {
+function readResult(
+  message: JsonRecord,
+  callId: string | undefined,
+  path: string,
+  foreign: ForeignField[],
+): Part {
   if (callId === undefined) throw wrong(`${path}.tool_call_id`, "expected the id of a tool call");
   const name = words(message.name);
   return {
     type: "tool-result",
     callId,
     ...(name === undefined ? {} : { name }),
-    parts: readContent(message.content ?? "", `${path}.content`).filter((part) =>
+    parts: readContent(message.content ?? "", `${path}.content`, foreign).filter((part) =>
       part.type === "text" || part.type === "media"
     ),
     isError: false,
@@ -140,20 +155,20 @@ function readResult(message: JsonRecord, callId: string | undefined, path: strin
   };
 }
 
-function readTexts(content: unknown, path: string): TextPart[] {
-  return readContent(content, path).map((part) => {
+function readTexts(content: unknown, path: string, foreign: ForeignField[]): TextPart[] {
+  return readContent(content, path, foreign).map((part) => {
     if (part.type === "text") return part;
     throw wrong(part.path, "expected a text part");
   });
 }
 
-function readContent(content: unknown, path: string): Part[] {
+function readContent(content: unknown, path: string, foreign: ForeignField[]): Part[] {
   if (typeof content === "string") return [{ type: "text", text: content, path }];
   if (!Array.isArray(content)) throw wrong(path, "expected a string or an array of parts");
-  return content.map((part: unknown, index) => readPart(part, `${path}[${index}]`));
+  return content.flatMap((part: unknown, index) => readPart(part, `${path}[${index}]`, foreign));
 }
 
-function readPart(part: unknown, path: string): Part {
+function readPart(part: unknown, path: string, foreign: ForeignField[]): Part | readonly [] {
   if (!isRecord(part)) throw wrong(path, "expected an object");
   const cache = readCache(part.cache_control);
   switch (part.type) {
@@ -171,10 +186,9 @@ function readPart(part: unknown, path: string): Part {
     case "file":
       return { ...readFile(part.file, path), ...cache };
     default:
-      throw wrong(
-        `${path}.type`,
-        "expected 'text', 'image_url', 'input_audio', 'file' or 'refusal'",
-      );
+      if (typeof part.type !== "string") throw wrong(`${path}.type`, "expected the type of a part");
+      foreign.push({ path, value: part, weight: "meaning" });
+      return [];
   }
 }
 

@@ -2,6 +2,7 @@ import { finish, type Steps } from "../../base/steps.ts";
 import { Fault } from "../../domain/fault.ts";
 import type {
   CanonicalRequest,
+  ForeignField,
   OutputFormat,
   Reasoning,
   SettingName,
@@ -22,15 +23,16 @@ export function decodeChatRequest(body: unknown): CanonicalRequest {
 /** The same in steps. */
 export function* decodeChatSteps(body: unknown): Steps<CanonicalRequest> {
   const request = body as JsonRecord;
-  const { system, turns } = yield* readMessages(request.messages as readonly unknown[]);
-  const settings = readSettings(request);
+  const foreign = [...foreignFields(request), ...(yield* otherFields(request, knownFields))];
+  const { system, turns } = yield* readMessages(request.messages as readonly unknown[], foreign);
+  const settings = readSettings(request, foreign);
   return {
     model: String(request.model),
     stream: request.stream === true,
     system,
     turns,
     tools: readTools(request),
-    foreign: [...foreignFields(request), ...(yield* otherFields(request, knownFields))],
+    foreign,
     ...settings,
     paths: pathsOf(request, settings),
   };
@@ -41,7 +43,7 @@ type Settings = Omit<
   "model" | "stream" | "system" | "turns" | "tools" | "foreign" | "paths"
 >;
 
-function readSettings(request: JsonRecord): Settings {
+function readSettings(request: JsonRecord, foreign: ForeignField[]): Settings {
   const maxOutputTokens = number(request.max_completion_tokens) ?? number(request.max_tokens);
   return defined({
     toolChoice: readToolChoice(request),
@@ -57,7 +59,7 @@ function readSettings(request: JsonRecord): Settings {
     presencePenalty: number(request.presence_penalty),
     logprobs: request.logprobs === true ? { top: number(request.top_logprobs) ?? 0 } : undefined,
     logitBias: readLogitBias(request.logit_bias),
-    format: readFormat(request.response_format),
+    format: readFormat(request.response_format, foreign),
     reasoning: readReasoning(request),
     verbosity: words(request.verbosity),
     user: words(request.safety_identifier) ?? words(request.user),
@@ -184,13 +186,15 @@ function readLogitBias(bias: unknown): CanonicalRequest["logitBias"] {
   return bias as Readonly<Record<string, number>>;
 }
 
-function readFormat(format: unknown): OutputFormat | undefined {
+function readFormat(format: unknown, foreign: ForeignField[]): OutputFormat | undefined {
   if (format === undefined || format === null) return undefined;
   if (!isRecord(format)) throw wrong("response_format", "expected an object");
   if (format.type === "text") return { type: "text" };
   if (format.type === "json_object") return { type: "json" };
   if (format.type !== "json_schema") {
-    throw wrong("response_format.type", "expected 'text', 'json_object' or 'json_schema'");
+    if (typeof format.type !== "string") throw wrong("response_format.type", "expected a type");
+    foreign.push({ path: "response_format", value: format, weight: "meaning" });
+    return undefined;
   }
   const named = format.json_schema;
   if (!isRecord(named)) throw wrong("response_format.json_schema", "expected an object");

@@ -47,13 +47,13 @@ type Settings = Omit<
 
 function readSettings(request: JsonRecord, foreign: ForeignField[]): Settings {
   return defined({
-    ...readToolChoice(request),
+    ...readToolChoice(request, foreign),
     maxOutputTokens: readMaxTokens(request, foreign),
     temperature: numberAt(request, "temperature"),
     topP: numberAt(request, "top_p"),
     topK: numberAt(request, "top_k"),
     stop: readStop(request.stop_sequences),
-    format: readFormat(request),
+    format: readFormat(request, foreign),
     reasoning: readReasoning(request, foreign),
     user: readUser(request),
     serviceTier: readServiceTier(request),
@@ -95,6 +95,7 @@ function readStop(value: unknown): string[] | undefined {
 
 function readToolChoice(
   request: JsonRecord,
+  foreign: ForeignField[],
 ): { toolChoice?: ToolChoice; parallelToolCalls?: boolean } {
   const choice = objectAt(request, "tool_choice", "tool_choice");
   if (!choice) return {};
@@ -111,18 +112,24 @@ function readToolChoice(
       return { toolChoice: { mode: "required", names: [name] }, ...parallel };
     }
     default:
-      throw wrong("tool_choice.type", "expected 'auto', 'any', 'tool' or 'none'");
+      if (typeof choice.type !== "string") throw wrong("tool_choice.type", "expected a type");
+      foreign.push({ path: "tool_choice", value: choice, weight: "meaning" });
+      return parallel;
   }
 }
 
 /** `output_config.format`, or `output_format` as it was called in the beta. */
-function readFormat(request: JsonRecord): OutputFormat | undefined {
+function readFormat(request: JsonRecord, foreign: ForeignField[]): OutputFormat | undefined {
   const config = objectAt(request, "output_config", "output_config");
   const older = objectAt(request, "output_format", "output_format");
   const path = older ? "output_format" : "output_config.format";
   const format = older ?? objectAt(config ?? {}, "format", path);
   if (!format) return undefined;
-  if (format.type !== "json_schema") throw wrong(`${path}.type`, "expected 'json_schema'");
+  if (format.type !== "json_schema") {
+    if (typeof format.type !== "string") throw wrong(`${path}.type`, "expected a type");
+    foreign.push({ path, value: format, weight: "meaning" });
+    return undefined;
+  }
   if (!isRecord(format.schema)) throw wrong(`${path}.schema`, "expected an object");
   return { type: "json-schema", name: "output", schema: format.schema, strict: true };
 }
@@ -154,7 +161,10 @@ function readReasoning(request: JsonRecord, foreign: ForeignField[]): Reasoning 
       }
       return { effort: "none" };
     default:
-      throw wrong("thinking.type", "expected 'enabled', 'adaptive', 'disabled' or 'between_tools'");
+      // Ways of thinking are an open list of the vendor's.
+      if (typeof thinking.type !== "string") throw wrong("thinking.type", "expected a type");
+      foreign.push({ path: "thinking", value: thinking, weight: "hint" });
+      return effort === undefined ? undefined : { effort };
   }
 }
 

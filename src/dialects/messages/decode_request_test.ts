@@ -304,10 +304,29 @@ Deno.test("wrong shapes are refused with the path of the field", () => {
     [{ stop_sequences: "END" }, "invalid_value", "stop_sequences"],
     [{ tools: [{ input_schema: {} }] }, "missing_required_field", "tools[0].name"],
     [{ tool_choice: "auto" }, "invalid_value", "tool_choice"],
-    [{ tool_choice: { type: "some" } }, "invalid_value", "tool_choice.type"],
-    [{ thinking: { type: "hard" } }, "invalid_value", "thinking.type"],
+    [{ tool_choice: { type: 5 } }, "invalid_value", "tool_choice.type"],
+    [{ thinking: { type: 5 } }, "invalid_value", "thinking.type"],
     [{ output_config: { effort: "huge" } }, "invalid_value", "output_config.effort"],
-    [{ output_format: { type: "xml" } }, "invalid_value", "output_format.type"],
+    [{ output_format: { type: 5 } }, "invalid_value", "output_format.type"],
   ];
   for (const [changes, code, param] of cases) assert.deepEqual(fault(changes), [code, param]);
+});
+
+Deno.test("kinds that came after this was written are named, not refused", () => {
+  const user = { role: "user", content: "hi" };
+  const cases: [Json, string, string][] = [
+    [{ tool_choice: { type: "some" } }, "tool_choice", "meaning"],
+    [{ thinking: { type: "hard" } }, "thinking", "hint"],
+    [{ output_format: { type: "xml" } }, "output_format", "meaning"],
+    [
+      { messages: [user, { role: "user", content: [{ type: "smell" }] }] },
+      "messages[1].content[0]",
+      "meaning",
+    ],
+    [{ tools: [{ type: "nose_20270101", name: "nose" }] }, "tools[0]", "meaning"],
+  ];
+  for (const [changes, path, weight] of cases) {
+    const { foreign } = decode(changes);
+    assert.deepEqual(foreign.map((one) => [one.path, one.weight]), [[path, weight]], path);
+  }
 });

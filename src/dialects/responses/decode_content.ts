@@ -1,19 +1,30 @@
-import type { MediaPart, RefusalPart, TextPart } from "../canonical_request.ts";
+import type { ForeignField, MediaPart, RefusalPart, TextPart } from "../canonical_request.ts";
 import { isRecord, type JsonRecord } from "../json.ts";
 import { base64Source, mediaSource, standardBase64 } from "../media_source.ts";
 import { defined, field, missing, wrong } from "./fields.ts";
 
 export type ContentPart = TextPart | MediaPart | RefusalPart;
 
-/** Reads the content of a message or of a tool's output: a string or parts (responses.md §2). */
-export function readContent(content: unknown, path: string): ContentPart[] {
+/**
+ * Reads the content of a message or of a tool's output: a string or parts (responses.md §2). Parts
+ * of types that aren't known here go to `foreign`.
+ */
+export function readContent(
+  content: unknown,
+  path: string,
+  foreign: ForeignField[],
+): ContentPart[] {
   if (typeof content === "string") return [{ type: "text", text: content, path }];
   if (content === undefined || content === null) throw missing(path);
   if (!Array.isArray(content)) throw wrong(path, "expected a string or an array of parts");
-  return content.map((part: unknown, index) => readPart(part, `${path}[${index}]`));
+  return content.flatMap((part: unknown, index) => readPart(part, `${path}[${index}]`, foreign));
 }
 
-function readPart(part: unknown, path: string): ContentPart {
+function readPart(
+  part: unknown,
+  path: string,
+  foreign: ForeignField[],
+): ContentPart | readonly [] {
   if (!isRecord(part)) throw wrong(path, "expected an object");
   switch (part.type) {
     // Clients give an assistant's text back under either name.
@@ -30,10 +41,9 @@ function readPart(part: unknown, path: string): ContentPart {
     case "input_audio":
       return readAudio(part, path);
     default:
-      throw wrong(
-        `${path}.type`,
-        "expected 'input_text', 'input_image', 'input_file', 'input_audio', 'output_text' or 'refusal'",
-      );
+      if (typeof part.type !== "string") throw wrong(`${path}.type`, "expected the type of a part");
+      foreign.push({ path, value: part, weight: "meaning" });
+      return [];
   }
 }
 

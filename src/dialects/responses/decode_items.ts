@@ -61,22 +61,23 @@ function readItem(item: JsonRecord, path: string, into: Conversation): void {
       return addPart(into.turns, "assistant", readCall(item, path), path);
     case "function_call_output":
     case "custom_tool_call_output":
-      return addPart(into.turns, "user", readOutput(item, path), path);
+      return addPart(into.turns, "user", readOutput(item, path, into.foreign), path);
     case "reasoning":
       return addPart(into.turns, "assistant", readReasoning(item, path), path);
     case "item_reference":
       // The gateway has put in the place of a reference what it found in its store.
       throw wrong(`${path}.id`, `no stored item has the id '${String(item.id)}'`);
     default: {
-      const weight = vendorItemWeight(String(item.type));
-      if (weight === undefined) throw wrong(`${path}.type`, "no such type of item");
-      into.foreign.push({ path, value: item, weight });
+      if (typeof item.type !== "string") {
+        throw wrong(`${path}.type`, "expected the type of an item");
+      }
+      into.foreign.push({ path, value: item, weight: vendorItemWeight(item.type) });
     }
   }
 }
 
 function readMessage(item: JsonRecord, path: string, into: Conversation): void {
-  const parts = readContent(item.content, `${path}.content`);
+  const parts = readContent(item.content, `${path}.content`, into.foreign);
   switch (item.role) {
     case "system":
     case "developer":
@@ -126,10 +127,10 @@ function readCall(item: JsonRecord, path: string): ToolCallPart {
   return { type: "tool-call", id, name, arguments: given, custom, path };
 }
 
-function readOutput(item: JsonRecord, path: string): ToolResultPart {
+function readOutput(item: JsonRecord, path: string, foreign: ForeignField[]): ToolResultPart {
   const callId = field.text(item, "call_id", `${path}.call_id`);
   if (callId === undefined) throw missing(`${path}.call_id`);
-  const parts = readContent(item.output, `${path}.output`);
+  const parts = readContent(item.output, `${path}.output`, foreign);
   return {
     type: "tool-result",
     callId,

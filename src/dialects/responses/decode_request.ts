@@ -1,6 +1,7 @@
 import { finish, type Steps } from "../../base/steps.ts";
 import type {
   CanonicalRequest,
+  ForeignField,
   OutputFormat,
   Reasoning,
   SettingName,
@@ -29,7 +30,7 @@ export function* decodeSteps(body: unknown): Steps<CanonicalRequest> {
     field.text(request, "instructions"),
   );
   const { tools, toolChoice, foreign: foreignTools } = readTools(request);
-  const settings = { ...readSettings(request), ...defined({ toolChoice }) };
+  const settings = { ...readSettings(request, foreign), ...defined({ toolChoice }) };
   return {
     model: String(request.model),
     stream: request.stream === true,
@@ -52,7 +53,7 @@ type Settings = Omit<
   "model" | "stream" | "system" | "turns" | "tools" | "foreign" | "paths"
 >;
 
-function readSettings(request: JsonRecord): Settings {
+function readSettings(request: JsonRecord, foreign: ForeignField[]): Settings {
   const text = objectAt(request, "text") ?? {};
   return defined({
     parallelToolCalls: field.boolean(request, "parallel_tool_calls"),
@@ -60,7 +61,7 @@ function readSettings(request: JsonRecord): Settings {
     temperature: field.number(request, "temperature"),
     topP: field.number(request, "top_p"),
     logprobs: readLogprobs(request),
-    format: readFormat(text.format),
+    format: readFormat(text.format, foreign),
     verbosity: field.text(text, "verbosity", "text.verbosity"),
     reasoning: readReasoning(objectAt(request, "reasoning")),
     user: field.text(request, "safety_identifier") ?? field.text(request, "user"),
@@ -102,13 +103,15 @@ function readLogprobs(request: JsonRecord): { top: number } | undefined {
 }
 
 /** `text.format`: flat, without the inner object that the chat dialect has. */
-function readFormat(format: unknown): OutputFormat | undefined {
+function readFormat(format: unknown, foreign: ForeignField[]): OutputFormat | undefined {
   if (format === undefined || format === null) return undefined;
   if (!isRecord(format)) throw wrong("text.format", "expected an object");
   if (format.type === "text") return { type: "text" };
   if (format.type === "json_object") return { type: "json" };
   if (format.type !== "json_schema") {
-    throw wrong("text.format.type", "expected 'text', 'json_object' or 'json_schema'");
+    if (typeof format.type !== "string") throw wrong("text.format.type", "expected a type");
+    foreign.push({ path: "text.format", value: format, weight: "meaning" });
+    return undefined;
   }
   const name = field.text(format, "name", "text.format.name");
   if (name === undefined) throw missing("text.format.name");

@@ -7,10 +7,10 @@ import type { LossWeight } from "../canonical_request.ts";
 /**
  * What leaving an item out of the conversation does. A record of the vendor's own work is a hint:
  * the answer drawn from it stands beside it. What the caller contributed, or what an output of the
- * caller's belongs to, is meaning. Undefined: no such type.
+ * caller's belongs to, is meaning, and so may be what came into the dialect after this was written.
  */
-export function vendorItemWeight(type: string): LossWeight | undefined {
-  return weights.get(type);
+export function vendorItemWeight(type: string): LossWeight {
+  return weights.get(type) ?? "meaning";
 }
 
 const weights: ReadonlyMap<string, LossWeight> = new Map<string, LossWeight>([
@@ -37,4 +37,5 @@ const weights: ReadonlyMap<string, LossWeight> = new Map<string, LossWeight>([
   ["program_output", "meaning"],
   ["compaction", "meaning"],
   ["compaction_trigger", "meaning"],
+  ["configuration_update", "meaning"],
 ]);

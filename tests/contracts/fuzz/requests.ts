@@ -50,9 +50,9 @@ export function rightRequest(sources: Sources, turn: number): FuzzedRequest {
 function rightPath({ operation, ids, random }: Sources): string {
   const { method, path, parameters, tag } = operation;
   return path.replace(/\{(\w+)\}/g, (_, name: string) => {
-    if (name === "model") return encodeURIComponent(modelOf(tag));
-    const id = method === "DELETE" ? ids.take(path) : ids.pick(path, random);
     const parameter = parameters.find((one) => one.in === "path" && one.name === name);
+    if (name === "model") return encodeURIComponent(String(parameter?.example ?? modelOf(tag)));
+    const id = method === "DELETE" ? ids.take(path) : ids.pick(path, random);
     return encodeURIComponent(id ?? String(parameter?.example));
   });
 }
