@@ -5,7 +5,7 @@ import { type Config, ConfigError } from "./config.ts";
 import { chat } from "./dialects/chat/mod.ts";
 import { generate } from "./dialects/generate/mod.ts";
 import { messages } from "./dialects/messages/mod.ts";
-import { operations } from "./dialects/operations/mod.ts";
+import { operations } from "./gateway/operation_kinds.ts";
 import { responses } from "./dialects/responses/mod.ts";
 import type { AccountStore } from "./domain/account.ts";
 import type { ApiKeyStore } from "./domain/api_key.ts";

@@ -1,7 +1,7 @@
 import { batchRequest, maxBatch, readBatch } from "../dialects/generate/embeddings.ts";
 import { batchEmbedPath } from "../dialects/generate/path.ts";
 import { embeddingList, inputTokens, textInputs } from "../dialects/operations/embeddings.ts";
-import type { OperationRequest } from "../dialects/operations/request.ts";
+import type { OperationRequest } from "../dialects/operation_request.ts";
 import { Fault } from "../domain/fault.ts";
 import { parseAnswer } from "./deliver.ts";
 import { lossHeader } from "./loss_header.ts";

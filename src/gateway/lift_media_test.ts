@@ -4,7 +4,7 @@ import { sha256Hex } from "../base/hash.ts";
 import { chat } from "../dialects/chat/mod.ts";
 import { generate } from "../dialects/generate/mod.ts";
 import { messages } from "../dialects/messages/mod.ts";
-import { operations } from "../dialects/operations/mod.ts";
+import { operations } from "./operation_kinds.ts";
 import { responses } from "../dialects/responses/mod.ts";
 import { liftMedia } from "./lift_media.ts";
 

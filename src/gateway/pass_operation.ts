@@ -2,7 +2,7 @@ import { joinBytes } from "../base/bytes.ts";
 import { type SseEvent, SseSplitter } from "../base/sse.ts";
 import { pathOf as methodPath } from "../dialects/generate/path.ts";
 import { embeddingLosses, textInputs } from "../dialects/operations/embeddings.ts";
-import type { AnswerReader, Operation } from "../dialects/operations/operation.ts";
+import type { AnswerReader, Operation } from "../dialects/operation.ts";
 import {
   forVendor,
   type OperationRequest,
@@ -10,7 +10,7 @@ import {
   readOperation,
   recordText,
   type SentRequest,
-} from "../dialects/operations/request.ts";
+} from "../dialects/operation_request.ts";
 import { Fault } from "../domain/fault.ts";
 import { carriesError, readVendorError, type VendorError } from "../dialects/vendor_error.ts";
 import type { Media } from "../domain/media.ts";

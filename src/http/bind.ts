@@ -5,7 +5,7 @@ import { Fault } from "../domain/fault.ts";
 import type { Caller } from "../gateway/caller.ts";
 import type { Reply } from "../gateway/reply.ts";
 import { isAbort } from "../vendors/upstream.ts";
-import type { SentForm } from "../dialects/operations/request.ts";
+import type { SentForm } from "../dialects/operation_request.ts";
 import type { ByteGate } from "../base/byte_gate.ts";
 import { inTurns, type Step } from "../base/heavy_work.ts";
 import { type BodyRoom, readSent, type SentBody } from "./sent_body.ts";

@@ -2,7 +2,7 @@ import type { Contract } from "../../contracts/contract.ts";
 import type { ByteGate } from "../base/byte_gate.ts";
 import { RoomLost } from "../base/byte_room.ts";
 import { boundaryOf, MultipartError, parseMultipart } from "../base/multipart.ts";
-import { formFields, type SentForm } from "../dialects/operations/request.ts";
+import { formFields, type SentForm } from "../dialects/operation_request.ts";
 import { Fault } from "../domain/fault.ts";
 import { atOnce, type Step } from "../base/heavy_work.ts";
 import { readBodyBytes, type Reading } from "./body.ts";

@@ -49,10 +49,12 @@ function isUsed(name: string, used: ReadonlySet<string>): boolean {
   return [...used].some((each) => each === bare || each.startsWith(`${bare}/`));
 }
 
+/** One version a package, but for an older major that says so in its name, such as `openai-4`. */
 function splitVersions(map: readonly (readonly [string, string])[]): Finding[] {
   const versions = new Map<string, string>();
   return map.flatMap(([name, target]) => {
     const [, packageName = "", version = ""] = pinned.exec(target) ?? [];
+    if (name === `${packageName}-${version.split(".")[0]}`) return [];
     const first = versions.get(packageName) ?? version;
     versions.set(packageName, first);
     if (first === version) return [];

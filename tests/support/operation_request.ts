@@ -1,6 +1,6 @@
 import type { SseEvent } from "../../src/base/sse.ts";
-import type { AnswerReader, Operation } from "../../src/dialects/operations/operation.ts";
-import { readOperation } from "../../src/dialects/operations/request.ts";
+import type { AnswerReader, Operation } from "../../src/dialects/operation.ts";
+import { readOperation } from "../../src/dialects/operation_request.ts";
 import type { PriceRow } from "../../src/domain/pricing.ts";
 
 /** A reader of the answer to a JSON request. */

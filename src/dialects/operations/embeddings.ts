@@ -7,8 +7,8 @@ import type { Loss } from "../canonical_request.ts";
 import { count, isRecord, type JsonRecord } from "../json.ts";
 import { saysNothing } from "../other_fields.ts";
 import { costField } from "./cost_field.ts";
-import type { AnswerReader, EventNews, Operation, Outcome } from "./operation.ts";
-import { type OperationRequest, recordText } from "./request.ts";
+import type { AnswerReader, EventNews, Operation, Outcome } from "../operation.ts";
+import { type OperationRequest, recordText } from "../operation_request.ts";
 
 /** Vectors out of words. */
 export const embeddings: Operation = {

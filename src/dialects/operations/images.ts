@@ -9,8 +9,8 @@ import type { MediaField } from "../media_field.ts";
 import { carriesError, readVendorError } from "../vendor_error.ts";
 import { imageTokens, partialImageTokens } from "../image_tokens.ts";
 import { costField } from "./cost_field.ts";
-import type { AnswerReader, EventNews, Operation, Outcome } from "./operation.ts";
-import { type OperationRequest, parsedRecord, recordText } from "./request.ts";
+import type { AnswerReader, EventNews, Operation, Outcome } from "../operation.ts";
+import { type OperationRequest, parsedRecord, recordText } from "../operation_request.ts";
 
 const mediaFields: readonly MediaField[] = [
   { key: "b64_json", mimeType: "mime_type" },

@@ -8,8 +8,8 @@ import { count, isRecord, words } from "../json.ts";
 import type { MediaField } from "../media_field.ts";
 import { carriesError, readVendorError } from "../vendor_error.ts";
 import { costField } from "./cost_field.ts";
-import type { AnswerReader, EventNews, Operation, Outcome } from "./operation.ts";
-import { type OperationRequest, parsedRecord } from "./request.ts";
+import type { AnswerReader, EventNews, Operation, Outcome } from "../operation.ts";
+import { type OperationRequest, parsedRecord } from "../operation_request.ts";
 
 const mediaFields: readonly MediaField[] = [
   { parent: "audio", key: "data", mimeType: "mime_type" },

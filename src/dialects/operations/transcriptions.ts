@@ -6,8 +6,8 @@ import type { BillableUsage, PriceRow } from "../../domain/pricing.ts";
 import { count, isRecord, type JsonRecord, words } from "../json.ts";
 import { carriesError, readVendorError } from "../vendor_error.ts";
 import { costField } from "./cost_field.ts";
-import type { AnswerReader, EventNews, Operation, Outcome } from "./operation.ts";
-import { type OperationRequest, parsedRecord } from "./request.ts";
+import type { AnswerReader, EventNews, Operation, Outcome } from "../operation.ts";
+import { type OperationRequest, parsedRecord } from "../operation_request.ts";
 
 /** Words out of sound, as a form with a file. */
 export const transcriptions: Operation = {

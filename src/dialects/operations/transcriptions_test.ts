@@ -3,7 +3,7 @@ import { sound } from "../../../demo/simulator/samples/mod.ts";
 import { eventOf, priceOf } from "../../../tests/support/operation_request.ts";
 import type { FormPart } from "../../base/multipart.ts";
 import { Fault } from "../../domain/fault.ts";
-import type { AnswerReader } from "./operation.ts";
+import type { AnswerReader } from "../operation.ts";
 import { readTranscriptUsage, transcriptions } from "./transcriptions.ts";
 
 const whole = { isComplete: true, price: undefined };

@@ -366,21 +366,6 @@ const wrongs: readonly [string, Record<string, unknown>, string, string][] = [
   ["a tool choice of no kind", { tool_choice: "any" }, "tool_choice", "invalid_value"],
 ];
 
-Deno.test("kinds that came after this was written are named, not refused", () => {
-  const cases: [Record<string, unknown>, string][] = [
-    [{ input: [user, { type: "zebra" }] }, "input[1]"],
-    [{ input: [user, { type: "configuration_update", tools: [] }] }, "input[1]"],
-    [{ input: [{ role: "user", content: [{ type: "input_smell" }] }] }, "input[0].content[0]"],
-    [{ input: [user], text: { format: { type: "xml" } } }, "text.format"],
-    [{ input: [user], tools: [{ type: "nose" }] }, "tools[0]"],
-    [{ input: [user], tool_choice: { type: "nose" } }, "tool_choice"],
-  ];
-  for (const [body, path] of cases) {
-    const { foreign } = decode(body);
-    assert.deepEqual(foreign.map((one) => [one.path, one.weight]), [[path, "meaning"]], path);
-  }
-});
-
 for (const [name, body, param, code] of wrongs) {
   Deno.test(`refused by its path: ${name}`, () => {
     assert.throws(() => decode(body), (fault: unknown) => {

@@ -2,11 +2,11 @@ import { type Edit, itemsAt, locateIn, membersAt, type TextRange } from "../../b
 import { estimateTokens, inputTokenBound } from "../../domain/estimate.ts";
 import { Fault } from "../../domain/fault.ts";
 import type { BillableUsage } from "../../domain/pricing.ts";
-import { bareModel } from "../generate/models.ts";
-import { readUsage } from "../generate/usage.ts";
+import { bareModel } from "./models.ts";
+import { readUsage } from "./usage.ts";
 import { isRecord, type JsonRecord, words } from "../json.ts";
-import type { AnswerReader, EventNews, Operation, Outcome } from "./operation.ts";
-import { type OperationRequest, parsedRecord, recordText } from "./request.ts";
+import type { AnswerReader, EventNews, Operation, Outcome } from "../operation.ts";
+import { type OperationRequest, parsedRecord, recordText } from "../operation_request.ts";
 
 const shared = {
   name: "embeddings",

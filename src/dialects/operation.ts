@@ -1,11 +1,11 @@
-import type { OperationKind } from "../../../contracts/vendors.ts";
-import type { Edit, Members } from "../../base/json_text.ts";
-import type { SseEvent } from "../../base/sse.ts";
-import type { BillingBasis, FinishReason } from "../../domain/interaction.ts";
-import type { BillableUsage, BoundInput, PriceRow } from "../../domain/pricing.ts";
-import type { MediaField } from "../media_field.ts";
-import type { VendorError } from "../vendor_error.ts";
-import type { OperationRequest } from "./request.ts";
+import type { OperationKind } from "../../contracts/vendors.ts";
+import type { Edit, Members } from "../base/json_text.ts";
+import type { SseEvent } from "../base/sse.ts";
+import type { BillingBasis, FinishReason } from "../domain/interaction.ts";
+import type { BillableUsage, BoundInput, PriceRow } from "../domain/pricing.ts";
+import type { MediaField } from "./media_field.ts";
+import type { VendorError } from "./vendor_error.ts";
+import type { OperationRequest } from "./operation_request.ts";
 
 /**
  * One kind of call that is none of the chat dialects: pictures, speech, transcripts, embeddings, as

@@ -2,7 +2,7 @@ import assert from "@std/assert";
 import { Fault } from "../../domain/fault.ts";
 import { estimateTokens } from "../../domain/estimate.ts";
 import { batchEmbedContents, embedContent } from "./embed_content.ts";
-import { forVendor, readOperation } from "./request.ts";
+import { forVendor, readOperation } from "../operation_request.ts";
 
 const whole = { isComplete: true, price: undefined };
 const one = (text: string, rest = {}) => ({ content: { parts: [{ text }] }, ...rest });

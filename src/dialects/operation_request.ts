@@ -1,15 +1,15 @@
-import { sha256Hex } from "../../base/hash.ts";
+import { sha256Hex } from "../base/hash.ts";
 import {
   cutStringPrefix,
   type Edit,
   locateIn,
   splice,
   topLevelMembers,
-} from "../../base/json_text.ts";
-import type { FormPart } from "../../base/multipart.ts";
-import { Fault } from "../../domain/fault.ts";
-import { type PromptTags, readTags } from "../../domain/prompt_tags.ts";
-import { isRecord, type JsonRecord, words } from "../json.ts";
+} from "../base/json_text.ts";
+import type { FormPart } from "../base/multipart.ts";
+import { Fault } from "../domain/fault.ts";
+import { type PromptTags, readTags } from "../domain/prompt_tags.ts";
+import { isRecord, type JsonRecord, words } from "./json.ts";
 import type { JsonObjectText, JsonPath, Operation } from "./operation.ts";
 
 /** A request as it was sent, as JSON or as a form. */
@@ -190,11 +190,11 @@ function gather(
 
 /** Lists are written by repetition; what decides route and price may stand there once. */
 function repeatable(name: string): boolean {
-  return name.endsWith("]") || !once.includes(name);
+  return name.endsWith("]") || !(once.includes(name) || /_format$/.test(name));
 }
 
 const once: readonly string[] = ["model", "prompt", "stream", "n", "size", "quality"]
-  .concat(["response_format", "user", "safety_identifier"]);
+  .concat(["user", "safety_identifier"]);
 
 function twiceFault(name: string): Fault {
   return new Fault("invalid_value", { param: name, message: `${name}: the field is there twice.` });

@@ -2,7 +2,7 @@ import assert from "@std/assert";
 import { priceOf } from "../../../tests/support/operation_request.ts";
 import { Fault } from "../../domain/fault.ts";
 import { predict } from "./predict.ts";
-import { forVendor, readOperation } from "./request.ts";
+import { forVendor, readOperation } from "../operation_request.ts";
 
 const perImage = priceOf({ perImage: { "*": 40_000_000n } } as never);
 const requestOf = (body: unknown, text = JSON.stringify(body)) =>
