@@ -2,7 +2,7 @@
 import assert from "@std/assert";
 import { SseSplitter } from "../../src/base/sse.ts";
 import type { CanonicalEvent } from "../../src/dialects/canonical.ts";
-import { dialects, names, type Name } from "../dialects/lane.ts";
+import { dialects, type Name, names } from "../dialects/lane.ts";
 import { answersOf, framesOf, recordingsIn } from "../dialects/recordings.ts";
 import { type FakeExchange } from "../support/fake_vendor.ts";
 import { nanosOf, startFourVendors } from "../support/four_vendors.ts";
@@ -39,7 +39,7 @@ Deno.test("a stream that breaks off anywhere is one row and one charge, for call
       calls.push({ ...next, id: response.headers.get("x-transaction-id") });
     }
   };
-  await Promise.all(Array.from({ length: 8 }, work));
+  await Promise.all(Array.from({ length: 16 }, work));
   const rows = await service.rows();
   const byId = Map.groupBy(rows, (row) => String(row.transaction_id));
   const wrong: string[] = [];
@@ -96,7 +96,7 @@ async function breakOff(exchange: FakeExchange, { bytes, how }: Cut): Promise<vo
   if (how === "closed") return await exchange.end();
   if (how === "cut") return exchange.cut();
   // What was not read yet is lost with the connection.
-  await new Promise((resolve) => setTimeout(resolve, 30));
+  await new Promise((resolve) => setTimeout(resolve, 300));
   exchange.reset();
 }
 
@@ -104,7 +104,9 @@ async function breakOff(exchange: FakeExchange, { bytes, how }: Cut): Promise<vo
 function hasSaid({ vendor, bytes }: Cut): boolean {
   const splitter = new SseSplitter({ maxEventBytes: 1e9 });
   const decoder = dialects[vendor].streamDecoder({}, 1);
-  const events: CanonicalEvent[] = splitter.push(bytes).flatMap((one) => decoder.decode(one).events);
+  const events: CanonicalEvent[] = splitter.push(bytes).flatMap((one) =>
+    decoder.decode(one).events
+  );
   return events.some((event) =>
     event.type === "block-delta" && event.text !== "" ||
     event.type === "usage" && event.usage.input + event.usage.output > 0

@@ -97,7 +97,9 @@ const requests: Readonly<Record<DialectName, Build>> = {
     body: { model, stream, max_tokens: 1000, messages: [{ role: "user", content }] },
   }),
   generate: (model, text, stream) => ({
-    path: `/chat/v1/models/${model}:${stream ? "streamGenerateContent?alt=sse" : "generateContent"}`,
+    path: `/chat/v1/models/${model}:${
+      stream ? "streamGenerateContent?alt=sse" : "generateContent"
+    }`,
     body: {
       contents: [{ role: "user", parts: [{ text }] }],
       generationConfig: { maxOutputTokens: 1000 },
