@@ -138,13 +138,13 @@ async function recover(
 
 async function giveBack(
   parts: Pick<MoneyNeeds, "database" | "analytics" | "log" | "pause"> & { recorder: Recorder },
-  { accountId, transactionId, originalId }: Duplicate,
+  { accountId, transactionId, claim, originalId }: Duplicate,
 ): Promise<void> {
   const { database, analytics, recorder, log, pause } = parts;
   const note = `the same request was answered by ${originalId ?? "another call"}`;
   const act = async () => {
     await recorder.drain();
-    await giveBackCharge(database, { accountId, transactionId, note }, analytics);
+    await giveBackCharge(database, { accountId, transactionId, claim, note }, analytics);
   };
   try {
     // It is found as the store comes back, when the call's own row may still wait for it.
