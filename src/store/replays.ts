@@ -178,7 +178,8 @@ function readKnown(row: SqlRow, id: ReplayId): Known {
 function readFinished(row: SqlRow, claim: Claim): Finished {
   if (row.stored === true) {
     // The call of a claim before this one was charged already.
-    return { state: "stored", isChargedElsewhere: row.charged_claim !== claim.claimId };
+    const isChargedElsewhere = row.charged_claim !== claim.claimId;
+    return isChargedElsewhere ? { state: "stored", isChargedElsewhere } : { state: "stored" };
   }
   if (row.status === null) return { state: "held" };
   if (row.fingerprint !== claim.fingerprint) return { state: "conflict" };
