@@ -21,7 +21,7 @@ import type { ResolvedModel } from "../vendors/model_name.ts";
 import type { Prices } from "../vendors/prices.ts";
 import type { Caller } from "./caller.ts";
 import type { Funds } from "./funds.ts";
-import { foldedAnswer, mendedAnswer } from "./folded_answer.ts";
+import { type RecordedAnswer, recordedAnswer } from "./recorded_answer.ts";
 import { type Bill, type CallMeter, type Meter, plainBill } from "./meter.ts";
 import { type BoundPayload, boundPayload, payloadLimits } from "./payload.ts";
 import type { Keeper } from "./conversation.ts";
@@ -187,7 +187,7 @@ export class Call<M extends CallMeter = Meter> {
     this.#attempt(
       "record",
       () => recorder.record(interaction),
-      () => recorder.record(bareInteraction(interaction)),
+      () => this.#recordBare(interaction),
     );
     this.#try("remember", () => kept.remember(interaction), undefined);
     this.#try("tell", () => this.#tell(interaction), undefined);
@@ -195,6 +195,15 @@ export class Call<M extends CallMeter = Meter> {
     await noted;
     this.#try("funds", () => this.#facts.funds.settle(interaction.chargedNanos), undefined);
     this.#try("streams", () => this.#leaveStreams(), undefined);
+  }
+
+  #recordBare(interaction: Interaction): void {
+    try {
+      this.#parts.recorder.record(bareInteraction(interaction));
+    } catch (thrown) {
+      // The journal has it, for the next start.
+      this.#parts.tries.note("record", this.transactionId, thrown);
+    }
   }
 
   /** Resolves when the journal has the call's end, or has refused it. */
@@ -308,29 +317,13 @@ export class Call<M extends CallMeter = Meter> {
     );
   }
 
-  /** The answer's text for the record; what can't be written in the caller's dialect is mended. */
-  #answerOf(ending: Ending): { text?: string; isCut: boolean; errorCode?: ErrorCode } {
-    const { responseText: text, isTruncated: isCut = false } = ending;
+  #answerOf({ responseText: text, isTruncated: isCut = false }: Ending): RecordedAnswer {
     if (text !== undefined) return { text, isCut };
-    const { encodeFolded } = this.#facts.lane;
-    let errorCode: ErrorCode | undefined;
-    const whole = this.#attempt(
-      "answer",
-      () => foldedAnswer(this.meter.answer(), encodeFolded),
-      () => {
-        errorCode = "upstream_invalid_response";
-        return this.#try(
-          "answer",
-          () => mendedAnswer(this.meter.answer(), encodeFolded),
-          undefined,
-        );
-      },
+    return recordedAnswer(
+      () => this.meter.answer(),
+      this.#facts.lane.encodeFolded,
+      (act, otherwise) => this.#attempt("answer", act, otherwise),
     );
-    return {
-      ...(whole ? { text: whole.text } : {}),
-      isCut: whole?.truncated ?? errorCode !== undefined,
-      ...(errorCode ? { errorCode } : {}),
-    };
   }
 
   #price(model = this.#facts.target.model): PriceRow | undefined {

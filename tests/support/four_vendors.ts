@@ -35,31 +35,14 @@ export async function startFourVendors(env: Environment = {}): Promise<FourVendo
     scripts.delete(name);
     return script ? script(exchange) : exchange.answer(500, "no script");
   });
-  const files = await Deno.makeTempDir({ prefix: "four-vendors-" });
-  const vendors = dialectNames.map((dialect) => ({
-    label: `up-${dialect}`,
-    aliases: [],
-    base_url: `${vendor.url}/v1`,
-    api_key_env: "UP_KEY",
-    dialects: [dialect],
-    auth: "bearer",
-  }));
-  const prices = dialectNames.map((dialect) => [`up-${dialect}/model`, fourVendorsPrice]);
-  await Deno.writeTextFile(`${files}/vendors.json`, JSON.stringify(vendors));
-  await Deno.writeTextFile(`${files}/prices.json`, JSON.stringify(Object.fromEntries(prices)));
+  const files = await fourVendorsFiles(vendor.url);
   const service = await startTestService({
-    env: {
-      VENDORS_FILE: `${files}/vendors.json`,
-      PRICES_FILE: `${files}/prices.json`,
-      UP_KEY: "a-key-of-the-vendor",
-      STARTING_CREDIT_USD: String(creditUsd),
-      ...env,
-    },
+    env: { ...files.env, ...env },
   });
   const stop = async () => {
     await service.stop();
     await vendor.close();
-    await Deno.remove(files, { recursive: true });
+    await files.remove();
   };
   return {
     ...service,
@@ -78,6 +61,33 @@ export async function startFourVendors(env: Environment = {}): Promise<FourVendo
       const left = BigInt(whole) * 1_000_000_000n + BigInt(fraction.padEnd(9, "0"));
       return creditUsd * 1_000_000_000n - left;
     },
+  };
+}
+
+/** A row for a vendor of each dialect, `up-chat` and so on, and the prices of its `model`. */
+export async function fourVendorsFiles(
+  vendorUrl: string,
+): Promise<{ env: Record<string, string>; remove(): Promise<void> }> {
+  const folder = await Deno.makeTempDir({ prefix: "four-vendors-" });
+  const vendors = dialectNames.map((dialect) => ({
+    label: `up-${dialect}`,
+    aliases: [],
+    base_url: `${vendorUrl}/v1`,
+    api_key_env: "UP_KEY",
+    dialects: [dialect],
+    auth: "bearer",
+  }));
+  const prices = dialectNames.map((dialect) => [`up-${dialect}/model`, fourVendorsPrice]);
+  await Deno.writeTextFile(`${folder}/vendors.json`, JSON.stringify(vendors));
+  await Deno.writeTextFile(`${folder}/prices.json`, JSON.stringify(Object.fromEntries(prices)));
+  return {
+    env: {
+      VENDORS_FILE: `${folder}/vendors.json`,
+      PRICES_FILE: `${folder}/prices.json`,
+      UP_KEY: "a-key-of-the-vendor",
+      STARTING_CREDIT_USD: String(creditUsd),
+    },
+    remove: () => Deno.remove(folder, { recursive: true }),
   };
 }
 
