@@ -23,7 +23,7 @@ export function hearUnread(
   // A page of a proxy is nobody's work.
   if (!/^\s{0,64}[{[]/.test(text)) return;
   const read = (raw: unknown) => attempt(() => readRawUsage(dialect.name, raw, quirks));
-  const field = dialect.name === "generate" ? "usageMetadata" : "usage";
+  const field = dialect.usageMember;
   if (text.length > mostRead) return meter.unread(read(lastObject(text, field)), text.length);
   let told: Usage | undefined;
   let words: CanonicalEvent[] = [];
