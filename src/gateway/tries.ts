@@ -73,7 +73,14 @@ function kindOf(thrown: unknown): { reason: string; at?: string } {
     : thrown instanceof Error
     ? thrown.name
     : typeof thrown;
-  const stack = thrown instanceof Error ? thrown.stack ?? "" : "";
-  const at = /\/([\w.-]{1,60}\.tsx?:\d{1,6}:\d{1,6})\)?$/m.exec(stack)?.[1];
+  const at = thrown instanceof Error ? placeOf(thrown) : undefined;
   return { reason, ...(at === undefined ? {} : { at }) };
+}
+
+/** File, line and column of the innermost frame; what the message says stands before the frames. */
+function placeOf({ stack = "", message }: Error): string | undefined {
+  const frames = stack.slice(stack.indexOf(message) + message.length);
+  const [, frame] = frames.split("\n", 2);
+  const place = frame?.slice(frame.lastIndexOf("/") + 1).replace(")", "");
+  return place !== undefined && /^[\w.-]{1,60}:\d{1,6}:\d{1,6}$/.test(place) ? place : undefined;
 }
