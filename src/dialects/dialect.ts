@@ -52,6 +52,8 @@ export interface Dialect {
   readonly conversation?: Conversation;
   /** For a dialect whose streams tell usage only where a flag asks for it. */
   readonly usageFlag?: UsageFlag;
+  /** The member of a whole answer that tells its usage. */
+  readonly usageMember: string;
 }
 
 /** What of a request says how it was asked: to be exchanged when it is asked again for itself. */

@@ -60,12 +60,13 @@ export type Known =
   | { state: "done"; answer: StoredAnswer };
 
 /**
- * What became of an answer that was to be stored. `held`: another process, which took the claim for
+ * What became of an answer that was to be stored. `isChargedElsewhere`: the same request was charged
+ * as a call whose process died before its answer was stored; `held`: another process, which took the claim for
  * dead, uses the id now; `duplicate`: it has answered the same request, as call `transactionId`;
  * `conflict`: it has answered another body.
  */
 export type Finished =
-  | { state: "stored" }
+  | { state: "stored"; isChargedElsewhere?: boolean }
   | { state: "held" }
   | { state: "conflict" }
   | { state: "duplicate"; transactionId: string | null };

@@ -77,8 +77,26 @@ export interface Interaction {
    * written once they are erased. Told when it is written, never read with it.
    */
   repeats?: readonly string[];
+  /** The attempt at answering a repeatable request that this call is; not stored with the row. */
+  repeat?: { key: string; claimId: string };
   /** The lease that the charge comes out of; for the ledger, which posts it with the row. */
   leaseId?: string;
+}
+
+/**
+ * The least of a call's record, for where more of it can't be written: who, when, how it ended and
+ * what it cost, without what was said and without the vendor's own words.
+ */
+export function bareInteraction(row: Interaction): Interaction {
+  const { kept: _kept, media: _media, pricedUsageText: _priced, ...rest } = row;
+  return {
+    ...rest,
+    translationLoss: [],
+    usageRawText: null,
+    requestText: null,
+    responseText: null,
+    payloadTruncated: true,
+  };
 }
 
 /** Which rows a read wants. Times are half-open: `start` ≤ createdAt < `end`. */
@@ -95,7 +113,7 @@ export interface InteractionQuery {
 /** One stored call without what was said in it. */
 export type InteractionSummary = Omit<
   Interaction,
-  "requestText" | "responseText" | "kept" | "media" | "leaseId"
+  "requestText" | "responseText" | "kept" | "media" | "leaseId" | "repeat"
 >;
 
 /** Where a page of a list ended. */

@@ -6,24 +6,31 @@ import type { MediaField } from "../dialects/media_field.ts";
 import { promptText } from "../dialects/prompt_text.ts";
 import { nanosToUsd } from "../base/money.ts";
 import { estimateTokens } from "../domain/estimate.ts";
-import type { Interaction, InteractionStatus, Mode } from "../domain/interaction.ts";
+import {
+  bareInteraction,
+  type Interaction,
+  type InteractionStatus,
+  type Mode,
+} from "../domain/interaction.ts";
 import type { Kept } from "../domain/kept.ts";
 import type { Media } from "../domain/media.ts";
 import { messageOf } from "../domain/fault.ts";
 import { storableCount } from "../domain/plausible.ts";
 import type { PriceRow } from "../domain/pricing.ts";
-import { pricedUsageText } from "../domain/repricing.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
 import type { Prices } from "../vendors/prices.ts";
 import type { Caller } from "./caller.ts";
 import type { Funds } from "./funds.ts";
-import type { Bill, CallMeter, Meter } from "./meter.ts";
+import { type RecordedAnswer, recordedAnswer } from "./recorded_answer.ts";
+import { type Bill, type CallMeter, type Meter, plainBill } from "./meter.ts";
 import { type BoundPayload, boundPayload, payloadLimits } from "./payload.ts";
 import type { Keeper } from "./conversation.ts";
 import type { KeptMemory } from "./kept_memory.ts";
 import type { Lane } from "./lane.ts";
 import type { OpenStreams } from "./open_streams.ts";
 import type { Recorder } from "./recorder.ts";
+import { tokenColumns } from "./token_columns.ts";
+import type { SettlingStep, Tries } from "./tries.ts";
 
 /** How a call ended. */
 export interface Ending {
@@ -64,6 +71,8 @@ export interface CallFacts {
   /** Makes what is kept of the answer for whoever continues it; undefined: nothing. */
   kept: Keeper | undefined;
   funds: Funds;
+  /** What it was admitted at, for where no newer price can be found. */
+  price?: PriceRow | undefined;
 }
 
 /** Where calls are noted so that a crash loses none; implemented in `src/store/journal.ts`. */
@@ -73,6 +82,16 @@ export interface CallJournal {
   /** Resolves when the end survives a crash. */
   end(interaction: Interaction): Promise<void>;
 }
+
+/** What doesn't change while a call runs. */
+type Identity = Omit<Interaction, keyof Payload | keyof ReturnType<typeof tokenColumns> | Ended>;
+type Ended =
+  | ("status" | "httpStatus" | "errorCode" | "finishReason" | "latencyMs" | "timeToFirstTokenMs")
+  | "kept";
+type Payload = Pick<
+  Interaction,
+  "requestText" | "responseText" | "payloadTruncated" | "media"
+>;
 
 /** What every call uses. */
 export interface CallParts {
@@ -85,6 +104,7 @@ export interface CallParts {
   payloadMaxBytes: number;
   mediaInlineBytes: number;
   log: Log;
+  tries: Tries;
 }
 
 /**
@@ -97,6 +117,8 @@ export class Call<M extends CallMeter = Meter> {
   readonly #parts: CallParts;
   readonly #facts: CallFacts;
   readonly #request: BoundPayload;
+  /** `#identity` as it was then. */
+  readonly #asBegun: Identity;
   readonly #leaveStreams: () => void;
   #settling: Promise<void> | undefined;
   #isAnswered = false;
@@ -111,6 +133,7 @@ export class Call<M extends CallMeter = Meter> {
     this.transactionId = facts.transactionId;
     this.meter = meter;
     this.#request = facts.payload ?? this.#bound(facts.bodyText);
+    this.#asBegun = this.#identity();
     const { account } = facts.caller.principal;
     this.#leaveStreams = facts.facts.stream ? parts.streams.enter(account) : () => {};
     try {
@@ -152,30 +175,61 @@ export class Call<M extends CallMeter = Meter> {
     this.#facts.caller.trace.waits?.(-1);
   }
 
+  /**
+   * In layers: the record is made out of what is known, whatever of it fails, and each of those who
+   * are told of it is told whatever became of the others.
+   */
   async #settle(ending: Ending): Promise<void> {
-    this.answered();
-    const { journal, kept, recorder, log } = this.#parts;
-    let chargedNanos = 0n;
+    const { kept, recorder } = this.#parts;
+    this.#try("answered", () => this.answered(), undefined);
+    const interaction = this.#interaction(ending);
+    const noted = this.#note(interaction);
+    this.#attempt(
+      "record",
+      () => recorder.record(interaction),
+      () => this.#recordBare(interaction),
+    );
+    this.#try("remember", () => kept.remember(interaction), undefined);
+    this.#try("tell", () => this.#tell(interaction), undefined);
+    // What is reserved is free for others only once the charge can't be lost any more.
+    await noted;
+    this.#try("funds", () => this.#facts.funds.settle(interaction.chargedNanos), undefined);
+    this.#try("streams", () => this.#leaveStreams(), undefined);
+  }
+
+  #recordBare(interaction: Interaction): void {
     try {
-      const interaction = this.#interaction(ending);
-      chargedNanos = interaction.chargedNanos;
-      const noted = journal.end(interaction);
-      kept.remember(interaction);
-      recorder.record(interaction);
-      this.#tell(interaction);
-      if (interaction.billingBasis === "disputed") this.#dispute(interaction);
-      // What is reserved is free for others only once the charge can't be lost any more.
-      await noted;
+      this.#parts.recorder.record(bareInteraction(interaction));
     } catch (thrown) {
+      // The journal has it, for the next start.
+      this.#parts.tries.note("record", this.transactionId, thrown);
+    }
+  }
+
+  /** Resolves when the journal has the call's end, or has refused it. */
+  async #note(interaction: Interaction): Promise<void> {
+    const { journal, tries, log } = this.#parts;
+    try {
+      await this.#attempt("journal", () => journal.end(interaction), () => {
+        // Whatever of it can't be told.
+        return journal.end(bareInteraction(interaction));
+      });
+    } catch (thrown) {
+      tries.note("journal", this.transactionId, thrown);
       // The disk is full or broken: the record is in memory and on its way to the store.
       log.error("the end of a call could not be noted", {
         transaction: this.transactionId,
         reason: messageOf(thrown),
       });
-    } finally {
-      this.#facts.funds.settle(chargedNanos);
-      this.#leaveStreams();
     }
+  }
+
+  #try<T>(step: SettlingStep, act: () => T, otherwise: T): T {
+    return this.#attempt(step, act, () => otherwise);
+  }
+
+  #attempt<T>(step: SettlingStep, act: () => T, otherwise: () => T): T {
+    return this.#parts.tries.attempt(step, this.transactionId, act, otherwise);
   }
 
   /** The operator is to look into it: by the log, and by the measure of the same name. */
@@ -191,6 +245,7 @@ export class Call<M extends CallMeter = Meter> {
   #tell(interaction: Interaction): void {
     const { trace } = this.#facts.caller;
     trace.settled = interaction;
+    if (interaction.billingBasis === "disputed") this.#dispute(interaction);
     trace.onSettled?.(interaction);
   }
 
@@ -201,49 +256,74 @@ export class Call<M extends CallMeter = Meter> {
       listCostNanos: null,
     };
     return {
-      ...this.#identity(),
+      ...this.#asBegun,
       status: "interrupted",
       httpStatus: null,
       errorCode: null,
       finishReason: null,
-      ...tokenColumns(nothing),
+      ...tokenColumns(nothing, (act) => act()),
       latencyMs: 0,
       timeToFirstTokenMs: null,
-      ...this.#payload(undefined, false),
+      ...this.#payloadOf(undefined, false),
     };
   }
 
+  /** The call as it ended. Never throws: of what fails it holds the plainer form, and says so. */
   #interaction(ending: Ending): Interaction {
-    const { caller, target, mode } = this.#facts;
-    const nowMs = this.#parts.clock.monotonicMs();
-    const bill = this.meter.bill({
-      status: ending.status,
-      mode,
-      setAsideNanos: this.#facts.funds.setAsideNanos,
-      price: this.#price(),
-      priceOf: (model) => this.#price(model),
-      vendorCostBelieved: target.vendor.reportsCost,
-      promptTokens: () => this.#facts.promptTokens ?? estimateTokens(promptText(this.#facts.body)),
-    });
-    const folded = ending.responseText === undefined ? this.#folded() : undefined;
-    const responseText = ending.responseText ?? folded?.text;
-    const isCut = folded?.truncated === true || ending.isTruncated === true;
-    const payload = this.#payload(responseText, isCut);
-    const firstTokenMs = this.meter.firstTokenMs;
+    const { caller } = this.#facts;
+    const answer = this.#answerOf(ending);
+    const payload = this.#try(
+      "payload",
+      () => this.#payload(answer.text, answer.isCut),
+      this.#payloadOf(undefined, true),
+    );
+    const since = (ms: number) => storableCount(Math.round(ms - caller.arrivedMs));
+    const { firstTokenMs } = this.meter;
     return {
-      ...this.#identity(),
+      ...this.#try("identity", () => this.#identity(), this.#asBegun),
       status: ending.status,
       httpStatus: ending.httpStatus,
-      errorCode: ending.errorCode ?? null,
+      errorCode: ending.errorCode ?? answer.errorCode ?? null,
       finishReason: this.meter.finishReason ?? null,
-      ...tokenColumns(bill),
-      latencyMs: Math.round(nowMs - caller.arrivedMs),
-      timeToFirstTokenMs: firstTokenMs === undefined
-        ? null
-        : Math.round(firstTokenMs - caller.arrivedMs),
+      ...tokenColumns(this.#bill(ending), (act, otherwise) => this.#try("usage", act, otherwise)),
+      latencyMs: since(this.#parts.clock.monotonicMs()),
+      timeToFirstTokenMs: firstTokenMs === undefined ? null : since(firstTokenMs),
       ...payload,
-      ...this.#kept(ending, folded?.truncated ? undefined : responseText),
+      ...this.#try("kept", () => this.#kept(ending, answer.isCut ? undefined : answer.text), {}),
     };
+  }
+
+  #bill(ending: Ending): Bill {
+    const { target, mode, funds, promptTokens, body } = this.#facts;
+    const price = this.#try("price", () => this.#price(), this.#facts.price);
+    const terms = {
+      status: ending.status,
+      mode,
+      setAsideNanos: funds.setAsideNanos,
+      price,
+      priceOf: (model: string) => this.#price(model),
+      vendorCostBelieved: target.vendor.reportsCost,
+      promptTokens: () =>
+        promptTokens ?? this.#attempt(
+          "prompt",
+          () => estimateTokens(promptText(body)),
+          () => Math.ceil(this.#facts.bodyText.length / 4),
+        ),
+    };
+    return this.#attempt(
+      "bill",
+      () => this.meter.bill(terms),
+      () => plainBill(this.meter.counted(terms.promptTokens), terms),
+    );
+  }
+
+  #answerOf({ responseText: text, isTruncated: isCut = false }: Ending): RecordedAnswer {
+    if (text !== undefined) return { text, isCut };
+    return recordedAnswer(
+      () => this.meter.answer(),
+      this.#facts.lane.encodeFolded,
+      (act, otherwise) => this.#attempt("answer", act, otherwise),
+    );
   }
 
   #price(model = this.#facts.target.model): PriceRow | undefined {
@@ -252,7 +332,7 @@ export class Call<M extends CallMeter = Meter> {
   }
 
   /** What doesn't change while the call runs. */
-  #identity() {
+  #identity(): Identity {
     const { caller, dialect, facts, target, mode, lane, funds } = this.#facts;
     return {
       transactionId: this.transactionId,
@@ -276,6 +356,7 @@ export class Call<M extends CallMeter = Meter> {
       translationLoss: [...lane.losses],
       ...(funds.leaseId === null ? {} : { leaseId: funds.leaseId }),
       ...(caller.repeats ? { repeats: caller.repeats } : {}),
+      ...(caller.trace.repeat ? { repeat: caller.trace.repeat } : {}),
     };
   }
 
@@ -288,17 +369,17 @@ export class Call<M extends CallMeter = Meter> {
     return { kept: { reasoning, ...(response ? { response } : {}) } };
   }
 
-  #payload(
-    response: string | undefined,
-    alreadyTruncated: boolean,
-  ): Pick<Interaction, "requestText" | "responseText" | "payloadTruncated" | "media"> {
+  #payload(response: string | undefined, isCut: boolean): Payload {
+    return this.#payloadOf(response === undefined ? undefined : this.#bound(response), isCut);
+  }
+
+  #payloadOf(response: BoundPayload | undefined, isCut: boolean): Payload {
     const request = this.#request;
-    const bound = response === undefined ? undefined : this.#bound(response);
-    const media = [...this.#facts.bodyMedia ?? [], ...request.media, ...bound?.media ?? []];
+    const media = [...this.#facts.bodyMedia ?? [], ...request.media, ...response?.media ?? []];
     return {
       requestText: request.text,
-      responseText: bound?.text ?? null,
-      payloadTruncated: request.truncated || bound?.truncated === true || alreadyTruncated,
+      responseText: response?.text ?? null,
+      payloadTruncated: request.truncated || response?.truncated === true || isCut,
       ...(media.length > 0 ? { media } : {}),
     };
   }
@@ -306,36 +387,4 @@ export class Call<M extends CallMeter = Meter> {
   #bound(text: string): BoundPayload {
     return boundPayload(text, payloadLimits(this.#parts, this.#facts.dialect));
   }
-
-  /** A streamed answer as its folded whole; nothing when nothing came. */
-  #folded(): { text: string; truncated: boolean } | undefined {
-    const answer = this.meter.answer();
-    if (answer.choices.length === 0) return undefined;
-    return {
-      text: JSON.stringify(this.#facts.lane.encodeFolded(answer)),
-      truncated: answer.truncated,
-    };
-  }
-}
-
-function tokenColumns(bill: Bill) {
-  const usage = bill.usage;
-  const count = (given: number | undefined) => given === undefined ? null : storableCount(given);
-  const written = usage?.cacheWrite === undefined && usage?.cacheWriteLong === undefined
-    ? undefined
-    : (usage.cacheWrite ?? 0) + (usage.cacheWriteLong ?? 0);
-  return {
-    inputTokens: count(usage?.input),
-    cacheReadTokens: count(usage?.cacheRead),
-    cacheWriteTokens: count(written),
-    outputTokens: count(usage?.output),
-    reasoningTokens: count(usage?.reasoning),
-    totalTokens: count(usage && usage.input + usage.output),
-    costNanos: bill.costNanos,
-    chargedNanos: bill.chargedNanos,
-    billingBasis: bill.basis,
-    usageRawText: usage?.raw === undefined ? null : JSON.stringify(usage.raw),
-    ...(usage ? { pricedUsageText: pricedUsageText(usage) } : {}),
-    ...(bill.listCostNanos === null ? {} : { listCostUsd: nanosToUsd(bill.listCostNanos) }),
-  };
 }

@@ -38,6 +38,8 @@ export interface Caller {
 export interface CallTrace {
   /** Set once a vendor call was begun; sent as `X-Transaction-ID`. */
   transactionId?: string;
+  /** Set before where the request may be repeated: the attempt that this one is. */
+  repeat?: { key: string; claimId: string };
   /** Set once the call has been settled. */
   settled?: Interaction;
   /** Called when a call is settled. */

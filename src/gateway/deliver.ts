@@ -1,14 +1,17 @@
 import { errors } from "../../contracts/errors.ts";
+import { joinBytes } from "../base/bytes.ts";
 import { atOnce } from "../base/heavy_work.ts";
 import { JsonCount } from "../base/json_count.ts";
 import type { Clock } from "../base/clock.ts";
+import type { CanonicalEvent } from "../dialects/canonical.ts";
 import { Fault } from "../domain/fault.ts";
-import { isAbort, type UpstreamAnswer } from "../vendors/upstream.ts";
+import { isAbort, type UpstreamAnswer, type UpstreamBody } from "../vendors/upstream.ts";
 import { answerHeaders } from "../vendors/vendor_headers.ts";
 import type { Ending } from "./call.ts";
 import { lossHeader } from "./loss_header.ts";
 import type { Reply } from "./reply.ts";
 import { forwardStream, StreamFailure } from "./stream_forwarder.ts";
+import { hearUnread } from "./unread_answer.ts";
 import type { Outgoing } from "./vendor_call.ts";
 import { vendorFault } from "./vendor_fault.ts";
 
@@ -46,11 +49,36 @@ export async function deliver(
   }
 }
 
+/** What has come of a whole answer, for when it can't be given to its caller. */
+interface Arriving {
+  pieces: Uint8Array[];
+  /** The meter knows what it came to. */
+  isHeard: boolean;
+}
+
 async function wholeReply(
   out: Outgoing,
   answer: UpstreamAnswer,
 ): Promise<{ reply: Reply; ending: Ending }> {
-  const bytes = await answer.body.readAll(maxAnswerBytes);
+  const arriving: Arriving = { pieces: [], isHeard: false };
+  try {
+    return await readReply(out, answer, arriving);
+  } catch (thrown) {
+    const { upstream: dialect, quirks } = out.lane;
+    // What it cost is to be known, though nobody can be given it.
+    if (!arriving.isHeard) hearUnread(out.call.meter, textOf(arriving), { dialect, quirks });
+    throw thrown;
+  }
+}
+
+async function readReply(
+  out: Outgoing,
+  answer: UpstreamAnswer,
+  arriving: Arriving,
+): Promise<{ reply: Reply; ending: Ending }> {
+  await readPieces(answer.body, arriving.pieces);
+  const bytes = joinBytes(arriving.pieces);
+  arriving.pieces = [bytes];
   out.call.answered();
   const { heavyStep } = out.caller;
   const step = (bytes.length > heavyBytes ? heavyStep : undefined) ?? atOnce;
@@ -59,6 +87,8 @@ async function wholeReply(
   const events = await step(() => out.lane.upstream.decodeAnswer(json, out.lane.quirks));
   const failure = events.find((event) => event.type === "error");
   if (failure) {
+    // Told in a good status: what stands beside it was made all the same.
+    hear(out, arriving, events);
     throw vendorFault(failure.error, {
       mode: out.mode,
       address: out.target.vendor.baseUrl,
@@ -68,12 +98,11 @@ async function wholeReply(
   const contentType = answer.headers["content-type"];
   const whole = await step(() => out.lane.whole({ bytes, text, contentType, events })).catch(
     (thrown) => {
-      // What it cost is known, though nobody can be given it.
-      out.call.meter.listen(events);
+      hear(out, arriving, events);
       throw thrown;
     },
   );
-  out.call.meter.listen(whole.events);
+  hear(out, arriving, whole.events);
   const left = out.caller.signal.aborted;
   return {
     reply: {
@@ -89,30 +118,64 @@ async function wholeReply(
   };
 }
 
+function hear(out: Outgoing, arriving: Arriving, events: readonly CanonicalEvent[]): void {
+  arriving.isHeard = true;
+  out.call.meter.listen(events);
+}
+
+/** The pieces stand there also where the rest never comes. */
+function readPieces(body: UpstreamBody, pieces: Uint8Array[]): Promise<void> {
+  let length = 0;
+  return new Promise((resolve, reject) =>
+    body.onData({
+      data(piece) {
+        length += piece.length;
+        pieces.push(piece);
+        if (length <= maxAnswerBytes) return;
+        const note = `The vendor's answer is larger than ${maxAnswerBytes} bytes`;
+        throw new Fault("upstream_invalid_response", { note });
+      },
+      end: resolve,
+      error: reject,
+    })
+  );
+}
+
+function textOf({ pieces }: Arriving): string {
+  try {
+    return new TextDecoder().decode(joinBytes(pieces));
+  } catch {
+    return "";
+  }
+}
+
 async function streamReply(clock: Clock, out: Outgoing, answer: UpstreamAnswer): Promise<Reply> {
-  const lane = out.lane.stream();
-  const stream = await forwardStream({
-    call: out.call,
-    lane,
-    decoder: out.lane.upstream.streamDecoder(out.lane.quirks, out.facts.choices),
-    body: answer.body,
-    mode: out.mode,
-    address: out.target.vendor.baseUrl,
-    key: out.key,
-    onDisconnect: out.caller.principal.key.onDisconnect,
-    httpStatus: answer.status,
-    nowMs: () => clock.monotonicMs(),
-  });
-  return {
-    status: answer.status,
-    headers: {
+  try {
+    const lane = out.lane.stream();
+    // Before anything is handed over: what throws here still ends the call.
+    const headers = {
       ...headersOf(out, answer, lane.contentType),
       "cache-control": "no-store",
       // Keeps a proxy in front of us from gathering the events.
       "x-accel-buffering": "no",
-    },
-    body: stream,
-  };
+    };
+    const stream = await forwardStream({
+      call: out.call,
+      lane,
+      decoder: out.lane.upstream.streamDecoder(out.lane.quirks, out.facts.choices),
+      body: answer.body,
+      mode: out.mode,
+      address: out.target.vendor.baseUrl,
+      key: out.key,
+      onDisconnect: out.caller.principal.key.onDisconnect,
+      httpStatus: answer.status,
+      nowMs: () => clock.monotonicMs(),
+    });
+    return { status: answer.status, headers, body: stream };
+  } catch (thrown) {
+    answer.body.destroy();
+    throw thrown;
+  }
 }
 
 function headersOf(

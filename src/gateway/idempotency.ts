@@ -49,6 +49,8 @@ export interface Idempotency {
 export interface Duplicate {
   accountId: number;
   transactionId: string;
+  /** The attempt that it was. */
+  claim: Pick<Claim, "key" | "claimId">;
   /** The call whose answer is kept. */
   originalId: string | null;
 }
@@ -140,6 +142,9 @@ class Gate implements Idempotency {
     run: () => Promise<Reply>,
   ): Promise<Reply> {
     const attempt = new Attempt({ ...id, claimId: this.#parts.newId() });
+    const { key, claimId } = attempt.claim;
+    // So that the call's record says which attempt it was, should this process not live to say it.
+    request.trace.repeat = { key, claimId };
     // Before anything is waited for, so that there is never a second one.
     this.#attempts.set(id.key, attempt);
     try {
@@ -234,6 +239,22 @@ class Gate implements Idempotency {
     streamed: boolean,
   ): Promise<void> {
     if (!bytes || !isCompleted(trace) || this.#isErased(trace)) return this.#free(attempt);
+    try {
+      await this.#keep(attempt, { status, headers }, bytes, trace, streamed);
+    } catch (thrown) {
+      // The caller has its answer all the same; who repeats the request gets another one.
+      this.#parts.log.error("an answer could not be kept for repeats", { reason: nameOf(thrown) });
+      this.#free(attempt);
+    }
+  }
+
+  async #keep(
+    attempt: Attempt,
+    { status, headers }: Pick<Reply, "status" | "headers">,
+    bytes: Uint8Array,
+    trace: CallTrace,
+    streamed: boolean,
+  ): Promise<void> {
     const transactionId = trace.transactionId ?? null;
     const answer = { status, headers, body: bytes, streamed, transactionId };
     const kept = this.#memory.put(attempt.claim, answer);
@@ -260,16 +281,20 @@ class Gate implements Idempotency {
       // What is held by another is decided when that one has ended.
       if (finished.state === "held") return;
       kept.isSaved = true;
+      const { accountId } = claim;
+      const { transactionId } = answer;
+      const tell = (originalId: string | null) => {
+        if (transactionId === null) return;
+        onDuplicate?.({ accountId, transactionId, claim, originalId });
+      };
       if (finished.state === "stored") {
+        if (finished.isChargedElsewhere) tell(null);
         // Erased while it was being written.
         if (kept.isErased && answer.transactionId) await store.erase([answer.transactionId]);
         return;
       }
       this.#memory.forget(kept);
-      if (finished.state !== "duplicate" || answer.transactionId === null) return;
-      const { accountId } = claim;
-      const { transactionId } = answer;
-      onDuplicate?.({ accountId, transactionId, originalId: finished.transactionId });
+      if (finished.state === "duplicate") tell(finished.transactionId);
     } catch (thrown) {
       if (isAway(thrown)) return;
       log.error("an answer could not be kept for repeats", { reason: messageOf(thrown) });
@@ -340,6 +365,11 @@ async function unlessAway<T>(asked: Promise<T>): Promise<T | undefined> {
     if (isAway(thrown)) return undefined;
     throw thrown;
   }
+}
+
+/** Messages may quote what an answer says. */
+function nameOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.name : typeof thrown;
 }
 
 function isAway(thrown: unknown): boolean {

@@ -187,9 +187,11 @@ async function wholeAnswer(
   const given: DrawnImage[] = answers.flatMap((answer) => answer.images);
   if (given.length === 0) throw nothingDrawn(answers);
   const { signal } = request.caller;
-  const images = await fetchDrawn(given, { fetch, signal, asAddress: ask.asAddress });
   const paid = answers.filter((answer) => answer.images.length > 0);
   const { usage, basis } = imageUsage(paid, { ...drawing, price: desk.price });
+  // They were drawn, whether or not they can be fetched where they are.
+  desk.meter.report(usage, basis);
+  const images = await fetchDrawn(given, { fetch, signal, asAddress: ask.asAddress });
   desk.meter.report(usage, basis, "stop");
   const { text, recordText } = writeImageAnswer({
     created: Math.floor(request.caller.arrivedAt.getTime() / 1000),

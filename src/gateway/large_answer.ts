@@ -8,25 +8,35 @@ const maxAnswerBytes = 96 * 1024 * 1024;
 
 /**
  * A vendor's whole body. Each piece takes room: while there is none the rest waits, unread, with
- * the vendor and in the network.
+ * the vendor and in the network. `heard` is told of each piece, so that what came is known though
+ * the rest may not.
  */
-export async function readLarge(answer: UpstreamAnswer, room: Room): Promise<Uint8Array> {
+export async function readLarge(
+  answer: UpstreamAnswer,
+  room: Room,
+  heard: (bytes: number) => void,
+): Promise<Uint8Array> {
   try {
     await room.ready();
   } catch (thrown) {
     answer.body.destroy();
     throw thrown;
   }
-  return await readPieces(answer, room);
+  return await readPieces(answer, room, heard);
 }
 
-function readPieces({ body }: UpstreamAnswer, room: Room): Promise<Uint8Array> {
+function readPieces(
+  { body }: UpstreamAnswer,
+  room: Room,
+  heard: (bytes: number) => void,
+): Promise<Uint8Array> {
   const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
   const pieces: Uint8Array[] = [];
   let length = 0;
   body.onData({
     data(piece) {
       length += piece.length;
+      heard(piece.length);
       pieces.push(piece);
       if (length > maxAnswerBytes) {
         const note = `The vendor's answer is larger than ${maxAnswerBytes} bytes`;

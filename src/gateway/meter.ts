@@ -38,8 +38,16 @@ export interface CallMeter {
   readonly firstTokenMs: number | undefined;
   readonly finishReason: FinishReason | undefined;
   bill(terms: BillTerms): Bill;
+  /** What a plainer bill goes by; undefined where nothing was heard. Never throws. */
+  counted(promptTokens: () => number): Counted | undefined;
   /** The folded answer; without choices where the record is told the answer's text. */
   answer(): CanonicalAnswer;
+}
+
+/** Usage as it was told or counted. */
+export interface Counted {
+  usage: BillableUsage;
+  basis: BillingBasis;
 }
 
 /** The bill of a call that came to nothing. */
@@ -66,6 +74,9 @@ export class Meter implements CallMeter {
   #model: string | undefined;
   #finish: FinishReason | undefined;
   #outputChars = 0;
+  /** Something could not be folded: the answer lacks it. */
+  #isBroken = false;
+  #isUnread = false;
 
   /** `maxChars` caps the folded answer's text; `nowMs` is a monotonic clock. */
   constructor(maxChars: number, nowMs: () => number) {
@@ -73,22 +84,43 @@ export class Meter implements CallMeter {
     this.#nowMs = nowMs;
   }
 
+  /** Never throws: what can't be folded is left out of the answer, and counts all the same. */
   listen(events: readonly CanonicalEvent[]): void {
     for (const event of events) {
-      this.#fold.add(event);
-      if (event.type === "block-delta") {
-        this.#firstTokenMs ??= this.#nowMs();
-        this.#outputChars += event.text.length;
-      } else if (event.type === "block-start") {
-        this.#firstTokenMs ??= this.#nowMs();
-      } else if (event.type === "usage") {
-        // The last report wins; reports are never added (field.md 3).
-        this.#usage = event.usage;
-      } else if (event.type === "finish") {
-        this.#finish ??= event.reason;
-      } else if (event.type === "start") {
-        this.#model = event.model;
+      this.#count(event);
+      try {
+        this.#fold.add(event);
+      } catch {
+        this.#isBroken = true;
       }
+    }
+  }
+
+  /**
+   * A whole answer came that can't be read: what its vendor told of usage, else so many characters
+   * of words, count for it.
+   */
+  unread(told: Usage | undefined, chars: number): void {
+    if (told === undefined && chars === 0) return;
+    this.#isUnread = true;
+    this.#usage = told ?? this.#usage;
+    this.#firstTokenMs ??= this.#nowMs();
+    this.#outputChars += chars;
+  }
+
+  #count(event: CanonicalEvent): void {
+    if (event.type === "block-delta") {
+      this.#firstTokenMs ??= this.#nowMs();
+      this.#outputChars += event.text?.length ?? 0;
+    } else if (event.type === "block-start") {
+      this.#firstTokenMs ??= this.#nowMs();
+    } else if (event.type === "usage") {
+      // The last report wins; reports are never added (field.md 3).
+      this.#usage = event.usage;
+    } else if (event.type === "finish") {
+      this.#finish ??= event.reason;
+    } else if (event.type === "start") {
+      this.#model = event.model;
     }
   }
 
@@ -107,7 +139,16 @@ export class Meter implements CallMeter {
   }
 
   answer(): CanonicalAnswer {
-    return this.#fold.answer();
+    const answer = this.#fold.answer();
+    return this.#isBroken ? { ...answer, truncated: true } : answer;
+  }
+
+  counted(promptTokens: () => number): Counted | undefined {
+    return this.#hasHeard ? this.#usageFor(promptTokens) : undefined;
+  }
+
+  get #hasHeard(): boolean {
+    return this.#outputChars > 0 || this.#firstTokenMs !== undefined || this.#usage !== undefined;
   }
 
   /**
@@ -115,16 +156,17 @@ export class Meter implements CallMeter {
    * was produced, counted, where they are missing; nothing where nothing was produced.
    */
   bill(ending: BillTerms): Bill {
-    const produced = this.#outputChars > 0 || this.#firstTokenMs !== undefined;
-    if (ending.status !== "completed" && !produced && !this.#usage) {
-      return nothingBilled;
-    }
+    if (ending.status !== "completed" && !this.#hasHeard) return nothingBilled;
     const { usage, basis } = this.#usageFor(ending.promptTokens);
-    return billOf(usage, basis, ending);
+    const bill = billOf(usage, basis, ending);
+    // How much of what nobody could read was an answer is a guess: no dearer than the call may be.
+    return this.#isUnread && basis === "estimated" ? atMost(bill, ending.setAsideNanos) : bill;
   }
 
   #usageFor(promptTokens: () => number): { usage: Usage; basis: BillingBasis } {
-    if (this.#usage && this.#finish !== undefined) return { usage: this.#usage, basis: "reported" };
+    // A whole answer that can't be read tells its usage as one that can.
+    const isTold = this.#finish !== undefined || this.#isUnread;
+    if (this.#usage && isTold) return { usage: this.#usage, basis: "reported" };
     // A report in the middle of a stream may lag behind what was sent: the larger count holds.
     const written = this.#writtenTokens();
     const input = this.#usage?.input || promptTokens();
@@ -133,15 +175,57 @@ export class Meter implements CallMeter {
   }
 
   #writtenTokens(): number {
-    let text = "";
-    for (const choice of this.answer().choices) {
-      for (const part of choice.parts) {
-        text += part.kind === "tool-call" ? part.name + part.text : part.text;
-      }
-    }
+    const text = this.#words();
     // What the fold's cap left out is counted by its length.
     return estimateTokens(text) + Math.ceil(Math.max(0, this.#outputChars - text.length) / 4);
   }
+
+  #words(): string {
+    let text = "";
+    try {
+      for (const choice of this.answer().choices) {
+        for (const part of choice.parts) {
+          text += part.kind === "tool-call" ? part.name + part.text : part.text;
+        }
+      }
+    } catch {
+      // The rest is counted by its length.
+    }
+    return text;
+  }
+}
+
+function atMost(bill: Bill, nanos: bigint | null): Bill {
+  if (nanos === null || bill.costNanos === null || bill.costNanos <= nanos) return bill;
+  return { ...bill, costNanos: nanos, chargedNanos: bill.chargedNanos === 0n ? 0n : nanos };
+}
+
+/**
+ * A bill by the plainest means, for a call whose own could not be made: the counts alone, at the
+ * row's prices; what was set aside where not even that can be told. Never throws.
+ */
+export function plainBill(counted: Counted | undefined, terms: BillTerms): Bill {
+  if (!counted) return nothingBilled;
+  const usage = numbersOf(counted.usage);
+  try {
+    const plain = { ...terms, vendorCostBelieved: false, priceOf: () => undefined };
+    return billOf(usage, counted.basis, plain);
+  } catch {
+    const costNanos = terms.setAsideNanos;
+    const chargedNanos = terms.mode === "managed" ? costNanos ?? 0n : 0n;
+    return { usage, basis: "estimated", costNanos, listCostNanos: null, chargedNanos };
+  }
+}
+
+/** The counts without what else a report may hold. */
+function numbersOf(usage: BillableUsage): BillableUsage {
+  const numbers = Object.entries(usage).filter(([, value]) => Number.isFinite(value));
+  return {
+    ...Object.fromEntries(numbers),
+    input: usage.input || 0,
+    output: usage.output || 0,
+    ...(usage.images ? { images: usage.images } : {}),
+  };
 }
 
 /**

@@ -1,14 +1,21 @@
 import type { CanonicalAnswer } from "../dialects/canonical.ts";
 import type { BillingBasis, FinishReason } from "../domain/interaction.ts";
 import type { BillableUsage } from "../domain/pricing.ts";
-import { type Bill, billOf, type BillTerms, type CallMeter, nothingBilled } from "./meter.ts";
+import {
+  type Bill,
+  billOf,
+  type BillTerms,
+  type CallMeter,
+  type Counted,
+  nothingBilled,
+} from "./meter.ts";
 
 /** What a call of an operation came to, as whoever reads its answers reports it. */
 export class OperationMeter implements CallMeter {
   readonly #nowMs: () => number;
   #firstTokenMs: number | undefined;
   #finish: FinishReason | undefined;
-  #reported: { usage: BillableUsage; basis: BillingBasis } | undefined;
+  #reported: Counted | undefined;
 
   /** `nowMs` is a monotonic clock. */
   constructor(nowMs: () => number) {
@@ -33,6 +40,14 @@ export class OperationMeter implements CallMeter {
 
   get finishReason(): FinishReason | undefined {
     return this.#finish;
+  }
+
+  get hasReport(): boolean {
+    return this.#reported !== undefined;
+  }
+
+  counted(): Counted | undefined {
+    return this.#reported;
   }
 
   /** Nothing is folded: the record is told the answer's text. */

@@ -54,7 +54,17 @@ type Parts = Errand & {
   answer: StreamAnswer;
   key: Secret;
   nowMs: () => number;
+  /** Tells the meter of an answer that can't be read, and why. */
+  unread: (thrown: unknown) => void;
 };
+
+function attempt<T>(act: () => T): T | undefined {
+  try {
+    return act();
+  } catch {
+    return undefined;
+  }
+}
 
 class OperationStream {
   readonly #parts: Parts;
@@ -87,7 +97,7 @@ class OperationStream {
   }
 
   run(): void {
-    this.#out.onCancel(() => this.#leave());
+    this.#out.onCancel(() => this.#guard(() => this.#leave()));
     this.#out.onDrain(() => {
       this.#unread.caughtUp();
       this.#body.resume();
@@ -102,8 +112,8 @@ class OperationStream {
   /** A failure of our own in an event handler must end the call, not the process. */
   #guard(act: () => void): void {
     if (this.#isOver) return;
-    this.#parts.call.working();
     try {
+      this.#parts.call.working();
       act();
     } catch (thrown) {
       this.#fail(thrown instanceof Fault ? thrown : new Fault("internal_error", { cause: thrown }));
@@ -171,7 +181,7 @@ class OperationStream {
       this.#stop();
       return this.#reject(new StreamFailure(fault, status));
     }
-    const bytes = this.#parts.answer.listener.fail(fault);
+    const bytes = attempt(() => this.#parts.answer.listener.fail(fault));
     const ending: Ending = {
       status: this.#callerLeft ? "cancelled" : status,
       httpStatus: this.#parts.answer.status,
@@ -191,16 +201,26 @@ class OperationStream {
     },
   ): void {
     this.#stop();
-    const { recordText, isTruncated } = this.#parts.answer.listener.settle(isComplete);
+    const { recordText, isTruncated } = this.#heard(isComplete);
     void this.#parts.call.settle({
       ...ending,
       ...(recordText === undefined ? {} : { responseText: recordText }),
-      ...(isTruncated === undefined ? {} : { isTruncated }),
+      isTruncated,
     }).finally(() => {
       for (const bytes of last) this.#out.push(bytes);
       if (broken) this.#out.error(broken);
       else this.#out.close();
     });
+  }
+
+  /** Where the listener can't say what there was, the call came to what was asked for. */
+  #heard(isComplete: boolean): { recordText?: string | undefined; isTruncated: boolean } {
+    try {
+      return { isTruncated: false, ...this.#parts.answer.listener.settle(isComplete) };
+    } catch (thrown) {
+      this.#parts.unread(thrown);
+      return { isTruncated: true };
+    }
   }
 
   #stop(): void {

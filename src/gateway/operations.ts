@@ -2,14 +2,23 @@ import type { Clock } from "../base/clock.ts";
 import type { ByteGate } from "../base/byte_gate.ts";
 import type { Room } from "../base/byte_room.ts";
 import type { Secret } from "../base/secret.ts";
+import { given } from "../dialects/given.ts";
 import type { Mode } from "../domain/interaction.ts";
-import { type BoundInput, type PriceRow, upperBoundNanos } from "../domain/pricing.ts";
+import { speechTokens } from "../dialects/operations/speech.ts";
+import { estimateTokens } from "../domain/estimate.ts";
+import { Fault } from "../domain/fault.ts";
+import {
+  type BillableUsage,
+  type BoundInput,
+  type PriceRow,
+  upperBoundNanos,
+} from "../domain/pricing.ts";
 import type { Media } from "../domain/media.ts";
 import type { PromptTags } from "../domain/prompt_tags.ts";
 import type { Catalogue } from "../vendors/catalogue.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
 import type { Registry } from "../vendors/registry.ts";
-import type { Upstream, UpstreamAnswer } from "../vendors/upstream.ts";
+import { isAbort, type Upstream, type UpstreamAnswer } from "../vendors/upstream.ts";
 import { type AskParts, askVendor, type Errand, type VendorRequest } from "./ask_vendor.ts";
 import type { Call, CallParts, Ending, RecordedForm } from "./call.ts";
 import type { Caller } from "./caller.ts";
@@ -101,9 +110,9 @@ export interface OperationParts extends CallParts, FundsParts {
 
 export function createOperations(parts: OperationParts): Operations {
   return {
-    async run(given, work) {
+    async run(asked, work) {
       parts.recorder.admit();
-      const { caller, target } = given;
+      const { caller, target } = asked;
       permitModel(caller.principal.key, target, parts.registry);
       const { key, mode } = await chooseKey(target.vendor, caller, parts.storedKeys);
       const price = mode === "managed"
@@ -111,10 +120,18 @@ export function createOperations(parts: OperationParts): Operations {
         : parts.prices.find(target.vendor.label, target.model, caller.arrivedAt);
       const transactionId = parts.newTransactionId();
       const errand = { transactionId, caller, target, key, mode };
-      const call = await open(parts, given, errand, mode === "managed" ? price : undefined);
+      const call = await open(parts, asked, errand, mode === "managed" ? price : undefined);
       const room = new AnswerRoom(parts.answers, caller);
       const ask: AskParts = { ...parts, now: () => parts.clock.now() };
-      return await deliver(parts, errand, call, room, () =>
+      let bytes = 0;
+      const unread = (thrown: unknown) => {
+        parts.tries.note("bill", transactionId, thrown);
+        if (!call.meter.hasReport) call.meter.report(askedFor(asked), "estimated");
+      };
+      const failed = (thrown: unknown) => {
+        if (bytes > 0 && isUnreadable(thrown)) unread(thrown);
+      };
+      return await deliver(parts, { ...errand, unread, failed }, call, room, () =>
         work({
           transactionId,
           target,
@@ -123,7 +140,7 @@ export function createOperations(parts: OperationParts): Operations {
           meter: call.meter,
           ask: (request) => askVendor(ask, errand, request),
           vendorWords: { mode, address: target.vendor.baseUrl, key },
-          read: (answer) => readLarge(answer, room.open(answer)),
+          read: (answer) => readLarge(answer, room.open(answer), (more) => bytes += more),
         }));
     },
   };
@@ -165,13 +182,14 @@ async function open(
     bodyMedia: given.requestMedia ?? [],
     kept: undefined,
     funds,
+    price,
   }, meter);
 }
 
 /** The caller's reply; however the work ends, the call is settled exactly once. */
 async function deliver(
   parts: OperationParts,
-  errand: Errand,
+  errand: Errand & Record<"unread" | "failed", (thrown: unknown) => void>,
   call: Call<OperationMeter>,
   room: AnswerRoom,
   work: () => Promise<OperationAnswer>,
@@ -192,6 +210,7 @@ async function deliver(
     };
     return heldReply({ status, headers, body }, room.keep());
   } catch (thrown) {
+    errand.failed(thrown);
     ending = endingOf(thrown, signal.aborted);
     // Nobody is there to read it; the status is for the log.
     if (ending.status === "cancelled") return { status: 499, headers: {}, body: null };
@@ -201,6 +220,29 @@ async function deliver(
     if (ending) await call.settle(ending);
     room.leave();
   }
+}
+
+/** What was cut, or what we failed at, was made all the same; an answer that is none was not. */
+function isUnreadable(thrown: unknown): boolean {
+  if (isAbort(thrown) || thrown instanceof StreamFailure) return false;
+  return !(thrown instanceof Fault) || thrown.code === "upstream_stream_truncated";
+}
+
+/** Latin text is read at about 14 characters a second. */
+const charactersPerSecond = 14;
+
+/** What an answer came to of which nobody can tell more than what was asked for. */
+function askedFor({ bound, requestText }: OperationCall): BillableUsage {
+  const { images, characters, maxOutputTokens, choices = 1 } = bound;
+  const input = Math.min(bound.inputTokens, estimateTokens(requestText));
+  if (images) {
+    const output = maxOutputTokens * choices;
+    return { input, output, imageOutput: output, images };
+  }
+  if (characters === undefined) return { input, output: 0, ...given("seconds", bound.seconds) };
+  const seconds = characters / charactersPerSecond;
+  const output = Math.min(maxOutputTokens, speechTokens(seconds));
+  return { input, output, audioOutput: output, characters, seconds };
 }
 
 /** The room that one call's answers take up, until its caller has them. */

@@ -148,7 +148,13 @@ async function wholeAnswer(
   const text = new TextDecoder().decode(body);
   const error = saidError(text, headers["content-type"] ?? "application/json");
   if (error) throw vendorFault(error, desk.vendorWords);
-  reader.whole(text, headers["content-type"] ?? "application/json");
+  try {
+    reader.whole(text, headers["content-type"] ?? "application/json");
+  } catch (thrown) {
+    // As far as it could be read it was made.
+    tell(desk, reader, false);
+    throw thrown;
+  }
   const settled = tell(desk, reader, true);
   return { status: answer.status, headers, body, recordText: text, ...settled };
 }

@@ -1,6 +1,6 @@
 import type { Log } from "../base/log.ts";
 import { Fault, messageOf } from "../domain/fault.ts";
-import type { Interaction, InteractionStore } from "../domain/interaction.ts";
+import { bareInteraction, type Interaction, type InteractionStore } from "../domain/interaction.ts";
 import { type MemoryLimit, RecordQueue, type SpillSpace } from "./record_queue.ts";
 
 export type { SpillSpace } from "./record_queue.ts";
@@ -142,9 +142,27 @@ class QueueRecorder implements Recorder {
     } catch (thrown) {
       if (isAway(thrown)) throw thrown;
       if (batch.length > 1) return false;
-      if (!await this.#reject(batch[0]!, messageOf(thrown))) return true;
+      const [row] = batch as [Interaction];
+      const isKept = await this.#writeBare(row, thrown) ||
+        await this.#reject(row, messageOf(thrown));
+      if (!isKept) return true;
     }
     this.#parts.stored?.(batch.map(({ transactionId }) => transactionId));
+    return true;
+  }
+
+  /** A payload that the store refuses takes no row with it. Throws when the store is away. */
+  async #writeBare(row: Interaction, refusal: unknown): Promise<boolean> {
+    try {
+      await this.#parts.store.insert([bareInteraction(row)]);
+    } catch (thrown) {
+      if (isAway(thrown)) throw thrown;
+      return false;
+    }
+    this.#parts.log.error("the record of a call is stored without its payload", {
+      transaction: row.transactionId,
+      reason: messageOf(refusal),
+    });
     return true;
   }
 

@@ -276,3 +276,18 @@ Deno.test("without a journal all that waits is kept in memory, and calls may beg
   await turns();
   assert.deepEqual(stored, names(6_000));
 });
+
+Deno.test("a row that the store refuses for its payload is stored without it", async () => {
+  const { recorder, record, stored, settled, rejected, lines, control } = setup();
+  control.inserting = (rows) => {
+    if (rows.some((row) => row.transactionId === "b" && !row.payloadTruncated)) {
+      throw new Error("value too long");
+    }
+  };
+  record("a", "b", "c");
+  await recorder.drain();
+  assert.deepEqual(stored.toSorted(), ["a", "b", "c"]);
+  assert.deepEqual([settled.toSorted(), rejected], [["a", "b", "c"], []]);
+  assert.equal(recorder.rejected, 0);
+  assert.ok(lines.some((line) => line.includes("without its payload")), lines.join("\n"));
+});

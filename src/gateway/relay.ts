@@ -81,7 +81,7 @@ export function createRelay(parts: RelayParts): Relay {
       const funds = price
         ? await fundsOf(parts, { transactionId, caller, facts, lane, price, step })
         : noFunds;
-      const begun = { payload, promptTokens };
+      const begun = { payload, promptTokens, price };
       const meter = new Meter(parts.payloadMaxBytes, () => parts.clock.monotonicMs());
       const call = begin(parts, { ...known, ...begun, mode, lane, kept, funds }, meter);
       const out = { transactionId, caller, facts, target, key, mode, lane, call };

@@ -1,11 +1,12 @@
 import { pushAll } from "../base/lists.ts";
 import type { Garbage } from "../base/garbage.ts";
 import type { MediaField } from "../dialects/media_field.ts";
-import type { Interaction, InteractionStore } from "../domain/interaction.ts";
+import { bareInteraction, type Interaction, type InteractionStore } from "../domain/interaction.ts";
 import type { RecordedForm } from "./call.ts";
 import { liftMedia } from "./lift_media.ts";
 import { capPayload } from "./payload.ts";
 import { type StoredBytes, worthStoring } from "./stored_bytes.ts";
+import type { Tries } from "./tries.ts";
 
 /** What becomes of payloads on their way into the store. */
 export interface PayloadRules {
@@ -41,9 +42,22 @@ const portionUnits = 8 * 1024 * 1024;
 export function storePayloads(
   store: Pick<InteractionStore, "insert">,
   rules: PayloadRules,
-  garbage: Garbage = { left() {} },
-  room: Pick<StoredBytes, "fit"> = { fit: (rows) => ({ rows: [...rows], stored() {} }) },
+  { garbage = { left() {} }, room = unbounded, tries }: {
+    garbage?: Garbage;
+    room?: Pick<StoredBytes, "fit">;
+    tries?: Tries;
+  } = {},
 ): Pick<InteractionStore, "insert"> {
+  // A payload that can't be brought into its form takes no row with it, least of all others'.
+  const formOf = (row: Interaction) =>
+    tries
+      ? tries.attempt(
+        "stored form",
+        row.transactionId,
+        () => storedForm(row, rules),
+        () => bareInteraction(row),
+      )
+      : storedForm(row, rules);
   const insert = async (portion: readonly Interaction[]) => {
     const { rows, stored } = room.fit(portion);
     await store.insert(rows);
@@ -62,13 +76,17 @@ export function storePayloads(
           portion = [];
           units = 0;
         }
-        portion.push(storedForm(row, rules));
+        portion.push(formOf(row));
         units += size;
       }
       if (portion.length > 0) await insert(portion);
     },
   };
 }
+
+const unbounded: Pick<StoredBytes, "fit"> = {
+  fit: (rows) => ({ rows: [...rows], stored() {} }),
+};
 
 function mediaBytes(rows: readonly Interaction[]): number {
   return rows.flatMap(({ media }) => media ?? [])

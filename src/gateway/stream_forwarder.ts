@@ -9,7 +9,7 @@ import type { Mode } from "../domain/interaction.ts";
 import { isAbort, type UpstreamBody } from "../vendors/upstream.ts";
 import type { Call, Ending } from "./call.ts";
 import { KeepAlive } from "./keep_alive.ts";
-import type { StreamLane } from "./lane.ts";
+import type { Forwarded, StreamLane } from "./lane.ts";
 import { unreadError, UnreadLimit } from "./open_streams.ts";
 import { vendorFault } from "./vendor_fault.ts";
 
@@ -63,7 +63,7 @@ class StreamForwarder {
   #callerLeft = false;
   #terminated = false;
   #behind = false;
-  #lastWords: ReturnType<typeof setTimeout> | undefined;
+  #closing: ReturnType<typeof setTimeout> | undefined;
   #stopDraining = () => {};
   /** What ends the answer for the caller, held back until the call's end is on record. */
   #tail: Uint8Array[] = [];
@@ -93,7 +93,7 @@ class StreamForwarder {
 
   run(): void {
     this.#alive.heard();
-    this.#out.onCancel(() => this.#leave());
+    this.#out.onCancel(() => this.#guard(() => this.#leave()));
     this.#out.onDrain(() => {
       this.#behind = false;
       this.#unread.caughtUp();
@@ -109,8 +109,8 @@ class StreamForwarder {
   /** A failure of our own in an event handler must end the call, not the process. */
   #guard(act: () => void): void {
     if (this.#over) return;
-    this.#parts.call.working();
     try {
+      this.#parts.call.working();
       act();
     } catch (thrown) {
       this.#fail(faultOf(thrown), "failed");
@@ -141,21 +141,36 @@ class StreamForwarder {
     const decoded = decoder.decode(event);
     const failure = decoded.events.find((one) => one.type === "error");
     if (failure) {
+      // What stands beside the error was made, and is billed, all the same.
+      call.meter.listen(decoded.events);
       const fault = vendorFault(failure.error, this.#parts);
       this.#fail(fault, fault.code === "upstream_stream_truncated" ? "truncated" : "failed");
       return undefined;
     }
-    const forwarded = lane.forward(event, decoded);
-    call.meter.listen(forwarded.events);
+    const forwarded = this.#heard(decoded.events, () => lane.forward(event, decoded));
     if (event.data !== undefined) this.#answer();
     if (decoded.terminal) this.#awaitClose();
     return forwarded.bytes;
   }
 
+  /** The meter hears what the caller gets; where that can't be made, what the vendor sent. */
+  #heard(events: readonly CanonicalEvent[], make: () => Forwarded): Forwarded {
+    const { meter } = this.#parts.call;
+    let made: Forwarded;
+    try {
+      made = make();
+    } catch (thrown) {
+      meter.listen(events);
+      throw thrown;
+    }
+    meter.listen(made.events);
+    return made;
+  }
+
   /** Some vendors leave the connection open after the end: the caller does not wait for them. */
   #awaitClose(): void {
     this.#terminated = true;
-    this.#lastWords ??= setTimeout(() => this.#guard(() => this.#end()), lastWordsMs);
+    this.#closing ??= setTimeout(() => this.#guard(() => this.#end()), lastWordsMs);
   }
 
   #answer(): void {
@@ -223,8 +238,7 @@ class StreamForwarder {
   }
 
   #complete(rest: readonly CanonicalEvent[]): void {
-    const last = this.#parts.lane.end(rest);
-    this.#parts.call.meter.listen(last.events);
+    const last = this.#heard(rest, () => this.#parts.lane.end(rest));
     this.#answer();
     this.#finish(this.#wellEnded(), [...this.#tail, ...(last.bytes ? [last.bytes] : [])]);
   }
@@ -234,10 +248,14 @@ class StreamForwarder {
     return { status, httpStatus: this.#parts.httpStatus };
   }
 
-  /** The call's end is on record before the answer's last byte leaves. */
-  #finish(ending: Ending, last: readonly Uint8Array[]): void {
+  /**
+   * The call's end is on record before the answer's last byte leaves; without `last` there is
+   * nothing that could tell the caller how it ended, and the connection is broken off.
+   */
+  #finish(ending: Ending, last: readonly Uint8Array[] | undefined): void {
     this.#stop();
     void this.#parts.call.settle(ending).finally(() => {
+      if (!last) return this.#out.error(new Fault(ending.errorCode ?? "internal_error"));
       for (const bytes of last) this.#out.push(bytes);
       this.#out.close();
     });
@@ -254,7 +272,16 @@ class StreamForwarder {
       httpStatus: this.#parts.httpStatus,
       errorCode: fault.code,
     };
-    this.#finish(ending, [...this.#tail, this.#parts.lane.fail(fault)]);
+    this.#finish(ending, this.#lastWords(fault));
+  }
+
+  /** Undefined where the caller's dialect can't say it any more. */
+  #lastWords(fault: Fault): Uint8Array[] | undefined {
+    try {
+      return [...this.#tail, this.#parts.lane.fail(fault)];
+    } catch {
+      return undefined;
+    }
   }
 
   /** The vendor call was ended because the caller left, which its own stream may not know yet. */
@@ -266,7 +293,7 @@ class StreamForwarder {
 
   #stop(): void {
     this.#over = true;
-    clearTimeout(this.#lastWords);
+    clearTimeout(this.#closing);
     this.#stopDraining();
     this.#alive.stop();
     this.#unread.stop();

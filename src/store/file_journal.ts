@@ -4,9 +4,9 @@ import { discard } from "../base/garbage.ts";
 import { Fault, messageOf } from "../domain/fault.ts";
 import type { Interaction } from "../domain/interaction.ts";
 import type { Journal, JournalOptions, JournalWatcher } from "./journal.ts";
-import { recordOf } from "./journal_calls.ts";
+import { encodeEnd, recordOf } from "./journal_calls.ts";
 import { removeReplayed, type Replayed, replayFiles } from "./journal_left.ts";
-import { encodeRecord, type JournalRecord } from "./journal_records.ts";
+import { encodeRecord } from "./journal_records.ts";
 import { RejectedRecords } from "./journal_rejected.ts";
 import { refuseCrowding, Relief } from "./journal_relief.ts";
 import { type Ended, KnownCalls, refused, silentWatcher } from "./journal_state.ts";
@@ -94,7 +94,7 @@ export class FileJournal implements Journal {
     const { transactionId, accountId, requestText: request, media } = interaction;
     refuseCrowding(accountId, { bytes: this.#bytes, maxBytes: this.#maxBytes, known: this.#known });
     try {
-      const { segment, bytes } = this.#appendRecord(recordOf("begin", interaction));
+      const { segment, bytes } = this.#appendEncoded(encodeRecord(recordOf("begin", interaction)));
       segment.open++;
       this.#known.set(transactionId, { segment, accountId, bytes, request, media });
     } catch (thrown) {
@@ -205,8 +205,7 @@ export class FileJournal implements Journal {
     return segment;
   }
 
-  #appendRecord(record: JournalRecord): { segment: Segment; bytes: number } {
-    const encoded = encodeRecord(record);
+  #appendEncoded(encoded: Uint8Array): { segment: Segment; bytes: number } {
     const bytes = encoded.length;
     const segment = this.#append(encoded);
     discard(encoded);
@@ -220,8 +219,8 @@ export class FileJournal implements Journal {
     // In the file of its beginning an end need not repeat what the caller sent.
     const asBegun = known?.segment === this.#writable() && known.request !== undefined &&
       known.request === interaction.requestText;
-    const record = recordOf("end", interaction, asBegun ? known.media ?? [] : false);
-    const { segment, bytes } = this.#appendRecord(record);
+    const record = encodeEnd(interaction, asBegun ? known.media ?? [] : false);
+    const { segment, bytes } = this.#appendEncoded(record);
     segment.ends++;
     this.#lastEnded = ended;
     if (known?.segment !== segment) {

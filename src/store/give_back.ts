@@ -3,16 +3,18 @@ import { credit, lockAccounts } from "./ledger.ts";
 
 /**
  * Gives back what a call was charged, corrections included, once: for a call that another process
- * had answered already. The settle entry stays and an adjustment stands against it. The call's row
+ * had answered already. Nothing where the request was charged as this very call (`claim`): then the
+ * other one was not. The settle entry stays and an adjustment stands against it. The call's row
  * must be stored, in `analytics`.
  */
 export async function giveBackCharge(
   database: Database,
-  call: { accountId: number; transactionId: string; note: string },
+  call: { accountId: number; transactionId: string; note: string; claim?: Claim },
   analytics = database,
 ): Promise<void> {
-  const { accountId, transactionId, note } = call;
+  const { accountId, transactionId, note, claim } = call;
   const operationId = `give-back:${transactionId}`;
+  if (claim && await isCharged(database, claim)) return;
   await database.transaction(async (tx) => {
     // Nobody may price the call again in between.
     await lockAccounts(tx, [accountId]);
@@ -45,4 +47,15 @@ async function showNoCharge(queryable: Queryable, transactionId: string): Promis
   await queryable.query("update interactions set charged_nanos = 0 where transaction_id = $1", [
     transactionId,
   ]);
+}
+
+/** An attempt at answering a repeatable request. */
+type Claim = Readonly<Record<"key" | "claimId", string>>;
+
+async function isCharged(database: Queryable, { key, claimId }: Claim): Promise<boolean> {
+  const [row] = await database.query(
+    "select true as found from replays where key = $1 and charged_claim = $2",
+    [key, claimId],
+  );
+  return row !== undefined;
 }

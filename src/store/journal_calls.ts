@@ -1,7 +1,7 @@
-import type { Interaction } from "../domain/interaction.ts";
+import { bareInteraction, type Interaction } from "../domain/interaction.ts";
 import { interactionFromJson, interactionToJson } from "./interaction_json.ts";
 import type { Media } from "../domain/media.ts";
-import type { JournalRecord } from "./journal_records.ts";
+import { encodeRecord, type JournalRecord } from "./journal_records.ts";
 
 /**
  * A call as a record. `begun` is the media of the begin record in the same file, to which its
@@ -26,6 +26,18 @@ export function recordOf(
     response: responseText,
     media: own.map(({ content }) => content),
   };
+}
+
+/**
+ * The end of a call as bytes. A record that can't be written would be tried again for ever, and stop
+ * every call meanwhile: how the call ended and what it cost always can.
+ */
+export function encodeEnd(interaction: Interaction, begun: readonly Media[] | false): Uint8Array {
+  try {
+    return encodeRecord(recordOf("end", interaction, begun));
+  } catch {
+    return encodeRecord(recordOf("end", bareInteraction(interaction), begun));
+  }
 }
 
 /** Puts records together again, given in the order in which they were written. */

@@ -33,7 +33,7 @@ export function createLedger(database: Database): Ledger {
       return { balanceNanos: row!.balance as bigint, reservedNanos: row!.reserved as bigint };
     },
     take: (request) => take(database, request),
-    release: (back) => database.transaction((tx) => release(tx, back)),
+    release: (back) => database.transaction((tx) => releaseLease(tx, back)),
     renew: (held, leaseSeconds) => renew(database, held, leaseSeconds),
     async available(accountIds) {
       const rows = await database.query(
@@ -132,7 +132,8 @@ async function take(database: Database, request: LeaseRequest): Promise<LeaseTak
   };
 }
 
-async function release(tx: Queryable, back: LeaseReturn): Promise<bigint> {
+/** Gives back part of a lease, once; as part of a transaction. Gives what is available then. */
+export async function releaseLease(tx: Queryable, back: LeaseReturn): Promise<bigint> {
   await lockAccounts(tx, [back.accountId]);
   await tx.query(
     `with given as (

@@ -1,6 +1,7 @@
 import { Fault } from "../domain/fault.ts";
 import type { Interaction, InteractionStore } from "../domain/interaction.ts";
 import type { Settlement } from "../domain/ledger.ts";
+import { chargedOnce } from "./charge_once.ts";
 import type { Database, Queryable } from "./database.ts";
 import { createInteractions, type Dropped, writeRecords } from "./interactions.ts";
 import { postAll } from "./ledger.ts";
@@ -23,15 +24,12 @@ export function createRecords(
   const post = (rows: readonly Interaction[]) =>
     database.transaction((tx) => postCharges(tx, rows));
   const write = async (rows: readonly Interaction[]) => {
-    if (analytics !== database) {
-      await post(rows);
-      return await interactions.insert(rows);
-    }
+    if (analytics !== database) return await interactions.insert(await post(rows));
     try {
       const erased = await months.writing(rows, () =>
         database.transaction(async (tx) => {
-          await postCharges(tx, rows);
-          return await writeRecords(tx, rows, ["rows", "kept"]);
+          const charged = await postCharges(tx, rows);
+          return await writeRecords(tx, charged, ["rows", "kept"]);
         }));
       if (erased.length > 0) await dropped?.(erased);
     } catch (thrown) {
@@ -52,9 +50,15 @@ export function createRecords(
   };
 }
 
-async function postCharges(tx: Queryable, rows: readonly Interaction[]): Promise<void> {
+/** Gives the rows as they were charged. */
+async function postCharges(
+  tx: Queryable,
+  given: readonly Interaction[],
+): Promise<readonly Interaction[]> {
+  const rows = await chargedOnce(tx, given);
   await postAll(tx, rows.map(settlementOf));
   await insertKeyCharges(tx, rows);
+  return rows;
 }
 
 function settlementOf(row: Interaction): Settlement {

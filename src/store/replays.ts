@@ -46,10 +46,7 @@ export function createReplays(
       return row ? readFinished(row, claim) : { state: "held" };
     },
     async release({ key, claimId }) {
-      await database.query(
-        "delete from replays where key = $1 and claim_id = $2 and status is null",
-        [key, claimId],
-      );
+      await database.query(releaseSql, [key, claimId]);
     },
     async renew(claimIds) {
       if (claimIds.length === 0) return;
@@ -70,12 +67,17 @@ export function createReplays(
   };
 }
 
-/** In small portions, so that nobody waits long for a row. */
+/**
+ * In small portions, so that nobody waits long for a row. Claims of processes that died stay for as
+ * long as answers do: the journal that comes back late is compared with them.
+ */
 async function sweep(database: Database): Promise<number> {
   for (let removed = 0;;) {
     const rows = await database.query(
       `delete from replays where key in (
-         select key from replays where until <= clock_timestamp() limit $1 for update skip locked
+         select key from replays where until <= clock_timestamp()
+           - case when status is null then ${keepMs} else 0 end * interval '1 millisecond'
+         limit $1 for update skip locked
        ) returning key`,
       [sweepRows],
     );
@@ -95,12 +97,28 @@ function answerColumns(fingerprint: string): string {
     case when fingerprint = ${fingerprint} then body end as body`;
 }
 
+/**
+ * Whose claim is taken over: of a process that died while it answered the same request, its call
+ * belongs to this one; anything else has nothing to do with it.
+ */
+const isHeir = "replays.status is null and replays.fingerprint = excluded.fingerprint";
+/** More processes don't die over one request. */
+const mostPast = 100;
+const inherited = `past_claims = case when replays.claim_id = excluded.claim_id
+        then replays.past_claims
+      when ${isHeir} then array_append(
+        replays.past_claims[greatest(1, cardinality(replays.past_claims) - ${mostPast - 2}):],
+        replays.claim_id)
+      else '{}' end`;
+
 const claimSql = `with claimed as (
     insert into replays (key, account_id, fingerprint, claim_id, holder, until)
     values ($1, $2, $3, $4, $5, ${fromNow("$6")})
     on conflict (key) do update set fingerprint = excluded.fingerprint,
       claim_id = excluded.claim_id, holder = excluded.holder, until = excluded.until,
-      status = null, headers = null, body = null, streamed = null, transaction_id = null
+      status = null, headers = null, body = null, streamed = null, transaction_id = null,
+      ${inherited},
+      charged_claim = case when ${isHeir} then replays.charged_claim end
     where replays.until <= clock_timestamp()
       or (replays.status is null and replays.holder = excluded.holder)
     returning key
@@ -113,20 +131,36 @@ const claimSql = `with claimed as (
 
 const finishSql = `with stored as (
     insert into replays (key, account_id, fingerprint, claim_id, holder, until, status, headers,
-      body, streamed, transaction_id)
-    values ($1, $2, $3, $4, $5, ${fromNow("$6")}, $7, $8, $9::bytea, $10, $11)
+      body, streamed, transaction_id, charged_claim)
+    values ($1, $2, $3, $4, $5, ${fromNow("$6")}, $7, $8, $9::bytea, $10, $11, $4)
     on conflict (key) do update set fingerprint = excluded.fingerprint,
       claim_id = excluded.claim_id, holder = excluded.holder, until = excluded.until,
       status = excluded.status, headers = excluded.headers, body = excluded.body,
-      streamed = excluded.streamed, transaction_id = excluded.transaction_id
+      streamed = excluded.streamed, transaction_id = excluded.transaction_id,
+      ${inherited},
+      charged_claim = case when replays.claim_id = excluded.claim_id or ${isHeir}
+        then coalesce(replays.charged_claim, excluded.claim_id) else excluded.claim_id end
     where replays.claim_id = excluded.claim_id or replays.until <= clock_timestamp()
-    returning key
+    returning key, charged_claim
   )
-  select true as stored, null as fingerprint, null::integer as status, null as transaction_id
+  select true as stored, null as fingerprint, null::integer as status, null as transaction_id,
+    charged_claim
   from stored
   union all
-  select false, fingerprint, status, transaction_id from replays
+  select false, fingerprint, status, transaction_id, charged_claim from replays
   where key = $1 and not exists (select from stored)`;
+
+/** What a claim that comes to nothing leaves: the claims before it, if there were any. */
+const releaseSql = `with freed as (
+    update replays set until = clock_timestamp(),
+      claim_id = past_claims[cardinality(past_claims)],
+      past_claims = past_claims[:cardinality(past_claims) - 1],
+      charged_claim = nullif(charged_claim, $2)
+    where key = $1 and claim_id = $2 and status is null and cardinality(past_claims) > 0
+    returning key
+  )
+  delete from replays where key = $1 and claim_id = $2 and status is null
+    and not exists (select from freed)`;
 
 function readKnown(row: SqlRow, id: ReplayId): Known {
   if (row.fingerprint !== id.fingerprint) return { state: "conflict" };
@@ -142,7 +176,11 @@ function readKnown(row: SqlRow, id: ReplayId): Known {
 }
 
 function readFinished(row: SqlRow, claim: Claim): Finished {
-  if (row.stored === true) return { state: "stored" };
+  if (row.stored === true) {
+    // The call of a claim before this one was charged already.
+    const isChargedElsewhere = row.charged_claim !== claim.claimId;
+    return isChargedElsewhere ? { state: "stored", isChargedElsewhere } : { state: "stored" };
+  }
   if (row.status === null) return { state: "held" };
   if (row.fingerprint !== claim.fingerprint) return { state: "conflict" };
   return { state: "duplicate", transactionId: row.transaction_id as string | null };

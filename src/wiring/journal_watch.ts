@@ -10,9 +10,10 @@ import { type JournalStatus, readAside } from "../store/journal_status.ts";
 
 /** The service's measures, with those of what waits for the store. */
 export function createServiceMetrics(
-  { recorder, storedBytes, exports, journal, clock, lines, admission, deletionGauges }: {
+  { recorder, storedBytes, tries, exports, journal, clock, lines, admission, deletionGauges }: {
     recorder: Recorder;
     storedBytes: { readonly cut: number };
+    tries: { readonly failed: number };
     exports: { readonly running: number };
     journal: Journal;
     clock: Clock;
@@ -42,6 +43,11 @@ export function createServiceMetrics(
         "Records whose payloads were cut, since their account had stored as much as it may a day",
       kind: "counter",
       read: () => storedBytes.cut,
+    },
+    gateway_settling_failures_total: {
+      help: "Steps of settling a call that failed and were done in a plainer way; see the log",
+      kind: "counter",
+      read: () => tries.failed,
     },
     gateway_journal_bytes: {
       help: "Size of the journal's files",

@@ -13,6 +13,7 @@ import { createIdempotency, type Duplicate, type Idempotency } from "../gateway/
 import { createRecorder, type Recorder } from "../gateway/recorder.ts";
 import { StoredBytes } from "../gateway/stored_bytes.ts";
 import { payloadRulesOf, storePayloads } from "../gateway/stored_payloads.ts";
+import { Tries } from "../gateway/tries.ts";
 import { every } from "../jobs/every.ts";
 import type { Database } from "../store/database.ts";
 import { giveBackCharge } from "../store/give_back.ts";
@@ -30,6 +31,8 @@ export interface MoneyParts {
   spendCaps: SpendCaps;
   recorder: Recorder;
   storedBytes: StoredBytes;
+  /** How calls are settled, step by step. */
+  tries: Tries;
   idempotency: Idempotency;
   /** Takes in what an earlier run of this process left; before the first call. */
   recover: () => Promise<void>;
@@ -66,12 +69,12 @@ export function createMoneyParts(needs: MoneyNeeds): MoneyParts {
   const interactions = createRecords(database, analytics, needs.dropped);
   const ledger = createLedger(database);
   const storedBytes = new StoredBytes({ perDay: config.storedBytesPerDay, clock, log });
+  const tries = new Tries({ log });
   const recorder = createRecorder({
     store: storePayloads(
       interactions,
       payloadRulesOf(config, needs.recordedForms),
-      createGarbage(8 * 1024 * 1024),
-      storedBytes,
+      { garbage: createGarbage(8 * 1024 * 1024), room: storedBytes, tries },
     ),
     log,
     pause,
@@ -112,6 +115,7 @@ export function createMoneyParts(needs: MoneyNeeds): MoneyParts {
     spendCaps,
     recorder,
     storedBytes,
+    tries,
     idempotency,
     recover: () => recover(needs, { recorder, ledger }),
     stopJobs: () => jobs.forEach((stop) => stop()),
@@ -134,13 +138,13 @@ async function recover(
 
 async function giveBack(
   parts: Pick<MoneyNeeds, "database" | "analytics" | "log" | "pause"> & { recorder: Recorder },
-  { accountId, transactionId, originalId }: Duplicate,
+  { accountId, transactionId, claim, originalId }: Duplicate,
 ): Promise<void> {
   const { database, analytics, recorder, log, pause } = parts;
   const note = `the same request was answered by ${originalId ?? "another call"}`;
   const act = async () => {
     await recorder.drain();
-    await giveBackCharge(database, { accountId, transactionId, note }, analytics);
+    await giveBackCharge(database, { accountId, transactionId, claim, note }, analytics);
   };
   try {
     // It is found as the store comes back, when the call's own row may still wait for it.

@@ -8,9 +8,18 @@ import type { Answer, Target } from "./load.ts";
 /** What a store holds of calls once no server runs. */
 export interface Books {
   /** Batch by batch, as they were written. */
-  rows: { id: string; status: string; chargedNanos: bigint; endedMs: number; batch: bigint }[];
+  rows: {
+    id: string;
+    requestId: string;
+    status: string;
+    chargedNanos: bigint;
+    endedMs: number;
+    batch: bigint;
+  }[];
   /** Charges as the ledger has them. */
   settles: { id: string; chargedNanos: bigint }[];
+  /** What was charged less what was given back, of all calls. */
+  chargedNanos: bigint;
   balanceNanos: bigint;
   grantedNanos: bigint;
   leasedNanos: bigint;
@@ -24,7 +33,7 @@ export async function readBooks(dataDir: string, databaseUrl?: string): Promise<
   );
   try {
     const rows = await database.query(
-      `select transaction_id, status, charged_nanos, created_at, latency_ms,
+      `select transaction_id, request_id, status, charged_nanos, created_at, latency_ms,
          xmin::text::bigint as batch
        from interactions order by 6`,
     );
@@ -34,12 +43,15 @@ export async function readBooks(dataDir: string, databaseUrl?: string): Promise<
     const [sums] = await database.query(
       `select sum(balance_nanos)::bigint as balance, sum(leased_nanos)::bigint as leased,
          (select coalesce(sum(amount_nanos), 0)::bigint from ledger_entries where kind = 'grant')
-           as granted
+           as granted,
+         (select coalesce(-sum(amount_nanos), 0)::bigint from ledger_entries
+           where kind in ('settle', 'adjust')) as charged
        from account_balances`,
     );
     return {
       rows: rows.map((row) => ({
         id: String(row.transaction_id),
+        requestId: String(row.request_id),
         status: String(row.status),
         chargedNanos: row.charged_nanos as bigint,
         batch: row.batch as bigint,
@@ -49,6 +61,7 @@ export async function readBooks(dataDir: string, databaseUrl?: string): Promise<
         id: String(row.interaction_id),
         chargedNanos: row.charged as bigint,
       })),
+      chargedNanos: sums!.charged as bigint,
       balanceNanos: sums!.balance as bigint,
       grantedNanos: sums!.granted as bigint,
       leasedNanos: sums!.leased as bigint,

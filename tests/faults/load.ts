@@ -82,7 +82,64 @@ export function vendorEnvironment(simulators: Simulators): Record<string, string
   }));
 }
 
-async function call({ baseUrl, key }: Target, kind: Kind, length: number): Promise<Answer> {
+/** One call and its repetitions, as a client sees them that asks until it has its answer. */
+export interface Errand {
+  requestId: string;
+  /** How often it asked. */
+  asked: number;
+  isAnswered: boolean;
+  /** Of the answer that came whole. */
+  transactionId: string | null;
+}
+
+/**
+ * As `startLoad`, but each client asks for the same with the same `X-Request-ID` until it has the
+ * whole answer, wherever the service then is; `stop` resolves when all have theirs.
+ */
+export function startRetryingLoad(
+  target: () => Target | undefined,
+  clients: number,
+  random: Random,
+): { readonly errands: readonly Errand[]; stop(): Promise<void> } {
+  const errands: Errand[] = [];
+  let stopped = false;
+  const run = async () => {
+    while (!stopped) {
+      const requestId = crypto.randomUUID();
+      const errand = {
+        requestId,
+        asked: 0,
+        isAnswered: false,
+        transactionId: null as string | null,
+      };
+      errands.push(errand);
+      const [kind, length] = [random.pick(kinds), random.below(20)];
+      while (!errand.isAnswered) {
+        const at = target();
+        const answer = at && await call(at, kind, length, requestId);
+        if (answer) errand.asked++;
+        errand.isAnswered = answer?.isFull === true;
+        errand.transactionId = answer?.transactionId ?? null;
+        if (!answer || answer.status === null) await new Promise((go) => setTimeout(go, 5));
+      }
+    }
+  };
+  const running = Promise.all(Array.from({ length: clients }, run));
+  return {
+    errands,
+    async stop() {
+      stopped = true;
+      await running;
+    },
+  };
+}
+
+async function call(
+  { baseUrl, key }: Target,
+  kind: Kind,
+  length: number,
+  requestId?: string,
+): Promise<Answer> {
   const answer: Answer = {
     path: kind.path,
     status: null,
@@ -93,7 +150,11 @@ async function call({ baseUrl, key }: Target, kind: Kind, length: number): Promi
   try {
     const response = await fetch(baseUrl + kind.path, {
       method: "POST",
-      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      headers: {
+        authorization: `Bearer ${key}`,
+        "content-type": "application/json",
+        ...(requestId === undefined ? {} : { "x-request-id": requestId }),
+      },
       body: JSON.stringify({
         model: kind.model,
         max_tokens: 100,

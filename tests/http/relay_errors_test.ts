@@ -23,6 +23,8 @@ interface Failure {
   tries?: number;
   /** On a connection that was kept from an earlier call it looks like one closed meanwhile. */
   maybeStale?: boolean;
+  /** What the vendor told of it costs; nothing where nothing of an answer came. */
+  costs?: string;
 }
 
 /** Nothing of this may be seen by the caller of a failure that is not its own. */
@@ -257,6 +259,7 @@ const failures: readonly Failure[] = [
     status: 502,
     type: "upstream_error",
     code: "upstream_stream_truncated",
+    costs: "0.000060000",
   },
   {
     name: "a connection that closes before an answer",
@@ -355,12 +358,13 @@ async function play(failure: Failure, stream: boolean, own: boolean): Promise<vo
       status: code === "upstream_stream_truncated" ? "truncated" : "failed",
       http_status: failure.status,
       error_code: code,
-      billing_basis: "none",
-      cost_usd: "0.000000000",
-      charged_usd: "0.000000000",
+      billing_basis: failure.costs === undefined ? "none" : "reported",
+      cost_usd: failure.costs ?? "0.000000000",
+      charged_usd: own ? "0.000000000" : failure.costs ?? "0.000000000",
     },
   );
-  assert.deepEqual([stored.stream, stored.response, stored.finish_reason], [stream, null, null]);
+  assert.deepEqual([stored.stream, stored.finish_reason], [stream, null]);
+  assert.equal(stored.response === null, failure.costs === undefined);
 }
 
 function answers(status: number, body: unknown, headers: Record<string, string> = {}): Script {

@@ -242,3 +242,15 @@ async function reopenedCopy(folder: string): Promise<Interaction[]> {
   await Deno.remove(copy, { recursive: true });
   return rows;
 }
+
+Deno.test(
+  "an end that can't be written as it is is written without what can't",
+  withJournal(async (journal, folder) => {
+    journal.begin(begun("call-1"));
+    const odd = { translationLoss: [1n as unknown as string], chargedNanos: 7n };
+    await journal.end(ended("call-1", odd));
+    journal.admit();
+    const [row] = await reopened(`${folder}`);
+    assert.deepEqual([row?.status, row?.chargedNanos, row?.translationLoss], ["completed", 7n, []]);
+  }),
+);

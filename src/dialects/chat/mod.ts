@@ -22,6 +22,7 @@ export const chat: Dialect & Translator = {
     "tool_choice",
     "tools",
   ],
+  usageMember: "usage",
   readRequest: readChatRequest,
   spliceRequest: spliceChatRequest,
   upstreamPath: () => "/chat/completions",

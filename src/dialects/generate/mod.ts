@@ -27,6 +27,7 @@ export const generate: Dialect & Translator = {
   name: "generate",
   mediaFields: generateMediaFields,
   answerFields: ["generationConfig", "generation_config", "model", "tools"],
+  usageMember: "usageMetadata",
   readRequest: readGenerateRequest,
   spliceRequest: spliceGenerateRequest,
   upstreamPath: generatePath,

@@ -16,6 +16,7 @@ export const messages: Dialect & Translator = {
   name: "messages",
   mediaFields: messagesMediaFields,
   answerFields: ["metadata", "model", "stream", "tool_choice", "tools"],
+  usageMember: "usage",
   readRequest: readMessagesRequest,
   spliceRequest: spliceMessagesRequest,
   upstreamPath: () => "/messages",

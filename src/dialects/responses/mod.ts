@@ -26,6 +26,7 @@ export const responses: Dialect & Translator = {
     "tool_choice",
     "tools",
   ],
+  usageMember: "usage",
   readRequest,
   spliceRequest,
   upstreamPath: () => "/responses",

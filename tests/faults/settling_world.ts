@@ -1,0 +1,165 @@
+/** A gateway of real parts, of which each step between an answer's last byte and its row can fail. */
+import { parseConfig } from "../../src/config.ts";
+import type { DialectName } from "../../contracts/vendors.ts";
+import type { Principal } from "../../src/domain/api_key.ts";
+import { firstStart } from "../../src/first_start.ts";
+import { jobCaller } from "../../src/gateway/job_caller.ts";
+import type { Reply } from "../../src/gateway/reply.ts";
+import { type SettlingStep, Tries } from "../../src/gateway/tries.ts";
+import type { FullDialect } from "../../src/gateway/translation.ts";
+import { createServices, type Services } from "../../src/services.ts";
+import { openJournal } from "../../src/store/journal.ts";
+import { openMasterKey } from "../../src/store/master_key.ts";
+import { openDatabase } from "../../src/store/open.ts";
+import { type Calls, createCalls } from "../../src/wiring/calls.ts";
+import { faulty } from "../support/faulty.ts";
+import { temporaryDirectory } from "../support/service_files.ts";
+
+/** The steps of settling itself, and what it and the answer's way depend on. */
+export const steps = [
+  ...["answered", "price", "identity", "prompt", "bill", "usage", "answer", "payload", "kept"],
+  ...["journal", "record", "remember", "tell", "funds", "streams"],
+].map((step) => `step ${step}`);
+export const dependencies = [
+  ...["prices.find", "journal.end", "kept.remember", "recorder.record", "trace.onSettled"],
+  ...["funds.settle", "dialect.encodeWhole", "encoder.end", "encoder.fail", "decoder.end"],
+];
+/** Where the answer itself is read and written: the vendor's words after that don't come. */
+export const cuts = ["decoder.decode", "encoder.encode", "dialect.decodeAnswer"];
+
+export interface World extends AsyncDisposable {
+  services: Services;
+  calls: Calls;
+  /** Has this fail from now on, until the call has ended. */
+  arm(point: string | undefined): void;
+  /** How often something failed so. */
+  readonly fired: number;
+  send(call: { caller: DialectName; body: unknown; tail?: string }): Promise<Sent>;
+  /** As a caller of any other kind. */
+  callerOf(endpoint: string): ReturnType<typeof jobCaller>;
+  /** What the store has: rows by call, and what the ledger says was charged in all. */
+  books(): Promise<{ charges: Map<string, bigint[]>; chargedNanos: bigint }>;
+}
+
+export interface Sent {
+  transactionId: string | undefined;
+  reply: Reply | undefined;
+}
+
+export async function startWorld(env: Record<string, string>): Promise<World> {
+  const dataDir = temporaryDirectory("settling");
+  const config = parseConfig({ PORT: "0", DATA_DIR: dataDir, ...env });
+  const database = await openDatabase(config.databaseUrl, dataDir);
+  const journal = await openJournal(`${dataDir}/journal`, { sync: "always" });
+  const masterKey = await openMasterKey({ configured: undefined, dataDir, database });
+  const opened = { database, analytics: database, masterKey, journal, processId: "a-process" };
+  const services = createServices(config, opened, "test", { write() {}, flush() {} });
+  const key = await firstStart(services);
+  const principal = await services.keyRing.verify(key!.reveal());
+  const fault = new ArmedFault();
+  const calls = faultyCalls(services, journal, fault);
+  return {
+    services,
+    calls,
+    arm: (point) => fault.arm(point),
+    get fired() {
+      return fault.fired;
+    },
+    callerOf: (endpoint) => callerOf(services, principal, endpoint, fault),
+    async send({ caller, body, tail = "" }) {
+      const from = callerOf(services, principal, `/${caller}${tail}`, fault);
+      const bodyText = JSON.stringify(body);
+      const dialect = fault.dialects[caller]!;
+      const request = { caller: from, dialect, vendor: undefined, body, bodyText };
+      const reply = await calls.relay.send(request).catch(() => undefined);
+      // What a caller reads may end with an error of its own.
+      await new Response(reply?.body as BodyInit | null).arrayBuffer().catch(() => {});
+      await new Promise((resolve) => setTimeout(resolve));
+      return { transactionId: from.trace.transactionId, reply };
+    },
+    async books() {
+      await services.recorder.drain();
+      const rows = await database.query(
+        "select transaction_id, charged_nanos from interactions",
+        [],
+      );
+      const [sum] = await database.query(
+        `select coalesce(-sum(amount_nanos), 0)::bigint as charged from ledger_entries
+         where kind in ('settle', 'adjust')`,
+        [],
+      );
+      const charges = new Map<string, bigint[]>();
+      for (const { transaction_id: id, charged_nanos: nanos } of rows) {
+        charges.set(String(id), [...charges.get(String(id)) ?? [], nanos as bigint]);
+      }
+      return { charges, chargedNanos: sum!.charged as bigint };
+    },
+    [Symbol.asyncDispose]: () => services.close(),
+  };
+}
+
+class ArmedFault {
+  dialects: Record<string, FullDialect> = {};
+  fired = 0;
+  #point: string | undefined;
+  #passed = 0;
+
+  arm(point: string | undefined): void {
+    this.#point = point;
+    this.#passed = 0;
+  }
+
+  /** Streams fail in their middle: at the fifth of what happens often. */
+  at(point: string): void {
+    if (point !== this.#point) return;
+    const isOften = point === "decoder.decode" || point === "encoder.encode";
+    if (isOften && ++this.#passed < 5) return;
+    // The plainer way is given its chance.
+    if (point === "recorder.record") this.#point = undefined;
+    this.fired++;
+    throw new TypeError("a fault of the test's");
+  }
+}
+
+function faultyCalls(services: Services, journal: Parameters<typeof faulty>[0], fault: ArmedFault) {
+  const named = (name: string) => (method: string) => fault.at(`${name}.${method}`);
+  const coder = (name: string) => (result: never) => faulty(result, named(name));
+  const dialects = Object.fromEntries(
+    Object.entries(services.dialects).map(([name, dialect]) => [
+      name,
+      faulty(dialect, named("dialect"), {
+        streamDecoder: coder("decoder"),
+        streamEncoder: coder("encoder"),
+      }),
+    ]),
+  ) as Services["dialects"];
+  fault.dialects = dialects;
+  const log = services.log;
+  const tries = new Tries({ log, before: (step: SettlingStep) => fault.at(`step ${step}`) });
+  const reserved = (result: never) =>
+    (result as Promise<object>).then((one) => faulty(one, named("funds")));
+  return createCalls(services.config, {
+    ...services,
+    dialects,
+    tries,
+    journal: faulty(journal, named("journal")) as never,
+    prices: faulty(services.prices, named("prices")),
+    kept: faulty(services.kept, named("kept")),
+    recorder: faulty(services.recorder, named("recorder")),
+    escrow: faulty(services.escrow, named("escrow"), { reserve: reserved }),
+  }, services.newId);
+}
+
+function callerOf(
+  { clock }: Services,
+  principal: Principal,
+  endpoint: string,
+  fault: ArmedFault,
+): ReturnType<typeof jobCaller> {
+  const requestId = crypto.randomUUID();
+  const { signal } = new AbortController();
+  const call = { principal, endpoint, requestId, sessionId: null, userId: null, signal };
+  const caller = jobCaller(clock, call);
+  caller.trace.onSettled = () => fault.at("trace.onSettled");
+  return caller;
+}

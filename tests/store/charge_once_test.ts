@@ -1,0 +1,169 @@
+/** Calls that answered one request, since a process died in between: charged once, in any order. */
+import assert from "@std/assert";
+import { type Claim, replayIdOf } from "../../src/domain/idempotency.ts";
+import type { Interaction } from "../../src/domain/interaction.ts";
+import type { Database } from "../../src/store/database.ts";
+import { giveBackCharge } from "../../src/store/give_back.ts";
+import { createLedger } from "../../src/store/ledger.ts";
+import { createRecords } from "../../src/store/records.ts";
+import { createReplays } from "../../src/store/replays.ts";
+import { eachDatabase } from "../support/databases.ts";
+import { interaction, newAccount } from "./samples.ts";
+
+const charge = 1_000n;
+let made = 0;
+
+async function setUp(database: Database) {
+  const accountId = await newAccount(database);
+  const ledger = createLedger(database);
+  await ledger.grant(accountId, 1_000_000n);
+  const records = createRecords(database);
+  const dead = createReplays(database, { processId: "dead" });
+  const alive = createReplays(database, { processId: "alive" });
+  const claimOf = (more: { requestId?: string; bodyText?: string } = {}): Claim => ({
+    ...replayIdOf({
+      accountId,
+      method: "POST",
+      path: "/p",
+      requestId: "r1",
+      bodyText: "{}",
+      ...more,
+    }),
+    claimId: `claim-${made++}`,
+  });
+  const row = (id: string, claim: Claim, more: Partial<Interaction> = {}): Interaction =>
+    interaction(accountId, id, {
+      status: "completed",
+      chargedNanos: charge,
+      costNanos: charge,
+      repeat: { key: claim.key, claimId: claim.claimId },
+      ...more,
+    });
+  const charged = async () => {
+    const rows = await database.query(
+      "select transaction_id, charged_nanos from interactions order by 1",
+      [],
+    );
+    const sum = rows.reduce((all, { charged_nanos }) => all + (charged_nanos as bigint), 0n);
+    const { balanceNanos } = await ledger.show(accountId);
+    assert.equal(balanceNanos, 1_000_000n - sum, "rows and ledger say the same");
+    assert.deepEqual(await ledger.check(), []);
+    return rows.filter(({ charged_nanos }) => charged_nanos !== 0n)
+      .map(({ transaction_id }) => String(transaction_id));
+  };
+  /** As if so long had passed that a claim is nobody's. */
+  const expire = () =>
+    database.query("update replays set until = clock_timestamp() - interval '1 ms'", []);
+  return { accountId, records, dead, alive, claimOf, row, charged, expire };
+}
+
+const answer = (transactionId: string) => ({
+  status: 200,
+  headers: {},
+  body: new Uint8Array([1]),
+  streamed: false,
+  transactionId,
+});
+
+for (const first of ["x", "y"]) {
+  eachDatabase(
+    `a call whose process died and its repetition are one charge; ${first} is written first`,
+    async (database) => {
+      const { records, dead, alive, claimOf, row, charged, expire } = await setUp(database);
+      const [x, y] = [claimOf(), claimOf()];
+      await dead.claim(x);
+      if (first === "x") await records.insert([row("x", x)]);
+      await expire();
+      assert.deepEqual(await alive.claim(y), { state: "free" });
+      await records.insert([row("y", y)]);
+      const finished = await alive.finish(y, answer("y"));
+      const isChargedElsewhere = first === "x" ? { isChargedElsewhere: true } : {};
+      assert.deepEqual(finished, { state: "stored", ...isChargedElsewhere });
+      await records.insert([row("x", x)]);
+      assert.deepEqual(await charged(), [first]);
+      await records.insert([row("y", y), row("x", x)]);
+      assert.deepEqual(await charged(), [first], "written again");
+    },
+  );
+}
+
+eachDatabase("both in one batch, and three in a line, are one charge", async (database) => {
+  const { records, dead, alive, claimOf, row, charged } = await setUp(database);
+  const [x, y, z] = [claimOf(), claimOf(), claimOf()];
+  // A process that starts again takes over what it left itself at once.
+  for (const claim of [x, y]) await dead.claim(claim);
+  await records.insert([row("y", y), row("x", x)]);
+  await dead.claim(z);
+  await records.insert([row("z", z)]);
+  assert.equal((await charged()).length, 1);
+  assert.deepEqual((await alive.look(z)).state, "running");
+});
+
+eachDatabase("an attempt that came to nothing leaves the line as it was", async (database) => {
+  const { records, dead, claimOf, row, charged } = await setUp(database);
+  const [x, y, z] = [claimOf(), claimOf(), claimOf()];
+  await dead.claim(x);
+  await dead.claim(y);
+  await dead.release(y);
+  assert.deepEqual(await dead.claim(z), { state: "free" });
+  await records.insert([row("z", z)]);
+  await records.insert([row("x", x)]);
+  assert.deepEqual(await charged(), ["z"]);
+});
+
+eachDatabase("what the same id is used for otherwise is charged each time", async (database) => {
+  const { records, dead, claimOf, row, charged, expire } = await setUp(database);
+  // An answer that was not kept, since it was too large or erased.
+  const [a, b] = [claimOf(), claimOf()];
+  await dead.claim(a);
+  await records.insert([row("a", a)]);
+  await dead.release(a);
+  await dead.claim(b);
+  await records.insert([row("b", b)]);
+  assert.deepEqual(await dead.finish(b, answer("b")), { state: "stored" });
+  // A day later.
+  await expire();
+  const c = claimOf();
+  await dead.claim(c);
+  await records.insert([row("c", c)]);
+  // Another body under the id of a process that died.
+  const d = claimOf({ bodyText: "{ }" });
+  await dead.claim(d);
+  await records.insert([row("d", d)]);
+  assert.deepEqual(await charged(), ["a", "b", "c", "d"]);
+});
+
+eachDatabase("a lease gets back what a second call doesn't cost", async (database) => {
+  const { accountId, records, dead, claimOf, row, charged } = await setUp(database);
+  const ledger = createLedger(database);
+  await ledger.take({
+    operationId: "take",
+    accountId,
+    processId: "dead",
+    leaseId: "lease",
+    atLeastNanos: 5_000n,
+    wantedNanos: 5_000n,
+    aheadNanos: 0n,
+    leaseSeconds: 60,
+  });
+  const [x, y] = [claimOf(), claimOf()];
+  await dead.claim(x);
+  await dead.claim(y);
+  await records.insert([row("x", x, { leaseId: "lease" }), row("y", y, { leaseId: "lease" })]);
+  assert.equal((await charged()).length, 1);
+  const [lease] = await database.query("select amount_nanos from leases", []);
+  assert.equal(lease?.amount_nanos, 5_000n - 2n * charge);
+});
+
+eachDatabase("a charge that stands for its request is not given back", async (database) => {
+  const { accountId, records, dead, claimOf, row, charged } = await setUp(database);
+  const [x, y] = [claimOf(), claimOf()];
+  await dead.claim(x);
+  await dead.claim(y);
+  await records.insert([row("y", y)]);
+  await records.insert([row("x", x)]);
+  const duplicate = { accountId, note: "twice" };
+  await giveBackCharge(database, { ...duplicate, transactionId: "y", claim: y });
+  await giveBackCharge(database, { ...duplicate, transactionId: "x", claim: x });
+  assert.deepEqual(await charged(), ["y"]);
+});
