@@ -146,7 +146,7 @@ async function stop(
   services: Services,
   rest: readonly { close?(): Promise<void>; release?(): Promise<void> }[],
 ): Promise<void> {
-  await listeners.drain(drainMs);
+  await Promise.all([listeners.drain(drainMs), services.drainBackground(drainMs)]);
   await services.close();
   for (const one of rest) await (one.close?.() ?? one.release?.());
 }

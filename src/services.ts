@@ -17,6 +17,7 @@ import { createKeyRing, type KeyRing } from "./domain/key_ring.ts";
 import type { Metrics } from "./gateway/metrics.ts";
 import { createVendorKeyRing, type VendorKeyRing } from "./gateway/vendor_key_ring.ts";
 import type { CohortStore } from "./domain/cohort.ts";
+import { type BackgroundCalls, wireBackground } from "./wiring/background.ts";
 import { type Evals, wireEvals } from "./wiring/evals.ts";
 import { fairCohorts } from "./wiring/fair_stores.ts";
 import type { VendorKeyStore } from "./domain/vendor_key.ts";
@@ -52,6 +53,7 @@ export interface Services
     RecordServices,
     Load,
     Calls,
+    Pick<BackgroundCalls, "background" | "drainBackground">,
     Omit<Evals, "startEvals" | "closeEvals"> {
   config: Config;
   version: string;
@@ -125,8 +127,15 @@ export function createServices(
   const relayed = createCalls(config, calls, newId);
   const callParts = { clock, newId, log, rateLimiter, apiKeys, dialects, ...relayed, ...records };
   const { startEvals, closeEvals, ...evals } = wireEvals(database, callParts);
+  const { startBackground, closeBackground, backgroundHeld, ...background } = wireBackground(
+    config,
+    opened,
+    { ...calls, ...callParts, pause },
+  );
   const admission = admissionOf(config, clock);
-  const metrics = createServiceMetrics({ ...recording, journal, clock, lines, admission });
+  const metrics = createServiceMetrics({
+    ...{ ...recording, journal, clock, lines, admission, backgroundHeld },
+  });
   const loopWatch = watchLoad({ admission, clock, log, metrics });
   watchJournal(journal, { log, metrics });
   const stopRates = every(beatMs, () => rateLimiter.tick(), log, "rate leases");
@@ -134,7 +143,7 @@ export function createServices(
   const stopWatching = watchChanges(database, keys, log);
   const stopLoop = () => loopWatch.stop();
   const jobs = [stopRates, stopWatching, stopArchiving, stopJobs, stopUpkeep, stopLoop];
-  const owned = { rateLimiter, upstream: vendors.upstream, closeEvals };
+  const owned = { rateLimiter, upstream: vendors.upstream, closeEvals, closeBackground };
   return {
     config,
     version,
@@ -150,7 +159,8 @@ export function createServices(
     ...recording,
     cohorts: fairCohorts(database, records.reads),
     ...evals,
-    recover: () => recording.recover().then(startEvals),
+    ...background,
+    recover: () => recording.recover().then(startEvals).then(startBackground),
     ...records,
     ...keys,
     ...vendors,
@@ -205,11 +215,13 @@ async function closeAll(
     & Pick<Services, "log" | "database" | "recorder" | "idempotency" | "escrow">
     & Pick<Services, "rateLimiter" | "upstream" | "closeDeletions" | "closeExports">
     & Pick<Opened, "journal" | "analytics">
+    & Pick<BackgroundCalls, "closeBackground">
     & { lines: LogLines; closeEvals: () => Promise<void> },
   jobs: readonly (() => void)[],
 ): Promise<void> {
   const { log, recorder } = parts;
   for (const stop of jobs) stop();
+  await parts.closeBackground();
   await parts.closeEvals();
   await parts.closeDeletions();
   await parts.closeExports();

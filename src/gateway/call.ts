@@ -9,12 +9,13 @@ import { estimateTokens } from "../domain/estimate.ts";
 import type { Interaction, InteractionStatus, Mode } from "../domain/interaction.ts";
 import type { Kept } from "../domain/kept.ts";
 import type { Media } from "../domain/media.ts";
-import { messageOf } from "../domain/fault.ts";
+import { type Fault, messageOf } from "../domain/fault.ts";
 import { storableCount } from "../domain/plausible.ts";
 import type { PriceRow } from "../domain/pricing.ts";
 import { pricedUsageText } from "../domain/repricing.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
 import type { Prices } from "../vendors/prices.ts";
+import type { BackgroundTask } from "./background_task.ts";
 import type { Caller } from "./caller.ts";
 import type { Funds } from "./funds.ts";
 import type { Bill, CallMeter, Meter } from "./meter.ts";
@@ -31,6 +32,8 @@ export interface Ending {
   /** What the caller received; null when it left before an answer began. */
   httpStatus: number | null;
   errorCode?: ErrorCode;
+  /** What the caller was told, or would have been. */
+  fault?: Fault;
   /** JSON text as the caller received it; the fold of what was streamed when absent. */
   responseText?: string;
   /** Of `responseText`: more was said than it holds. */
@@ -64,6 +67,11 @@ export interface CallFacts {
   /** Makes what is kept of the answer for whoever continues it; undefined: nothing. */
   kept: Keeper | undefined;
   funds: Funds;
+  /**
+   * The call goes on without its caller: where it is stored stands for it until it ends, in place
+   * of a beginning in the journal, and it is found there, by whatever process.
+   */
+  task?: BackgroundTask | undefined;
 }
 
 /** Where calls are noted so that a crash loses none; implemented in `src/store/journal.ts`. */
@@ -114,7 +122,7 @@ export class Call<M extends CallMeter = Meter> {
     const { account } = facts.caller.principal;
     this.#leaveStreams = facts.facts.stream ? parts.streams.enter(account) : () => {};
     try {
-      parts.journal.begin(this.#begun());
+      if (!facts.task) parts.journal.begin(this.begun());
     } catch (thrown) {
       this.#leaveStreams();
       throw thrown;
@@ -155,17 +163,20 @@ export class Call<M extends CallMeter = Meter> {
   async #settle(ending: Ending): Promise<void> {
     this.answered();
     const { journal, kept, recorder, log } = this.#parts;
+    const { task } = this.#facts;
     let chargedNanos = 0n;
     try {
-      const interaction = this.#interaction(ending);
+      const noted = task ? task.ending(ending) : ending;
+      if (!noted) return;
+      const interaction = this.#interaction(noted);
       chargedNanos = interaction.chargedNanos;
-      const noted = journal.end(interaction);
-      kept.remember(interaction);
+      const written = journal.end(interaction);
+      if (!task) kept.remember(interaction);
       recorder.record(interaction);
       this.#tell(interaction);
       if (interaction.billingBasis === "disputed") this.#dispute(interaction);
       // What is reserved is free for others only once the charge can't be lost any more.
-      await noted;
+      await written;
     } catch (thrown) {
       // The disk is full or broken: the record is in memory and on its way to the store.
       log.error("the end of a call could not be noted", {
@@ -195,7 +206,7 @@ export class Call<M extends CallMeter = Meter> {
   }
 
   /** What is known of the call as it begins; stands for it should the process die. */
-  #begun(): Interaction {
+  begun(): Interaction {
     const nothing = {
       ...{ usage: undefined, basis: "none", costNanos: 0n, chargedNanos: 0n } as const,
       listCostNanos: null,
@@ -281,11 +292,17 @@ export class Call<M extends CallMeter = Meter> {
 
   /** Only an answer that ended well is continued. */
   #kept(ending: Ending, responseText: string | undefined): { kept?: Kept } {
-    if (ending.status !== "completed") return {};
+    const { task } = this.#facts;
+    if (ending.status !== "completed") {
+      return task ? { kept: { reasoning: [], background: task.end(ending, undefined) } } : {};
+    }
     const reasoning = this.#facts.lane.keptReasoning(this.meter.answer());
     const response = responseText === undefined ? undefined : this.#facts.kept?.(responseText);
-    if (reasoning.length === 0 && !response) return {};
-    return { kept: { reasoning, ...(response ? { response } : {}) } };
+    const background = task?.end(ending, response?.answerText);
+    if (reasoning.length === 0 && !response && !background) return {};
+    return {
+      kept: { reasoning, ...(response ? { response } : {}), ...(background ? { background } : {}) },
+    };
   }
 
   #payload(

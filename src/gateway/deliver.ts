@@ -160,5 +160,6 @@ export function endingOf(thrown: unknown, callerLeft: boolean): Ending {
     status: truncated ? "truncated" : "failed",
     httpStatus: errors[code].status,
     errorCode: code,
+    ...(fault instanceof Fault ? { fault } : {}),
   };
 }

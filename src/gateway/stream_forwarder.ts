@@ -253,6 +253,7 @@ class StreamForwarder {
       status: this.#callerLeft ? "cancelled" : status,
       httpStatus: this.#parts.httpStatus,
       errorCode: fault.code,
+      fault,
     };
     this.#finish(ending, [...this.#tail, this.#parts.lane.fail(fault)]);
   }

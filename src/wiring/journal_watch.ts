@@ -10,7 +10,18 @@ import { type JournalStatus, readAside } from "../store/journal_status.ts";
 
 /** The service's measures, with those of what waits for the store. */
 export function createServiceMetrics(
-  { recorder, storedBytes, exports, journal, clock, lines, admission, deletionGauges }: {
+  {
+    recorder,
+    storedBytes,
+    exports,
+    journal,
+    clock,
+    lines,
+    admission,
+    deletionGauges,
+    backgroundHeld,
+  }: {
+    backgroundHeld: { readonly count: number };
     recorder: Recorder;
     storedBytes: { readonly cut: number };
     exports: { readonly running: number };
@@ -27,6 +38,10 @@ export function createServiceMetrics(
     gateway_exports_running: {
       help: "Exports that this process is writing into files",
       read: () => exports.running,
+    },
+    gateway_background_calls: {
+      help: "Background calls that this process works on or will",
+      read: () => backgroundHeld.count,
     },
     gateway_records_waiting: {
       help: "Records of ended calls that the store has not taken yet",

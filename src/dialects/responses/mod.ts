@@ -1,5 +1,6 @@
 import type { Dialect } from "../dialect.ts";
 import type { Translator } from "../translator.ts";
+import { background } from "./background.ts";
 import { conversation } from "./conversation.ts";
 import { decodeAnswer, encodeAnswer, encodeWhole } from "./answer.ts";
 import { decodeRequest, decodeSteps } from "./decode_request.ts";
@@ -40,6 +41,7 @@ export const responses: Dialect & Translator = {
     set: [["store", "false"]],
   },
   conversation,
+  background,
   decodeRequest,
   decodeSteps,
   encodeRequest,
