@@ -192,7 +192,8 @@ class BackgroundCalls implements Background {
 
 function drained(caller: Caller): Caller {
   const { account, key } = caller.principal;
-  return { ...caller, principal: { account, key: { ...key, onDisconnect: "drain" } } };
+  const principal = { account, key: { ...key, onDisconnect: "drain" as const } };
+  return { ...caller, principal, goesOn: true };
 }
 
 function jsonReply(body: string, headers: Record<string, string>): Reply {

@@ -32,6 +32,8 @@ export interface Caller {
   readonly onEncoded?: () => void;
   /** Does work on a large answer, in turns with what others do; absent: at once. */
   readonly heavyStep?: Step;
+  /** A streamed answer is read to its end and kept, should the caller leave. */
+  readonly goesOn?: boolean;
   /** How long the vendor may be silent, in ms; absent: as configured. */
   readonly silenceMs?: number;
   /** Interactions whose words a call of our own says again: it is not written once they are erased. */

@@ -100,6 +100,7 @@ async function streamReply(clock: Clock, out: Outgoing, answer: UpstreamAnswer):
     address: out.target.vendor.baseUrl,
     key: out.key,
     onDisconnect: out.caller.principal.key.onDisconnect,
+    goesOn: out.caller.goesOn,
     httpStatus: answer.status,
     nowMs: () => clock.monotonicMs(),
   });
