@@ -17,7 +17,9 @@ create table background_calls (
   -- JSON text: the response object as it was first told, and as it ended where the answer is not
   -- among the kept ones. Null where it is, and once the caller has deleted it.
   answer text,
-  -- JSON text: what is to be asked. Null once the call is recorded.
+  -- JSON text: what is to be asked as the caller sent it, and what is known of it. Null once the
+  -- call is recorded.
+  body text,
   request text,
   attempts integer not null default 0,
   -- The process that holds the call, for as long as it says so.

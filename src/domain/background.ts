@@ -14,6 +14,11 @@ export interface BackgroundKey {
   responseId: string;
 }
 
+/** A call that a process holds, and how long its request is in UTF-16 units. */
+export interface BackgroundClaim extends BackgroundKey {
+  bodyUnits: number;
+}
+
 /** What is kept of a request until its call is recorded: all that it can be asked again with. */
 export interface BackgroundRequest {
   /** As the caller sent it. */
@@ -78,7 +83,7 @@ export interface BackgroundStore {
   /** Holds calls for another `holdMs`. */
   renew(keys: readonly BackgroundKey[]): Promise<void>;
   /** Takes over calls that nobody holds, and what an earlier run of this process held. */
-  takeOver(most: number, except: readonly string[]): Promise<BackgroundKey[]>;
+  takeOver(most: number, except: readonly string[]): Promise<BackgroundClaim[]>;
   /** Gives a call back; it was not asked for where `uncounted`. Others may take it after `ms`. */
   release(key: BackgroundKey, how: { ms: number; uncounted: boolean }): Promise<void>;
   /** Ends a call whose record the store has refused again and again. */

@@ -1,4 +1,5 @@
 import type { DialectName } from "../../contracts/vendors.ts";
+import { atOnce } from "../base/heavy_work.ts";
 import { replayIdOf } from "../domain/idempotency.ts";
 import type { Account } from "../domain/account.ts";
 import type { BackgroundKey, BackgroundRequest, BackgroundStore } from "../domain/background.ts";
@@ -68,7 +69,8 @@ class BackgroundCalls implements Background {
     const form = request.dialect.background;
     const sent = request.body as { stream?: unknown; store?: unknown };
     if (!form?.isAsked(sent)) return await relay.send(request);
-    const asked = { ...request, ...form.forVendor(sent, request.bodyText) };
+    const { step = atOnce } = request.caller;
+    const asked = { ...request, ...await step(() => form.forVendor(sent, request.bodyText)) };
     // Who streams is there; should it leave, the answer is read to its end and kept.
     if (sent.stream === true) {
       return await relay.send({
@@ -171,7 +173,7 @@ class BackgroundCalls implements Background {
       throw thrown;
     }
     caller.trace.isLeft = true;
-    runner.add(key, { funds, vendorKey: caller.vendorKey });
+    runner.add({ ...key, bodyUnits: bodyText.length }, { funds, vendorKey: caller.vendorKey });
     return jsonReply(answerText, headers);
   }
 

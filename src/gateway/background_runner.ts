@@ -2,7 +2,12 @@ import type { DialectName } from "../../contracts/vendors.ts";
 import { createFairQueue, type FairQueue } from "../base/fair_queue.ts";
 import type { Log } from "../base/log.ts";
 import type { Secret } from "../base/secret.ts";
-import type { BackgroundKey, BackgroundState, BackgroundStore } from "../domain/background.ts";
+import type {
+  BackgroundClaim,
+  BackgroundKey,
+  BackgroundState,
+  BackgroundStore,
+} from "../domain/background.ts";
 import { holdMs } from "../domain/background.ts";
 import { messageOf } from "../domain/fault.ts";
 import { type BackgroundAskParts, workOn } from "./background_work.ts";
@@ -11,7 +16,7 @@ import type { Funds } from "./funds.ts";
 import type { FullDialect } from "./translation.ts";
 
 /** What a process holds of a call that it works on, or is about to. */
-export interface HeldCall extends BackgroundKey {
+export interface HeldCall extends BackgroundClaim {
   /** Set aside when it was taken in here; absent for a call that was taken over. */
   funds: Funds | undefined;
   /** The one that came with the request. */
@@ -38,6 +43,9 @@ export interface BackgroundRunnerParts extends Omit<BackgroundAskParts, "form"> 
 
 /** Memory holds their requests. */
 const defaultAtWork = { all: 128, perAccount: 32 };
+/** Of requests that are long, of which each takes as much memory as many others. */
+const largeAtWork = { atOnce: 6, atOncePerKey: 2 };
+const largeUnits = 1024 * 1024;
 /** How often the store is told that this process is there. */
 const renewMs = holdMs / 3;
 /** A record that is so long on its way is the next process's to make. */
@@ -50,6 +58,7 @@ export class BackgroundRunner {
   readonly #parts: BackgroundRunnerParts;
   readonly #held = new Map<string, HeldCall>();
   readonly #queue: FairQueue;
+  readonly #large = createFairQueue(largeAtWork);
   readonly #most: number;
   #renewedMs = -Infinity;
   #isClosing = false;
@@ -67,7 +76,7 @@ export class BackgroundRunner {
   }
 
   /** A call that was just stored, held by this process. */
-  add(key: BackgroundKey, has: Pick<HeldCall, "funds" | "vendorKey">): void {
+  add(key: BackgroundClaim, has: Pick<HeldCall, "funds" | "vendorKey">): void {
     const held: HeldCall = {
       ...key,
       ...has,
@@ -120,8 +129,7 @@ export class BackgroundRunner {
     const { log } = this.#parts;
     let leave = () => {};
     try {
-      // Who is stopped while it waits has its record made at once.
-      leave = await this.#queue.enter(String(held.accountId), held.stop.signal).catch(() => leave);
+      leave = await this.#enter(held);
       held.isAtWork = true;
       const form = this.#parts.dialects.responses.background!;
       const outcome = await workOn({ ...this.#parts, form }, held);
@@ -141,6 +149,19 @@ export class BackgroundRunner {
       leave();
       held.funds?.settle(0n);
     }
+  }
+
+  /** Waits for a place; who is stopped meanwhile needs none. */
+  async #enter({ accountId, bodyUnits, stop: { signal } }: HeldCall): Promise<() => void> {
+    const nothing = () => {};
+    const key = String(accountId);
+    const enter = (queue: FairQueue) => queue.enter(key, signal).catch(() => nothing);
+    const leaveLarge = bodyUnits > largeUnits ? await enter(this.#large) : nothing;
+    const leave = await enter(this.#queue);
+    return () => {
+      leave();
+      leaveLarge();
+    };
   }
 
   #forget(held: HeldCall): void {

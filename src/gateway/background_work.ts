@@ -8,6 +8,7 @@ import { usable } from "../domain/key_ring.ts";
 import { errors } from "../../contracts/errors.ts";
 import type { Registry } from "../vendors/registry.ts";
 import type { HeldCall } from "./background_runner.ts";
+import { type HeavyRoom, readAgain } from "./read_again.ts";
 import { BackgroundTask } from "./background_task.ts";
 import type { CallJournal, Ending } from "./call.ts";
 import type { Caller } from "./caller.ts";
@@ -30,6 +31,8 @@ export interface BackgroundAskParts {
   clock: Clock;
   payloadMaxBytes: number;
   mediaInlineBytes: number;
+  /** Where requests that hold much are worked on. */
+  heavy: HeavyRoom;
   /** `BACKGROUND_CALL_TIMEOUT_MS`: from when the vendor is asked. */
   timeoutMs: number;
 }
@@ -92,7 +95,10 @@ function refusalOf(
       "The service was restarted in the middle of this call. The vendor key that came with it is kept nowhere, so it is not made again.",
     );
   }
-  if (attempts > 1 && form.hasEffects(JSON.parse(request.bodyText))) {
+  if (
+    attempts > 1 && request.bodyText.includes("mcp") &&
+    form.hasEffects(JSON.parse(request.bodyText))
+  ) {
     return failed(
       "The service was restarted in the middle of this call. Tools of a remote server may have done something already, so it is not made again.",
     );
@@ -122,10 +128,14 @@ async function ask(
     held.stop.abort();
   }, timeoutMs);
   let fault: unknown;
+  let leave = () => {};
   try {
-    const { body, bodyText } = form.forVendor(JSON.parse(sentText), sentText);
+    const { value, step, release } = await readAgain(parts.heavy, sentText, call.accountId);
+    leave = release;
+    const asked = await step(() => form.forVendor(value, sentText));
     const reply = await relay.send({
-      ...{ caller, body, bodyText, sentText, dialect: dialects.responses },
+      ...{ ...asked, sentText, dialect: dialects.responses },
+      caller: { ...caller, step, onEncoded: release },
       vendor: vendor === null ? undefined : registry.find(vendor),
       background: { task, ...(held.funds ? { funds: held.funds } : {}) },
     });
@@ -134,6 +144,7 @@ async function ask(
     fault = thrown;
   } finally {
     clearTimeout(timer);
+    leave();
   }
   if (caller.trace.settled) return "recorded";
   if (task.stopped === "given_up") {

@@ -1,4 +1,5 @@
 import {
+  type BackgroundClaim,
   type BackgroundKey,
   type BackgroundRequest,
   type BackgroundState,
@@ -58,7 +59,7 @@ export function createBackgroundCalls(
         `update background_calls set attempts = attempts + 1,
            state = case when state = 'queued' then 'in_progress' else state end
          where ${named} and claimed_by = $3 and request is not null
-         returning state, answer, attempts, request`,
+         returning state, answer, attempts, request, body`,
         [...valuesOf(key), holder],
       );
       return row && readHeld(key, row);
@@ -95,7 +96,7 @@ export function createBackgroundCalls(
     },
     async giveUp(key, answerText) {
       await database.query(
-        `update background_calls set request = null, claimed_by = null, claimed_until = null,
+        `update background_calls set request = null, body = null, claimed_by = null, claimed_until = null,
            answer = case when state in ('queued', 'in_progress') then $3 else answer end,
            state = case when state in ('queued', 'in_progress') then 'failed' else state end
          where ${named}`,
@@ -142,9 +143,9 @@ async function create(
   const { begun } = request;
   await tx.query(
     `insert into background_calls (account_id, response_id, transaction_id, created_at, api_key_id,
-       session_id, user_id, request_id, request_hash, state, answer, request, claimed_by,
-       claimed_until)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'queued', $10, $11, $12, ${fromNow("$13")})`,
+       session_id, user_id, request_id, request_hash, state, answer, request, body,
+       claimed_by, claimed_until)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'queued', $10, $11, $12, $13, ${fromNow("$14")})`,
     [
       accountId,
       storable(responseId),
@@ -157,6 +158,7 @@ async function create(
       repeatable?.requestHash ?? null,
       storable(answerText),
       storable(writeRequest(request)),
+      storable(request.bodyText),
       holder,
       holdMs,
     ],
@@ -188,7 +190,7 @@ async function takeOver(
     most: number;
     except: readonly string[];
   },
-): Promise<BackgroundKey[]> {
+): Promise<BackgroundClaim[]> {
   const rows = await database.query(
     `update background_calls set claimed_by = $1, claimed_until = ${fromNow("$2")}
      where (account_id, response_id) in (
@@ -197,22 +199,24 @@ async function takeOver(
          claimed_until is null or claimed_until <= clock_timestamp()
          or (starts_with(claimed_by, $5) and claimed_by <> $1))
        order by created_at limit $3 for update skip locked)
-     returning account_id, response_id`,
+     returning account_id, response_id, length(body) as units`,
     [holder, holdMs, most, except, `${processId}/`],
   );
   return rows.map((row) => ({
     accountId: Number(row.account_id),
     responseId: String(row.response_id),
+    bodyUnits: Number(row.units),
   }));
 }
 
-function writeRequest({ begun, ...request }: BackgroundRequest): string {
+/** Without the body, which stands beside it: it may be long. */
+function writeRequest({ begun, bodyText: _, ...request }: BackgroundRequest): string {
   return JSON.stringify({ ...request, begun: interactionToJson(begun) });
 }
 
 function readHeld(key: BackgroundKey, row: SqlRow): HeldBackgroundCall {
   const { begun, ...request } = JSON.parse(String(row.request)) as
-    & Omit<BackgroundRequest, "begun">
+    & Omit<BackgroundRequest, "begun" | "bodyText">
     & { begun: string };
   const { media: _, ...record } = interactionFromJson(begun);
   return {
@@ -220,6 +224,6 @@ function readHeld(key: BackgroundKey, row: SqlRow): HeldBackgroundCall {
     state: row.state as BackgroundState,
     answerText: row.answer === null ? "{}" : String(row.answer),
     attempts: Number(row.attempts),
-    request: { ...request, begun: record },
+    request: { ...request, bodyText: String(row.body), begun: record },
   };
 }

@@ -16,7 +16,7 @@ export async function endBackground(
     if (!kept?.background) continue;
     const { responseId, state, answerText } = kept.background;
     const [row] = await tx.query(
-      `update background_calls set request = null, claimed_by = null, claimed_until = null,
+      `update background_calls set request = null, body = null, claimed_by = null, claimed_until = null,
          answer = case when ${isOpen} then $4 else answer end,
          state = case when ${isOpen} then $3 else state end
        where account_id = $1 and response_id = $2 and request is not null returning state`,

@@ -107,7 +107,7 @@ eachSite(
     const env = await settings(site.env, vendor);
     let service = await startService({ env });
     const key = service.firstKey;
-    const dual = `${key}:sk-callers-own-0123456789`;
+    const dual = `${key};sk-callers-own-0123456789`;
     const secret = await started(clientOf(service, dual), "[hold] with a key of my own");
     await vendor.reached("of my own", 1);
     service.kill("SIGKILL");
