@@ -81,7 +81,9 @@ export interface BackgroundForm {
 export interface Asking {
   /** Model and streaming stand in the path; `readRequest` finds them in the body all the same. */
   readonly modelInPath: boolean;
-  /** Members to leave out: streaming, and keeping the answer. */
+  /** Members that ask for a stream. */
+  readonly streaming: readonly string[];
+  /** Further members to leave out: keeping the answer. */
   readonly drop: readonly string[];
   /** Members to put in, as JSON text. */
   readonly set: readonly (readonly [key: string, valueText: string])[];

@@ -13,7 +13,7 @@ export function backgroundLane(lane: Lane, task: BackgroundTask): Lane {
     quirks: lane.quirks,
     requestText: lane.requestText,
     plainRequestText: () => lane.plainRequestText(),
-    wholeRequestText: () => withoutStream(lane.requestText),
+    wholeRequestText: () => withoutStream(lane),
     losses: lane.losses,
     whole(answer) {
       const { text: told, ...whole } = lane.whole(answer);
@@ -40,8 +40,8 @@ export function backgroundLane(lane: Lane, task: BackgroundTask): Lane {
   };
 }
 
-function withoutStream(text: string): string {
+function withoutStream({ requestText: text, upstream }: Lane): string {
   const members = topLevelMembers(text);
   if (!members) return text;
-  return splice(text, changeMembers(text, members.range, { remove: ["stream", "stream_options"] }));
+  return splice(text, changeMembers(text, members.range, { remove: upstream.asking.streaming }));
 }

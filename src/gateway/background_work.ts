@@ -1,4 +1,5 @@
 import type { Clock } from "../base/clock.ts";
+import { systemLater } from "../base/watch.ts";
 import type { BackgroundForm } from "../dialects/dialect.ts";
 import type { ApiKeyStore, Principal } from "../domain/api_key.ts";
 import type { BackgroundStore, HeldBackgroundCall } from "../domain/background.ts";
@@ -123,10 +124,10 @@ async function ask(
   const noteStop = () => task.stopped = held.stopped;
   if (held.stop.signal.aborted) noteStop();
   else held.stop.signal.addEventListener("abort", noteStop, { once: true });
-  const timer = setTimeout(() => {
+  const inTime = systemLater(timeoutMs, () => {
     held.stopped ??= "timeout";
     held.stop.abort();
-  }, timeoutMs);
+  });
   let fault: unknown;
   let leave = () => {};
   try {
@@ -143,7 +144,7 @@ async function ask(
   } catch (thrown) {
     fault = thrown;
   } finally {
-    clearTimeout(timer);
+    inTime();
     leave();
   }
   if (caller.trace.settled) return "recorded";

@@ -54,16 +54,7 @@ export function createBackgroundCalls(
       );
       return rows.length > 0;
     },
-    async begin(key) {
-      const [row] = await database.query(
-        `update background_calls set attempts = attempts + 1,
-           state = case when state = 'queued' then 'in_progress' else state end
-         where ${named} and claimed_by = $3 and request is not null
-         returning state, answer, attempts, request, body`,
-        [...valuesOf(key), holder],
-      );
-      return row && readHeld(key, row);
-    },
+    begin: (key) => begin(database, holder, key),
     async held() {
       const rows = await database.query(
         `select response_id, state from background_calls
@@ -72,37 +63,10 @@ export function createBackgroundCalls(
       );
       return new Map(rows.map((row) => [String(row.response_id), row.state as BackgroundState]));
     },
-    async renew(keys) {
-      if (keys.length === 0) return;
-      // Whoever writes such a row now is not waited for: the call has just ended.
-      await database.query(
-        `update background_calls set claimed_until = ${fromNow("$3")}
-         where (account_id, response_id) in (
-           select account_id, response_id from background_calls
-           where response_id = any($1::text[]) and claimed_by = $2 and request is not null
-           for update skip locked)`,
-        [keys.map(({ responseId }) => responseId), holder, holdMs],
-      );
-    },
+    renew: (keys) => renew(database, holder, keys),
     takeOver: (most, except) => takeOver(database, { processId, holder, most, except }),
-    async release(key, { ms, uncounted }) {
-      await database.query(
-        `update background_calls set claimed_by = null, claimed_until = ${fromNow("$4")},
-           attempts = attempts - case when $5 then 1 else 0 end,
-           state = case when state = 'in_progress' then 'queued' else state end
-         where ${named} and claimed_by = $3 and request is not null`,
-        [...valuesOf(key), holder, ms, uncounted],
-      );
-    },
-    async giveUp(key, answerText) {
-      await database.query(
-        `update background_calls set request = null, body = null, claimed_by = null, claimed_until = null,
-           answer = case when state in ('queued', 'in_progress') then $3 else answer end,
-           state = case when state in ('queued', 'in_progress') then 'failed' else state end
-         where ${named}`,
-        [...valuesOf(key), storable(answerText)],
-      );
-    },
+    release: (key, how) => release(database, holder, key, how),
+    giveUp: (key, answerText) => giveUp(database, key, answerText),
   };
 }
 
@@ -180,6 +144,67 @@ async function requireRoom(tx: Queryable, accountId: number, most: number): Prom
       `This account has ${most} background calls that have not ended, as many as it may: wait for one, or cancel one.`,
     retryAfterSeconds: 10,
   });
+}
+
+async function begin(
+  database: Queryable,
+  holder: string,
+  key: BackgroundKey,
+): Promise<HeldBackgroundCall | undefined> {
+  const [row] = await database.query(
+    `update background_calls set attempts = attempts + 1,
+       state = case when state = 'queued' then 'in_progress' else state end
+     where ${named} and claimed_by = $3 and request is not null
+     returning state, answer, attempts, request, body`,
+    [...valuesOf(key), holder],
+  );
+  return row && readHeld(key, row);
+}
+
+async function renew(
+  database: Queryable,
+  holder: string,
+  keys: readonly BackgroundKey[],
+): Promise<void> {
+  if (keys.length === 0) return;
+  // Whoever writes such a row now is not waited for: the call has just ended.
+  await database.query(
+    `update background_calls set claimed_until = ${fromNow("$3")}
+     where (account_id, response_id) in (
+       select account_id, response_id from background_calls
+       where response_id = any($1::text[]) and claimed_by = $2 and request is not null
+       for update skip locked)`,
+    [keys.map(({ responseId }) => responseId), holder, holdMs],
+  );
+}
+
+async function release(
+  database: Queryable,
+  holder: string,
+  key: BackgroundKey,
+  { ms, uncounted }: { ms: number; uncounted: boolean },
+): Promise<void> {
+  await database.query(
+    `update background_calls set claimed_by = null, claimed_until = ${fromNow("$4")},
+       attempts = attempts - case when $5 then 1 else 0 end,
+       state = case when state = 'in_progress' then 'queued' else state end
+     where ${named} and claimed_by = $3 and request is not null`,
+    [...valuesOf(key), holder, ms, uncounted],
+  );
+}
+
+async function giveUp(
+  database: Queryable,
+  key: BackgroundKey,
+  answerText: string,
+): Promise<void> {
+  await database.query(
+    `update background_calls set request = null, body = null, claimed_by = null, claimed_until = null,
+       answer = case when state in ('queued', 'in_progress') then $3 else answer end,
+       state = case when state in ('queued', 'in_progress') then 'failed' else state end
+     where ${named}`,
+    [...valuesOf(key), storable(answerText)],
+  );
 }
 
 async function takeOver(

@@ -10,18 +10,7 @@ import { type JournalStatus, readAside } from "../store/journal_status.ts";
 
 /** The service's measures, with those of what waits for the store. */
 export function createServiceMetrics(
-  {
-    recorder,
-    storedBytes,
-    exports,
-    journal,
-    clock,
-    lines,
-    admission,
-    deletionGauges,
-    backgroundHeld,
-  }: {
-    backgroundHeld: { readonly count: number };
+  { recorder, storedBytes, exports, journal, clock, lines, admission, ...gauges }: {
     recorder: Recorder;
     storedBytes: { readonly cut: number };
     exports: { readonly running: number };
@@ -30,18 +19,16 @@ export function createServiceMetrics(
     lines: Pick<LogLines, "dropped">;
     admission: Admission;
     deletionGauges: Readonly<Record<string, ReadMeasure>>;
+    backgroundGauges: Readonly<Record<string, ReadMeasure>>;
   },
 ): Metrics {
   return createMetrics({
-    ...deletionGauges,
+    ...gauges.deletionGauges,
+    ...gauges.backgroundGauges,
     ...loadMeasures(admission),
     gateway_exports_running: {
       help: "Exports that this process is writing into files",
       read: () => exports.running,
-    },
-    gateway_background_calls: {
-      help: "Background calls that this process works on or will",
-      read: () => backgroundHeld.count,
     },
     gateway_records_waiting: {
       help: "Records of ended calls that the store has not taken yet",

@@ -86,7 +86,8 @@ async function untilTaken(
   key: string,
   requestId: string,
 ): Promise<Started> {
-  for (let attempt = 0; attempt < 400; attempt++) {
+  // A start may take its time.
+  for (let attempt = 0; attempt < 3000; attempt++) {
     const taken = await take(service(), key, requestId);
     if (taken) return taken;
     await pause(50);

@@ -37,7 +37,8 @@ export const responses: Dialect & Translator = {
   wholeOf,
   asking: {
     modelInPath: false,
-    drop: ["stream", "stream_options", "store", "background"],
+    streaming: ["stream", "stream_options"],
+    drop: ["store", "background"],
     set: [["store", "false"]],
   },
   conversation,
