@@ -22,11 +22,15 @@ export async function startHeldVendor(): Promise<HeldVendor> {
     const call = { body, left: false };
     calls.push(call);
     const said = JSON.parse(body);
-    assert.equal("background" in said, false, "the vendor knows nothing of it");
+    assert.notEqual(said.background, true, "the vendor knows nothing of it");
     void exchange.closed.then(() => call.left = true);
     if (body.includes("[hold]") && !body.includes("And?")) await gate.promise;
     const waitMs = /\[wait:(\d+)\]/.exec(body)?.[1];
     if (waitMs) await pause(Number(waitMs));
+    if (body.includes("[whole]") && said.stream === true) {
+      const message = "Streaming is not supported with this model.";
+      return await exchange.answer(400, { error: { message, param: "stream", code: null } });
+    }
     if (said.stream !== true) return await exchange.answer(200, whole);
     await exchange.stream(
       [
