@@ -28,6 +28,11 @@ export const errors = {
     "invalid_request_error",
     "No stored response has the id given as previous_response_id.",
   ),
+  previous_response_unfinished: row(
+    400,
+    "invalid_request_error",
+    "The background response given as previous_response_id has not ended.",
+  ),
   // 401
   missing_api_key: row(
     401,

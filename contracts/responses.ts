@@ -28,6 +28,9 @@ export const responsesRequest = openObject({
   tools: upTo(mostOf.tools).optional().describe("What the model may call. Default none."),
   include: upTo(mostOf.others).optional().describe("What else the answer is to hold."),
   stream: optional(z.boolean()).describe("Answer as server-sent events. Default false."),
+  background: optional(z.boolean()).describe(
+    "Answer at once with a queued response, and go on without the caller: `GET …/responses/{response_id}` shows where it is. Not with `store: false`; with `stream` the call is an ordinary one that a caller who leaves does not end. Default false.",
+  ),
   store: optional(z.boolean()).describe(
     "Keep the response, so that it can be read and continued. Default true.",
   ),
@@ -78,16 +81,34 @@ function responsesContracts(prefix: string, aliases: readonly string[], scope: s
       answer: responseObject,
       media: { "text/event-stream": responseEvent },
       interaction: true,
-      errors: [...callErrors, "previous_response_not_found"],
+      errors: [...callErrors, "previous_response_not_found", "previous_response_unfinished"],
     }),
     get: defineContract({
       ...at("/{response_id}"),
       method: "get",
       operationId: operationName("getResponse", prefix),
       summary: "A stored response",
+      description:
+        "Of a background response, where it is: `queued`, `in_progress`, or how it ended.",
+      params,
+      query: z.object({
+        stream: z.enum(["true", "false"]).optional().describe(
+          "Events of a stored response can't be had again: `true` is refused.",
+        ),
+      }),
+      answer: responseObject,
+      errors: ["unsupported_parameter", "response_not_found"],
+    }),
+    cancel: defineContract({
+      ...at("/{response_id}/cancel"),
+      method: "post",
+      operationId: operationName("cancelResponse", prefix),
+      summary: "End a background response",
+      description:
+        "It is charged what was spent by then. One that has ended is answered as it is; so is a repeat.",
       params,
       answer: responseObject,
-      errors: ["response_not_found"],
+      errors: ["invalid_value", "response_not_found"],
     }),
     remove: defineContract({
       ...at("/{response_id}"),

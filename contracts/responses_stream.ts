@@ -6,7 +6,9 @@ export const responseObject = z.looseObject({
   id: z.string().describe("Id of the response; continues it as `previous_response_id`."),
   object: z.literal("response").describe("Always `response`."),
   created_at: z.number().int().describe("Unix time in seconds."),
-  status: z.string().describe("`completed`, `incomplete`, `in_progress` or `failed`."),
+  status: z.string().describe(
+    "`completed`, `incomplete`, `failed`; of a background response also `queued`, `in_progress`, `cancelled`.",
+  ),
   model: z.string().describe("The model that the vendor says it used."),
   output: z.array(typedPart).describe(
     "What the model made, in order: messages, reasoning, function calls.",

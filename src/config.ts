@@ -46,6 +46,10 @@ export interface Config {
   keepAliveMs: number;
   /** Streams that an account may have under way; accounts of the free tier a tenth. */
   streamsPerAccountMax: number;
+  /** Background calls that an account may have unfinished; accounts of the free tier a tenth. */
+  backgroundPerAccountMax: number;
+  /** How long a vendor may take for one. */
+  backgroundTimeoutMs: number;
   /** Of payloads and media, of an account and in one process. */
   storedBytesPerDay: number;
   journalSync: "always" | "interval";
@@ -111,6 +115,12 @@ export function parseConfig(environment: Environment): Config {
     keepAliveMs: read.milliseconds("KEEP_ALIVE_MS") ?? 15_000,
     streamsPerAccountMax: read.integer("STREAMS_PER_ACCOUNT_MAX", { min: 1, max: 1_000_000 }) ??
       1_000,
+    backgroundPerAccountMax: read.integer("BACKGROUND_CALLS_PER_ACCOUNT_MAX", {
+      ...{ min: 1, max: 100_000 },
+    }) ?? 100,
+    backgroundTimeoutMs: read.integer("BACKGROUND_CALL_TIMEOUT_MS", {
+      ...{ min: 1_000, max: 12 * 60 * 60_000 },
+    }) ?? 60 * 60_000,
     storedBytesPerDay: read.bytes("STORED_BYTES_PER_DAY") ?? 10 * 1024 ** 3,
     journalSync: read.oneOf("JOURNAL_SYNC", ["always", "interval"]) ?? "always",
     callerHeadTimeoutMs: read.milliseconds("CALLER_HEAD_TIMEOUT_MS") ?? 15_000,

@@ -232,6 +232,8 @@ Deno.test("no variable needs to be set; the defaults are those of the interface"
       connectionsPerPeerMax: 2048,
       notifySocket: undefined,
       streamsPerAccountMax: 1000,
+      backgroundPerAccountMax: 100,
+      backgroundTimeoutMs: 3_600_000,
       storedBytesPerDay: 10_737_418_240,
       journalSync: "always",
       leaseSeconds: 150,
@@ -316,4 +318,18 @@ Deno.test("only addresses of this machine are loopback", () => {
 Deno.test("a compiled program keeps its data beside itself, another one below the directory it runs in", () => {
   assert.equal(defaultDataDir(true, () => "/opt/llm-gateway/llm-gateway"), "/opt/llm-gateway/data");
   assert.equal(defaultDataDir(false), "./data");
+});
+
+Deno.test("background calls have bounds that are bounded themselves", () => {
+  for (
+    const [name, value] of [
+      ["BACKGROUND_CALLS_PER_ACCOUNT_MAX", "0"],
+      ["BACKGROUND_CALL_TIMEOUT_MS", "43200001"],
+      ["BACKGROUND_CALL_TIMEOUT_MS", "forever"],
+    ] as const
+  ) {
+    assert.throws(() => parseConfig({ [name]: value }), new RegExp(`${name}=${value}`));
+  }
+  const { backgroundTimeoutMs } = parseConfig({ BACKGROUND_CALL_TIMEOUT_MS: "43200000" });
+  assert.equal(backgroundTimeoutMs, 12 * 60 * 60_000);
 });

@@ -46,6 +46,8 @@ export interface Server {
 
 /** How long calls under way may take to end after a stop was asked for. */
 const drainMs = 30_000;
+/** Background calls can be given back: a container that is stopped has ten seconds in all. */
+const backgroundDrainMs = 7_000;
 
 /**
  * Starts the service: claims the data directory, takes the port, opens and migrates the store,
@@ -146,7 +148,7 @@ async function stop(
   services: Services,
   rest: readonly { close?(): Promise<void>; release?(): Promise<void> }[],
 ): Promise<void> {
-  await listeners.drain(drainMs);
+  await Promise.all([listeners.drain(drainMs), services.drainBackground(backgroundDrainMs)]);
   await services.close();
   for (const one of rest) await (one.close?.() ?? one.release?.());
 }

@@ -17,7 +17,7 @@ import { createKeyRing, type KeyRing } from "./domain/key_ring.ts";
 import type { Metrics } from "./gateway/metrics.ts";
 import { createVendorKeyRing, type VendorKeyRing } from "./gateway/vendor_key_ring.ts";
 import type { CohortStore } from "./domain/cohort.ts";
-import { type Evals, wireEvals } from "./wiring/evals.ts";
+import { wireWorkers, type Workers } from "./wiring/background.ts";
 import { fairCohorts } from "./wiring/fair_stores.ts";
 import type { VendorKeyStore } from "./domain/vendor_key.ts";
 import type { MasterKeyHolder } from "./store/master_key.ts";
@@ -52,7 +52,7 @@ export interface Services
     RecordServices,
     Load,
     Calls,
-    Omit<Evals, "startEvals" | "closeEvals"> {
+    Omit<Workers, "startWorkers" | "closeWorkers"> {
   config: Config;
   version: string;
   clock: Clock;
@@ -124,9 +124,11 @@ export function createServices(
   const calls = { clock, dialects, journal, log, ...recording, ...keys, ...vendors };
   const relayed = createCalls(config, calls, newId);
   const callParts = { clock, newId, log, rateLimiter, apiKeys, dialects, ...relayed, ...records };
-  const { startEvals, closeEvals, ...evals } = wireEvals(database, callParts);
+  const workParts = { ...calls, ...callParts, pause };
+  const { startWorkers, closeWorkers, ...workers } = wireWorkers(config, opened, workParts);
   const admission = admissionOf(config, clock);
-  const metrics = createServiceMetrics({ ...recording, journal, clock, lines, admission });
+  const shown = { ...recording, ...workers };
+  const metrics = createServiceMetrics({ ...shown, journal, clock, lines, admission });
   const loopWatch = watchLoad({ admission, clock, log, metrics });
   watchJournal(journal, { log, metrics });
   const stopRates = every(beatMs, () => rateLimiter.tick(), log, "rate leases");
@@ -134,7 +136,7 @@ export function createServices(
   const stopWatching = watchChanges(database, keys, log);
   const stopLoop = () => loopWatch.stop();
   const jobs = [stopRates, stopWatching, stopArchiving, stopJobs, stopUpkeep, stopLoop];
-  const owned = { rateLimiter, upstream: vendors.upstream, closeEvals };
+  const owned = { rateLimiter, upstream: vendors.upstream, closeWorkers };
   return {
     config,
     version,
@@ -149,8 +151,8 @@ export function createServices(
     apiKeys,
     ...recording,
     cohorts: fairCohorts(database, records.reads),
-    ...evals,
-    recover: () => recording.recover().then(startEvals),
+    ...workers,
+    recover: () => recording.recover().then(startWorkers),
     ...records,
     ...keys,
     ...vendors,
@@ -205,12 +207,13 @@ async function closeAll(
     & Pick<Services, "log" | "database" | "recorder" | "idempotency" | "escrow">
     & Pick<Services, "rateLimiter" | "upstream" | "closeDeletions" | "closeExports">
     & Pick<Opened, "journal" | "analytics">
-    & { lines: LogLines; closeEvals: () => Promise<void> },
+    & Pick<Workers, "closeWorkers">
+    & { lines: LogLines },
   jobs: readonly (() => void)[],
 ): Promise<void> {
   const { log, recorder } = parts;
   for (const stop of jobs) stop();
-  await parts.closeEvals();
+  await parts.closeWorkers();
   await parts.closeDeletions();
   await parts.closeExports();
   await parts.idempotency.drain();

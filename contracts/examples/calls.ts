@@ -96,6 +96,7 @@ function responses(model: string, used: string): Readonly<Record<string, Operati
       requests: {
         first: { model, input: question, max_output_tokens: 64 },
         continued: { model, input: "And of Italy?", previous_response_id: id, stream: true },
+        background: { model, input: question, background: true },
       },
       answers: { whole },
       events: {
@@ -111,7 +112,14 @@ function responses(model: string, used: string): Readonly<Record<string, Operati
         end: { type: "response.completed", sequence_number: 9, response: whole },
       },
     },
-    getResponse: { params: { response_id: id }, answers: { whole } },
+    getResponse: {
+      params: { response_id: id },
+      answers: { whole, running: { ...begun, background: true } },
+    },
+    cancelResponse: {
+      params: { response_id: id },
+      answers: { ended: { ...begun, background: true, status: "cancelled" } },
+    },
     deleteResponse: {
       params: { response_id: id },
       answers: { forgotten: { id, object: "response", deleted: true } },

@@ -25,7 +25,7 @@ export function askAgain(
   const plain = splice(
     storedText,
     changeMembers(storedText, members.range, {
-      remove: [...set.map(([key]) => key), ...asking.drop],
+      remove: [...set.map(([key]) => key), ...asking.streaming, ...asking.drop],
       insert: [...set, ...asking.set],
     }),
   );

@@ -54,13 +54,38 @@ export interface Dialect {
   readonly usageFlag?: UsageFlag;
   /** The member of a whole answer that tells its usage. */
   readonly usageMember: string;
+  /** For a dialect whose callers may leave a call to the service and come back for its answer. */
+  readonly background?: BackgroundForm;
+}
+
+/** How a dialect's calls go on without their caller. */
+export interface BackgroundForm {
+  /** Whether the request, as JSON value, asks for it. */
+  isAsked(body: unknown): boolean;
+  /**
+   * The request as a vendor gets it, which knows nothing of it and is asked for a stream, given as
+   * JSON value and text.
+   */
+  forVendor(body: unknown, bodyText: string): { body: unknown; bodyText: string };
+  /** The answer before there is one, as JSON text. `created` is Unix time in seconds. */
+  queued(body: unknown, call: { id: string; model: string; created: number }): string;
+  /** The same at another place, given `queued`'s text. */
+  moved(queuedText: string, to: "in_progress" | "cancelled" | { failed: Fault }): string;
+  /** A call's answer under the id that its caller knows, given both as JSON value and text. */
+  answered(answer: unknown, queuedText: string): unknown;
+  /** How an answer ended, given its text. */
+  stateOf(answerText: string): "completed" | "incomplete";
+  /** The request has the vendor do what may not be done twice. */
+  hasEffects(body: unknown): boolean;
 }
 
 /** What of a request says how it was asked: to be exchanged when it is asked again for itself. */
 export interface Asking {
   /** Model and streaming stand in the path; `readRequest` finds them in the body all the same. */
   readonly modelInPath: boolean;
-  /** Members to leave out: streaming, and keeping the answer. */
+  /** Members that ask for a stream. */
+  readonly streaming: readonly string[];
+  /** Further members to leave out: keeping the answer. */
   readonly drop: readonly string[];
   /** Members to put in, as JSON text. */
   readonly set: readonly (readonly [key: string, valueText: string])[];

@@ -88,9 +88,12 @@ export interface Interaction {
  * what it cost, without what was said and without the vendor's own words.
  */
 export function bareInteraction(row: Interaction): Interaction {
-  const { kept: _kept, media: _media, pricedUsageText: _priced, ...rest } = row;
+  const { kept, media: _media, pricedUsageText: _priced, ...rest } = row;
+  const background = kept?.background;
   return {
     ...rest,
+    // Without it the call would be asked for anew.
+    ...(background ? { kept: { reasoning: [], background } } : {}),
     translationLoss: [],
     usageRawText: null,
     requestText: null,

@@ -22,9 +22,19 @@ export interface KeptReasoning {
   reasoningText: string;
 }
 
+/** How a background call ended for its caller. */
+export interface BackgroundEnd {
+  responseId: string;
+  state: "completed" | "incomplete" | "failed" | "cancelled";
+  /** The response object where the answer is not kept; JSON text. */
+  answerText: string | null;
+}
+
 /** What is kept of a call for the turns that follow; written and erased with its interaction. */
 export interface Kept {
   response?: KeptResponse;
+  /** Ends a background call, unless it has ended already: then its answer is not kept. */
+  background?: BackgroundEnd;
   reasoning: readonly KeptReasoning[];
 }
 
@@ -36,4 +46,6 @@ export interface KeptStore {
   /** False when there is none. */
   removeResponse(accountId: number, responseId: string): Promise<boolean>;
   findReasoning(accountId: number, callIds: readonly string[]): Promise<KeptReasoning[]>;
+  /** Where a background call stands; undefined for what is none. */
+  backgroundState?(accountId: number, responseId: string): Promise<string | undefined>;
 }

@@ -67,6 +67,7 @@ export function postToVendor(
     // Who wants an answer drained stays with the vendor to its end.
     signal: cancel ? caller.signal : new AbortController().signal,
     retry: true,
+    ...(caller.silenceMs === undefined ? {} : { silenceMs: caller.silenceMs }),
   });
 }
 

@@ -14,11 +14,12 @@ import {
 } from "../domain/interaction.ts";
 import type { Kept } from "../domain/kept.ts";
 import type { Media } from "../domain/media.ts";
-import { messageOf } from "../domain/fault.ts";
+import { type Fault, messageOf } from "../domain/fault.ts";
 import { storableCount } from "../domain/plausible.ts";
 import type { PriceRow } from "../domain/pricing.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
 import type { Prices } from "../vendors/prices.ts";
+import type { BackgroundTask } from "./background_task.ts";
 import type { Caller } from "./caller.ts";
 import type { Funds } from "./funds.ts";
 import { type RecordedAnswer, recordedAnswer } from "./recorded_answer.ts";
@@ -38,6 +39,8 @@ export interface Ending {
   /** What the caller received; null when it left before an answer began. */
   httpStatus: number | null;
   errorCode?: ErrorCode;
+  /** What the caller was told, or would have been. */
+  fault?: Fault;
   /** JSON text as the caller received it; the fold of what was streamed when absent. */
   responseText?: string;
   /** Of `responseText`: more was said than it holds. */
@@ -73,6 +76,11 @@ export interface CallFacts {
   funds: Funds;
   /** What it was admitted at, for where no newer price can be found. */
   price?: PriceRow | undefined;
+  /**
+   * The call goes on without its caller: where it is stored stands for it until it ends, in place
+   * of a beginning in the journal, and it is found there, by whatever process.
+   */
+  task?: BackgroundTask | undefined;
 }
 
 /** Where calls are noted so that a crash loses none; implemented in `src/store/journal.ts`. */
@@ -137,7 +145,7 @@ export class Call<M extends CallMeter = Meter> {
     const { account } = facts.caller.principal;
     this.#leaveStreams = facts.facts.stream ? parts.streams.enter(account) : () => {};
     try {
-      parts.journal.begin(this.#begun());
+      if (!facts.task) parts.journal.begin(this.begun());
     } catch (thrown) {
       this.#leaveStreams();
       throw thrown;
@@ -181,19 +189,27 @@ export class Call<M extends CallMeter = Meter> {
    */
   async #settle(ending: Ending): Promise<void> {
     const { kept, recorder } = this.#parts;
+    const { task } = this.#facts;
     this.#try("answered", () => this.answered(), undefined);
-    const interaction = this.#interaction(ending);
+    const ended = task ? this.#try("task", () => task.ending(ending), ending) : ending;
+    // Given back: another process asks for it anew.
+    if (ended === undefined) return this.#leave(0n);
+    const interaction = this.#interaction(ended);
     const noted = this.#note(interaction);
     this.#attempt(
       "record",
       () => recorder.record(interaction),
       () => this.#recordBare(interaction),
     );
-    this.#try("remember", () => kept.remember(interaction), undefined);
+    if (!task) this.#try("remember", () => kept.remember(interaction), undefined);
     this.#try("tell", () => this.#tell(interaction), undefined);
     // What is reserved is free for others only once the charge can't be lost any more.
     await noted;
-    this.#try("funds", () => this.#facts.funds.settle(interaction.chargedNanos), undefined);
+    this.#leave(interaction.chargedNanos);
+  }
+
+  #leave(chargedNanos: bigint): void {
+    this.#try("funds", () => this.#facts.funds.settle(chargedNanos), undefined);
     this.#try("streams", () => this.#leaveStreams(), undefined);
   }
 
@@ -250,7 +266,7 @@ export class Call<M extends CallMeter = Meter> {
   }
 
   /** What is known of the call as it begins; stands for it should the process die. */
-  #begun(): Interaction {
+  begun(): Interaction {
     const nothing = {
       ...{ usage: undefined, basis: "none", costNanos: 0n, chargedNanos: 0n } as const,
       listCostNanos: null,
@@ -289,7 +305,11 @@ export class Call<M extends CallMeter = Meter> {
       latencyMs: since(this.#parts.clock.monotonicMs()),
       timeToFirstTokenMs: firstTokenMs === undefined ? null : since(firstTokenMs),
       ...payload,
-      ...this.#try("kept", () => this.#kept(ending, answer.isCut ? undefined : answer.text), {}),
+      ...this.#attempt(
+        "kept",
+        () => this.#kept(ending, answer.isCut ? undefined : answer.text),
+        () => this.#plainKept(ending),
+      ),
     };
   }
 
@@ -360,13 +380,23 @@ export class Call<M extends CallMeter = Meter> {
     };
   }
 
+  /** Nothing, but for how a background call ended. */
+  #plainKept(ending: Ending): { kept?: Kept } {
+    const { task } = this.#facts;
+    return task ? { kept: { reasoning: [], background: task.end(ending, undefined) } } : {};
+  }
+
   /** Only an answer that ended well is continued. */
   #kept(ending: Ending, responseText: string | undefined): { kept?: Kept } {
-    if (ending.status !== "completed") return {};
+    const { task } = this.#facts;
+    if (ending.status !== "completed") return this.#plainKept(ending);
     const reasoning = this.#facts.lane.keptReasoning(this.meter.answer());
     const response = responseText === undefined ? undefined : this.#facts.kept?.(responseText);
-    if (reasoning.length === 0 && !response) return {};
-    return { kept: { reasoning, ...(response ? { response } : {}) } };
+    const background = task?.end(ending, response?.answerText);
+    if (reasoning.length === 0 && !response && !background) return {};
+    return {
+      kept: { reasoning, ...(response ? { response } : {}), ...(background ? { background } : {}) },
+    };
   }
 
   #payload(response: string | undefined, isCut: boolean): Payload {

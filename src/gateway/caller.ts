@@ -19,6 +19,8 @@ export interface Caller {
   readonly path: string;
   /** A header of the request by its lower-case name. */
   header(name: string): string | undefined;
+  /** Lower-case names of the request's headers; absent where there was no request. */
+  readonly headerNames?: () => readonly string[];
   /** Aborted when the caller leaves. */
   readonly signal: AbortSignal;
   readonly arrivedAt: Date;
@@ -30,6 +32,10 @@ export interface Caller {
   readonly onEncoded?: () => void;
   /** Does work on a large answer, in turns with what others do; absent: at once. */
   readonly heavyStep?: Step;
+  /** A streamed answer is read to its end and kept, should the caller leave. */
+  readonly goesOn?: boolean;
+  /** How long the vendor may be silent, in ms; absent: as configured. */
+  readonly silenceMs?: number;
   /** Interactions whose words a call of our own says again: it is not written once they are erased. */
   readonly repeats?: readonly string[];
 }
@@ -40,6 +46,8 @@ export interface CallTrace {
   transactionId?: string;
   /** Set before where the request may be repeated: the attempt that this one is. */
   repeat?: { key: string; claimId: string };
+  /** The call was taken in and goes on without its caller, who has the whole answer. */
+  isLeft?: boolean;
   /** Set once the call has been settled. */
   settled?: Interaction;
   /** Called when a call is settled. */

@@ -43,7 +43,8 @@ async function withPrevious(
 ): Promise<ContinuedRequest> {
   const previousId = conversation.previousId(body);
   if (previousId === undefined) return { body, bodyText, sources: [] };
-  const kept = await store.findResponse(account, previousId);
+  const kept = await store.findResponse(account, previousId) ??
+    await unlessUnfinished(conversation.previousField, account, previousId, store);
   if (!kept) {
     const field = conversation.previousField;
     throw new Fault("previous_response_not_found", {
@@ -58,6 +59,26 @@ async function withPrevious(
     answer: JSON.parse(kept.answerText),
   });
   return { ...continued, sources: textsOf([kept]) };
+}
+
+/** What is not kept may be a background call that has not ended, or has just done so. */
+async function unlessUnfinished(
+  field: string,
+  account: number,
+  previousId: string,
+  store: KeptStore,
+): Promise<StoredResponse | undefined> {
+  const state = await store.backgroundState?.(account, previousId);
+  if (state === "completed" || state === "incomplete") {
+    return await store.findResponse(account, previousId);
+  }
+  if (state !== "queued" && state !== "in_progress") return undefined;
+  throw new Fault("previous_response_unfinished", {
+    param: field,
+    message: `${field}: the response '${
+      previousId.slice(0, 100)
+    }' is ${state}; it can be continued once it is completed.`,
+  });
 }
 
 /** The calls whose text these responses hold. */

@@ -168,6 +168,7 @@ async function streamReply(clock: Clock, out: Outgoing, answer: UpstreamAnswer):
       address: out.target.vendor.baseUrl,
       key: out.key,
       onDisconnect: out.caller.principal.key.onDisconnect,
+      goesOn: out.caller.goesOn,
       httpStatus: answer.status,
       nowMs: () => clock.monotonicMs(),
     });
@@ -223,5 +224,6 @@ export function endingOf(thrown: unknown, callerLeft: boolean): Ending {
     status: truncated ? "truncated" : "failed",
     httpStatus: errors[code].status,
     errorCode: code,
+    ...(fault instanceof Fault ? { fault } : {}),
   };
 }

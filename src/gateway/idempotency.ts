@@ -343,9 +343,9 @@ class Gate implements Idempotency {
   }
 }
 
-function isCompleted({ settled, transactionId }: CallTrace): boolean {
+function isCompleted({ settled, transactionId, isLeft }: CallTrace): boolean {
   // Where no vendor was called the answer's status says it all.
-  return settled ? settled.status === "completed" : transactionId === undefined;
+  return settled ? settled.status === "completed" : isLeft === true || transactionId === undefined;
 }
 
 function sameOr409(kept: KeptAnswer, id: ReplayId): StoredAnswer {

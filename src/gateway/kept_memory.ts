@@ -90,6 +90,10 @@ class KeptFront implements KeptMemory {
       await this.#store.findResponse(accountId, responseId);
   }
 
+  async backgroundState(accountId: number, responseId: string): Promise<string | undefined> {
+    return await this.#store.backgroundState?.(accountId, responseId);
+  }
+
   async findByItems(accountId: number, itemIds: readonly string[]): Promise<StoredResponse[]> {
     this.#forgetOld();
     const prefix = responseKey(accountId, "");

@@ -19,6 +19,8 @@ export interface Lane {
   readonly requestText: string;
   /** The same without asking for usage in a stream, for servers that don't know the flag. */
   plainRequestText(): string | undefined;
+  /** The same for a whole answer, where the caller would not notice: some models stream none. */
+  wholeRequestText?(): string;
   /** Paths of what could not be carried, in the caller's words. */
   readonly losses: readonly string[];
   /** A whole answer for the caller, out of the vendor's. */

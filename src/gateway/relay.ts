@@ -8,6 +8,8 @@ import type { Registry, Vendor } from "../vendors/registry.ts";
 import type { Upstream } from "../vendors/upstream.ts";
 import type { RequestFacts } from "../dialects/dialect.ts";
 import type { PriceRow } from "../domain/pricing.ts";
+import type { BackgroundCall } from "./background_task.ts";
+import { backgroundLane } from "./background_lane.ts";
 import { Call, type CallFacts, type CallParts } from "./call.ts";
 import { boundOf, type Funds, type FundsParts, noFunds, setAside } from "./funds.ts";
 import type { Lane } from "./lane.ts";
@@ -37,6 +39,10 @@ export interface RelayRequest {
   bodyText: string;
   /** The caller wants a stream as one JSON array, where its dialect has that form. */
   jsonArray?: boolean;
+  /** The body as it is recorded, where the vendor is asked otherwise than the caller wrote. */
+  sentText?: string;
+  /** The call goes on without its caller. */
+  background?: BackgroundCall;
 }
 
 export interface Relay {
@@ -57,7 +63,7 @@ export function createRelay(parts: RelayParts): Relay {
   return {
     async send(request) {
       parts.recorder.admit();
-      const { caller, dialect } = request;
+      const { caller, dialect, background } = request;
       const { step = atOnce } = caller;
       const continued = await continueConversation(request, parts.kept);
       const facts = await step(() => dialect.readRequest(continued.body));
@@ -68,28 +74,40 @@ export function createRelay(parts: RelayParts): Relay {
         ? await requirePrice(parts, target, caller.arrivedAt)
         : undefined;
       // The lane is laid before the call begins: what is wrong with the request is no interaction.
-      const transactionId = parts.newTransactionId();
+      const transactionId = background?.task.transactionId ?? parts.newTransactionId();
       const jsonArray = request.jsonArray === true;
       const known = { ...request, transactionId, facts, target, jsonArray };
-      const lane = await layLane(parts, { ...known, ...continued });
+      const laid = await layLane(parts, { ...known, ...continued });
+      const lane = background ? backgroundLane(laid, background.task) : laid;
       const { promptTokens, inputItemsText }: Remembered = step.isHeavy
         ? await lightened(request, continued.body, step)
         : {};
       const kept = keeperOf(dialect, continued, inputItemsText);
-      const { bodyText } = request;
+      const bodyText = request.sentText ?? request.bodyText;
       const payload = await step(() => boundPayload(bodyText, payloadLimits(parts, dialect)));
-      const funds = price
+      const funds = background?.funds
+        ? background.funds
+        : price
         ? await fundsOf(parts, { transactionId, caller, facts, lane, price, step })
         : noFunds;
       const begun = { payload, promptTokens, price };
-      const meter = new Meter(parts.payloadMaxBytes, () => parts.clock.monotonicMs());
-      const call = begin(parts, { ...known, ...begun, mode, lane, kept, funds }, meter);
+      const mostChars = background ? maxBackgroundChars : parts.payloadMaxBytes;
+      const meter = new Meter(mostChars, () => parts.clock.monotonicMs());
+      const told = background ? { task: background.task, facts: { ...facts, stream: false } } : {};
+      const call = begin(parts, { ...known, ...begun, mode, lane, kept, funds, ...told }, meter);
+      if (background?.taken) {
+        call.answered();
+        return await background.taken({ call, target, funds, losses: lane.losses });
+      }
       const out = { transactionId, caller, facts, target, key, mode, lane, call };
       const vendor = { upstream: parts.upstream, log: parts.log, now: () => parts.clock.now() };
       return await deliver(parts.clock, out, () => callVendor(vendor, out));
     },
   };
 }
+
+/** Nobody reads along: the answer of a background call is kept as a whole, up to this length. */
+const maxBackgroundChars = 16 * 1024 * 1024;
 
 /** What is asked of a body after its vendor was. */
 interface Remembered {

@@ -33,6 +33,8 @@ export interface ForwardParts {
   /** What the vendor was called with, which no message shows either. */
   key: Secret;
   onDisconnect: OnDisconnect;
+  /** An answer that is read to its end counts as completed, whether its caller is there or not. */
+  goesOn?: boolean | undefined;
   /** Status that the caller receives with the stream. */
   httpStatus: number;
   nowMs: () => number;
@@ -240,11 +242,12 @@ class StreamForwarder {
   #complete(rest: readonly CanonicalEvent[]): void {
     const last = this.#heard(rest, () => this.#parts.lane.end(rest));
     this.#answer();
-    this.#finish(this.#wellEnded(), [...this.#tail, ...(last.bytes ? [last.bytes] : [])]);
+    this.#finish(this.#wellEnded(true), [...this.#tail, ...(last.bytes ? [last.bytes] : [])]);
   }
 
-  #wellEnded(): Ending {
-    const status = this.#callerLeft ? "cancelled" : "completed";
+  #wellEnded(isWhole: boolean): Ending {
+    const goesOn = isWhole && this.#parts.goesOn === true;
+    const status = this.#callerLeft && !goesOn ? "cancelled" : "completed";
     return { status, httpStatus: this.#parts.httpStatus };
   }
 
@@ -271,6 +274,7 @@ class StreamForwarder {
       status: this.#callerLeft ? "cancelled" : status,
       httpStatus: this.#parts.httpStatus,
       errorCode: fault.code,
+      fault,
     };
     this.#finish(ending, this.#lastWords(fault));
   }
@@ -315,7 +319,7 @@ class StreamForwarder {
   #cancel(): void {
     this.#parts.body.destroy();
     if (this.#terminated) this.#parts.call.meter.listen(this.#parts.decoder.end().events);
-    this.#finish(this.#wellEnded(), []);
+    this.#finish(this.#wellEnded(false), []);
   }
 }
 

@@ -4,6 +4,7 @@ import { Fault } from "../domain/fault.ts";
 /** What is done between an answer's last byte and its row, each on its own. */
 export type SettlingStep =
   | "answered"
+  | "task"
   | "price"
   | "identity"
   | "prompt"

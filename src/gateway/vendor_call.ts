@@ -23,6 +23,14 @@ export async function callVendor(parts: AskParts, out: Outgoing): Promise<Upstre
   const answer = await post(parts, out, out.lane.requestText);
   if (isGood(answer)) return answer;
   const refusal = await readRefusal(answer);
+  const whole = answer.status === 400 && /\bstream(ing|ed)?\b/i.test(refusal.text)
+    ? out.lane.wholeRequestText?.()
+    : undefined;
+  if (whole !== undefined) {
+    const again = await post(parts, out, whole, false);
+    if (isGood(again)) return again;
+    throw refusalFault(parts, out, again, (await readRefusal(again)).json);
+  }
   const { usageFlag } = out.lane.upstream;
   const isFlag = out.facts.stream && answer.status === 400 &&
     usageFlag?.isRefusedIn(refusal.text) === true;
@@ -34,12 +42,17 @@ export async function callVendor(parts: AskParts, out: Outgoing): Promise<Upstre
   throw refusalFault(parts, out, again, (await readRefusal(again)).json);
 }
 
-function post(parts: AskParts, out: Outgoing, body: string): Promise<UpstreamAnswer> {
-  const { facts, target, lane } = out;
+function post(
+  parts: AskParts,
+  out: Outgoing,
+  body: string,
+  stream = out.facts.stream,
+): Promise<UpstreamAnswer> {
+  const { target, lane } = out;
   return postToVendor(parts.upstream, out, {
-    path: lane.upstream.upstreamPath(target.model, facts.stream),
+    path: lane.upstream.upstreamPath(target.model, stream),
     contentType: "application/json",
-    accept: facts.stream ? "text/event-stream" : "application/json",
+    accept: stream ? "text/event-stream" : "application/json",
     body,
     sameDialect: lane.sameDialect,
   });

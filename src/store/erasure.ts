@@ -39,6 +39,7 @@ export const erasedWithInteraction: readonly ErasedTable[] = [
   // A later response holds the whole conversation.
   { table: "kept_responses", database: "main", where: `${ofTheCall} or sources && $1::text[]` },
   { table: "kept_reasoning", database: "main", where: ofTheCall },
+  { table: "background_calls", database: "main", where: ofTheCall },
   { table: "replays", database: "main", where: ofTheCall },
   { table: "interaction_payloads", database: "records", where: ofTheCall, byTime: true },
   { table: "interactions", database: "records", where: ofTheCall, byTime: true },
@@ -122,6 +123,7 @@ async function eraseMain(
 ): Promise<Erased> {
   await noteErased(tx, calls.map(idOf));
   const hanging = await eraseHanging(tx, "main", calls);
+  await eraseUnrecorded(tx, meant);
   // Evaluations that are meant themselves come last; those of erased calls went with them.
   if (calls.length >= batchRows) return hanging;
   const results = await eraseSome(tx, meant, "eval_results", resultsKey);
@@ -132,6 +134,21 @@ async function eraseMain(
     counts: { interactions: 0, eval_results: results.length, eval_runs: runs.length },
     relations: ["eval_results", "eval_runs"],
   });
+}
+
+/** Background calls that have no row yet: who works on one ends it when it is gone. */
+async function eraseUnrecorded(tx: Queryable, meant: Meant): Promise<void> {
+  const bound = new Bound();
+  const where = condition(meant, "interactions", "b", bound);
+  if (where === "false") return;
+  const rows = await tx.query(
+    `delete from background_calls b where b.request is not null and ${where}
+     returning transaction_id`,
+    bound.values,
+  );
+  if (rows.length === 0) return;
+  // What repeats are answered with holds words of the request.
+  await tx.query(`delete from replays where ${ofTheCall}`, [rows.map(idOf)]);
 }
 
 const resultsKey = "(eval_run_id, transaction_id, grader_index)";

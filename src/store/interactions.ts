@@ -4,6 +4,7 @@ import type { Database, Queryable } from "./database.ts";
 import { type Column, columns, columnTypes } from "./interaction_columns.ts";
 import { listInteractions } from "./interactions_list.ts";
 import { readInteractions } from "./interactions_read.ts";
+import { dropBackground } from "./background_end.ts";
 import { insertKept } from "./kept.ts";
 import { insertMedia } from "./media.ts";
 import { OpenMonths } from "./open_months.ts";
@@ -55,6 +56,7 @@ export async function writeRecords(
 ): Promise<string[]> {
   const { rows, erased, newlyErased } = await withoutErased(tx, given);
   if (newlyErased.length > 0 && parts.includes("rows")) await countUnstored(tx, newlyErased);
+  if (erased.length > 0 && parts.includes("kept")) await dropBackground(tx, erased);
   if (rows.length === 0) return erased;
   if (parts.includes("rows")) await insertRows(tx, rows);
   if (parts.includes("kept")) await insertKept(tx, rows);

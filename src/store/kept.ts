@@ -1,6 +1,7 @@
 import type { Interaction } from "../domain/interaction.ts";
 import type { KeptStore, StoredResponse } from "../domain/kept.ts";
 import type { Queryable, SqlRow } from "./database.ts";
+import { endBackground } from "./background_end.ts";
 import { storable } from "./storable.ts";
 
 /** Kept answers on PostgreSQL, served or embedded. */
@@ -39,6 +40,13 @@ export function createKept(database: Queryable): KeptStore {
         reasoningText: String(row.reasoning),
       }));
     },
+    async backgroundState(accountId, responseId) {
+      const [row] = await database.query(
+        "select state from background_calls where account_id = $1 and response_id = $2",
+        [accountId, storable(responseId)],
+      );
+      return row && String(row.state);
+    },
   };
 }
 
@@ -46,8 +54,9 @@ const responseColumns = "response_id, transaction_id, input_items, answer, item_
 
 /** Writes what the rows' calls keep; part of the transaction that writes the rows. */
 export async function insertKept(tx: Queryable, rows: readonly Interaction[]): Promise<void> {
+  const unwanted = await endBackground(tx, rows);
   const responses = rows.flatMap((row) => {
-    const response = row.kept?.response;
+    const response = unwanted.has(row.transactionId) ? undefined : row.kept?.response;
     return response === undefined ? [] : [{
       ...ownerOf(row),
       response_id: storable(response.responseId),

@@ -30,6 +30,7 @@ export function createRetention(main: Database, analytics = main): RetentionStor
     async erasePayloads(limit) {
       return await whileAlone(async () => {
         const gone = await emptyTable(analytics, "interaction_payloads", limit);
+        await deleteOld(main, "background_calls", limit);
         return {
           partitions: gone.partitions,
           payloads: gone.rows,

@@ -123,7 +123,11 @@ export async function noteErased(
 }
 
 function withoutResponse(row: Interaction): Interaction {
-  return row.kept ? { ...row, kept: { reasoning: row.kept.reasoning } } : row;
+  if (!row.kept) return row;
+  const { reasoning, background } = row.kept;
+  // A background call ends all the same.
+  const ended = background && { ...background, state: "failed" as const, answerText: null };
+  return { ...row, kept: { reasoning, ...(ended ? { background: ended } : {}) } };
 }
 
 function sourcesOf(row: Interaction): readonly string[] {

@@ -44,6 +44,8 @@ export interface UpstreamRequest {
   readonly signal: AbortSignal;
   /** False: one try only. */
   readonly retry?: boolean;
+  /** How long the vendor may be silent, first byte included, where that is longer than usual. */
+  readonly silenceMs?: number;
 }
 
 export interface UpstreamAnswer {
@@ -135,7 +137,7 @@ async function callWithRetries(client: Client, request: UpstreamRequest): Promis
   while (true) {
     if (request.signal.aborted) throw new UpstreamAborted();
     if (client.closed) throw new Fault("overloaded", { note: "The client is closed" });
-    const tried = await tryOnce(client, prepared, log);
+    const tried = await tryOnce(client, prepared, log, request.silenceMs);
     if (tried instanceof AttemptFailure && client.closed) throw tried.fault;
     if (tried instanceof AttemptFailure && tried.kind === "stale" && stale < maxStale) {
       stale++;
@@ -145,7 +147,7 @@ async function callWithRetries(client: Client, request: UpstreamRequest): Promis
     const delayMs = request.retry === false ? undefined : delayAfter(client, tried, state);
     if (delayMs === undefined) {
       if (tried instanceof AttemptFailure) throw tried.fault;
-      return answerOf(client, tried, request.signal, log);
+      return answerOf(client, tried, request, log);
     }
     const discard = tried instanceof AttemptFailure ? () => {} : drain(tried);
     try {
@@ -187,9 +189,11 @@ async function tryOnce(
   client: Client,
   request: AttemptRequest,
   log: AttemptLogEntry[],
+  silenceMs = 0,
 ): Promise<Exchange | AttemptFailure> {
   const { clock, later, connections } = client;
-  const { connectMs, firstByteMs } = client.timeouts;
+  const { connectMs } = client.timeouts;
+  const firstByteMs = Math.max(client.timeouts.firstByteMs, silenceMs);
   const startMs = clock.monotonicMs();
   try {
     const deps = { clock, later, connections, connectMs, firstByteMs };
@@ -218,11 +222,12 @@ function delayAfter(
 function answerOf(
   client: Client,
   exchange: Exchange,
-  signal: AbortSignal,
+  { signal, silenceMs = 0 }: UpstreamRequest,
   log: AttemptLogEntry[],
 ): UpstreamAnswer {
   const { clock, later, maxAnswerBytes } = client;
-  const deps = { clock, later, maxAnswerBytes, idleMs: client.timeouts.idleMs };
+  const idleMs = Math.max(client.timeouts.idleMs, silenceMs);
+  const deps = { clock, later, maxAnswerBytes, idleMs };
   const body = createBody(deps, exchange, signal);
   let headers = exchange.headers;
   if ("content-encoding" in headers) {

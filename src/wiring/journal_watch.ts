@@ -10,7 +10,7 @@ import { type JournalStatus, readAside } from "../store/journal_status.ts";
 
 /** The service's measures, with those of what waits for the store. */
 export function createServiceMetrics(
-  { recorder, storedBytes, tries, exports, journal, clock, lines, admission, deletionGauges }: {
+  { recorder, storedBytes, tries, exports, journal, clock, lines, admission, ...gauges }: {
     recorder: Recorder;
     storedBytes: { readonly cut: number };
     tries: { readonly failed: number };
@@ -20,10 +20,12 @@ export function createServiceMetrics(
     lines: Pick<LogLines, "dropped">;
     admission: Admission;
     deletionGauges: Readonly<Record<string, ReadMeasure>>;
+    backgroundGauges: Readonly<Record<string, ReadMeasure>>;
   },
 ): Metrics {
   return createMetrics({
-    ...deletionGauges,
+    ...gauges.deletionGauges,
+    ...gauges.backgroundGauges,
     ...loadMeasures(admission),
     gateway_exports_running: {
       help: "Exports that this process is writing into files",

@@ -10,6 +10,7 @@ export const errorTable = {
   context_length_exceeded: { status: 400, type: "invalid_request_error" },
   content_policy_violation: { status: 400, type: "invalid_request_error" },
   previous_response_not_found: { status: 400, type: "invalid_request_error" },
+  previous_response_unfinished: { status: 400, type: "invalid_request_error" },
   missing_api_key: { status: 401, type: "authentication_error" },
   invalid_api_key: { status: 401, type: "authentication_error" },
   invalid_vendor_api_key: { status: 401, type: "authentication_error" },

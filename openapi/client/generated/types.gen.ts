@@ -462,7 +462,7 @@ export type ResponseObject = {
      */
     created_at: number;
     /**
-     * `completed`, `incomplete`, `in_progress` or `failed`.
+     * `completed`, `incomplete`, `failed`; of a background response also `queued`, `in_progress`, `cancelled`.
      */
     status: string;
     /**
@@ -682,6 +682,10 @@ export type ResponsesRequest = {
      * Answer as server-sent events. Default false.
      */
     stream?: boolean | null;
+    /**
+     * Answer at once with a queued response, and go on without the caller: `GET …/responses/{response_id}` shows where it is. Not with `store: false`; with `stream` the call is an ordinary one that a caller who leaves does not end. Default false.
+     */
+    background?: boolean | null;
     /**
      * Keep the response, so that it can be read and continued. Default true.
      */
@@ -3947,6 +3951,8 @@ export type CreateResponseErrors = {
      * `content_policy_violation`: The vendor refused the prompt under its content policy.
      *
      * `previous_response_not_found`: No stored response has the id given as previous_response_id.
+     *
+     * `previous_response_unfinished`: The background response given as previous_response_id has not ended.
      */
     400: ChatError;
     /**
@@ -4122,13 +4128,22 @@ export type GetResponseData = {
          */
         response_id: string;
     };
-    query?: never;
+    query?: {
+        /**
+         * Events of a stored response can't be had again: `true` is refused.
+         */
+        stream?: 'true' | 'false';
+    };
     url: '/chat/v1/responses/{response_id}';
 };
 
 export type GetResponseErrors = {
     /**
      * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     *
+     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
      */
     400: ChatError;
     /**
@@ -4175,6 +4190,74 @@ export type GetResponseResponses = {
 };
 
 export type GetResponseResponse = GetResponseResponses[keyof GetResponseResponses];
+
+export type CancelResponseData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * `id` of a response that was stored.
+         */
+        response_id: string;
+    };
+    query?: never;
+    url: '/chat/v1/responses/{response_id}/cancel';
+};
+
+export type CancelResponseErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     */
+    400: ChatError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ChatError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ChatError;
+    /**
+     * `response_not_found`: No such stored response.
+     */
+    404: ChatError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ChatError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ChatError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ChatError;
+};
+
+export type CancelResponseError = CancelResponseErrors[keyof CancelResponseErrors];
+
+export type CancelResponseResponses = {
+    /**
+     * End a background response
+     */
+    200: ResponseObject;
+};
+
+export type CancelResponseResponse = CancelResponseResponses[keyof CancelResponseResponses];
 
 export type CreateMessageData = {
     body: MessagesRequest;
@@ -7165,6 +7248,8 @@ export type CreateResponseVendorAErrors = {
      * `content_policy_violation`: The vendor refused the prompt under its content policy.
      *
      * `previous_response_not_found`: No stored response has the id given as previous_response_id.
+     *
+     * `previous_response_unfinished`: The background response given as previous_response_id has not ended.
      */
     400: ChatError;
     /**
@@ -7340,13 +7425,22 @@ export type GetResponseVendorAData = {
          */
         response_id: string;
     };
-    query?: never;
+    query?: {
+        /**
+         * Events of a stored response can't be had again: `true` is refused.
+         */
+        stream?: 'true' | 'false';
+    };
     url: '/vendor-a/v1/responses/{response_id}';
 };
 
 export type GetResponseVendorAErrors = {
     /**
      * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     *
+     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
      */
     400: ChatError;
     /**
@@ -7393,6 +7487,74 @@ export type GetResponseVendorAResponses = {
 };
 
 export type GetResponseVendorAResponse = GetResponseVendorAResponses[keyof GetResponseVendorAResponses];
+
+export type CancelResponseVendorAData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * `id` of a response that was stored.
+         */
+        response_id: string;
+    };
+    query?: never;
+    url: '/vendor-a/v1/responses/{response_id}/cancel';
+};
+
+export type CancelResponseVendorAErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     */
+    400: ChatError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ChatError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ChatError;
+    /**
+     * `response_not_found`: No such stored response.
+     */
+    404: ChatError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ChatError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ChatError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ChatError;
+};
+
+export type CancelResponseVendorAError = CancelResponseVendorAErrors[keyof CancelResponseVendorAErrors];
+
+export type CancelResponseVendorAResponses = {
+    /**
+     * End a background response
+     */
+    200: ResponseObject;
+};
+
+export type CancelResponseVendorAResponse = CancelResponseVendorAResponses[keyof CancelResponseVendorAResponses];
 
 export type CreateImageVendorAData = {
     body: ImageRequest;
@@ -7959,6 +8121,8 @@ export type CreateResponseVendorBErrors = {
      * `content_policy_violation`: The vendor refused the prompt under its content policy.
      *
      * `previous_response_not_found`: No stored response has the id given as previous_response_id.
+     *
+     * `previous_response_unfinished`: The background response given as previous_response_id has not ended.
      */
     400: ChatError;
     /**
@@ -8134,13 +8298,22 @@ export type GetResponseVendorBData = {
          */
         response_id: string;
     };
-    query?: never;
+    query?: {
+        /**
+         * Events of a stored response can't be had again: `true` is refused.
+         */
+        stream?: 'true' | 'false';
+    };
     url: '/vendor-b/v1/responses/{response_id}';
 };
 
 export type GetResponseVendorBErrors = {
     /**
      * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     *
+     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
      */
     400: ChatError;
     /**
@@ -8187,6 +8360,74 @@ export type GetResponseVendorBResponses = {
 };
 
 export type GetResponseVendorBResponse = GetResponseVendorBResponses[keyof GetResponseVendorBResponses];
+
+export type CancelResponseVendorBData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * `id` of a response that was stored.
+         */
+        response_id: string;
+    };
+    query?: never;
+    url: '/vendor-b/v1/responses/{response_id}/cancel';
+};
+
+export type CancelResponseVendorBErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     */
+    400: ChatError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ChatError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ChatError;
+    /**
+     * `response_not_found`: No such stored response.
+     */
+    404: ChatError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ChatError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ChatError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ChatError;
+};
+
+export type CancelResponseVendorBError = CancelResponseVendorBErrors[keyof CancelResponseVendorBErrors];
+
+export type CancelResponseVendorBResponses = {
+    /**
+     * End a background response
+     */
+    200: ResponseObject;
+};
+
+export type CancelResponseVendorBResponse = CancelResponseVendorBResponses[keyof CancelResponseVendorBResponses];
 
 export type CreateImageVendorBData = {
     body: ImageRequest;
@@ -10479,6 +10720,8 @@ export type CreateResponseVendorEErrors = {
      * `content_policy_violation`: The vendor refused the prompt under its content policy.
      *
      * `previous_response_not_found`: No stored response has the id given as previous_response_id.
+     *
+     * `previous_response_unfinished`: The background response given as previous_response_id has not ended.
      */
     400: ChatError;
     /**
@@ -10654,13 +10897,22 @@ export type GetResponseVendorEData = {
          */
         response_id: string;
     };
-    query?: never;
+    query?: {
+        /**
+         * Events of a stored response can't be had again: `true` is refused.
+         */
+        stream?: 'true' | 'false';
+    };
     url: '/vendor-e/v1/responses/{response_id}';
 };
 
 export type GetResponseVendorEErrors = {
     /**
      * `invalid_value`: A field has a value that is not allowed.
+     *
+     * `missing_required_field`: A required field is missing.
+     *
+     * `unsupported_parameter`: A field cannot be carried to the chosen vendor.
      */
     400: ChatError;
     /**
@@ -10707,6 +10959,74 @@ export type GetResponseVendorEResponses = {
 };
 
 export type GetResponseVendorEResponse = GetResponseVendorEResponses[keyof GetResponseVendorEResponses];
+
+export type CancelResponseVendorEData = {
+    body?: never;
+    headers?: {
+        /**
+         * Your id of this request; echoed, and recorded. A POST that is repeated with it within 24 hours gets the stored answer with `X-Idempotent-Replay: true` and is charged once; with another body it is a 409. Default: a new one.
+         */
+        'X-Request-ID'?: string;
+    };
+    path: {
+        /**
+         * `id` of a response that was stored.
+         */
+        response_id: string;
+    };
+    query?: never;
+    url: '/vendor-e/v1/responses/{response_id}/cancel';
+};
+
+export type CancelResponseVendorEErrors = {
+    /**
+     * `invalid_value`: A field has a value that is not allowed.
+     */
+    400: ChatError;
+    /**
+     * `missing_api_key`: No API key was given. Send the header 'Authorization: Bearer <API_KEY>' with a key that starts with 'dmt_'.
+     *
+     * `invalid_api_key`: Invalid API key. The key is unknown, malformed, expired or revoked.
+     */
+    401: ChatError;
+    /**
+     * `permission_denied`: This API key does not have permission for this call.
+     */
+    403: ChatError;
+    /**
+     * `response_not_found`: No such stored response.
+     */
+    404: ChatError;
+    /**
+     * `rate_limit_exceeded`: The rate limit of this account is exceeded. Retry after the time in Retry-After.
+     */
+    429: ChatError;
+    /**
+     * `headers_too_large`: The request's headers are larger than 16 KiB. Answered before anything else is known of the request, in no dialect's own form, and the connection is closed. A head that is no HTTP at all gets a 400 in the same way.
+     */
+    431: ServiceError;
+    /**
+     * `internal_error`: The service failed. The failure has been logged.
+     */
+    500: ChatError;
+    /**
+     * `overloaded`: The service is overloaded. Retry later.
+     *
+     * `store_unavailable`: The service's store cannot be reached. Retry later.
+     */
+    503: ChatError;
+};
+
+export type CancelResponseVendorEError = CancelResponseVendorEErrors[keyof CancelResponseVendorEErrors];
+
+export type CancelResponseVendorEResponses = {
+    /**
+     * End a background response
+     */
+    200: ResponseObject;
+};
+
+export type CancelResponseVendorEResponse = CancelResponseVendorEResponses[keyof CancelResponseVendorEResponses];
 
 export type CreateEmbeddingVendorEData = {
     body: EmbeddingRequest;

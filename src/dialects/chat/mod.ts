@@ -30,7 +30,7 @@ export const chat: Dialect & Translator = {
   decodeAnswer: decodeChatAnswer,
   encodeAnswer: encodeChatAnswer,
   errorFrame: chatErrorFrame,
-  asking: { modelInPath: false, drop: ["stream", "stream_options"], set: [] },
+  asking: { modelInPath: false, streaming: ["stream", "stream_options"], drop: [], set: [] },
   usageFlag: {
     isRefusedIn: (refusal) => refusal.includes("stream_options"),
     without({ stream_options: _, ...request }) {

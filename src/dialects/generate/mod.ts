@@ -36,7 +36,7 @@ export const generate: Dialect & Translator = {
   encodeAnswer: encodeGenerateAnswer,
   errorFrame: (fault) => failedStream(sseFraming, fault),
   reframe: () => new ArrayReframer(),
-  asking: { modelInPath: true, drop: [], set: [] },
+  asking: { modelInPath: true, streaming: [], drop: [], set: [] },
   counting: {
     path: countTokensPath,
     requestBody: countTokensBody,

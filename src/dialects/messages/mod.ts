@@ -24,7 +24,7 @@ export const messages: Dialect & Translator = {
   decodeAnswer: decodeMessagesAnswer,
   encodeAnswer: encodeMessagesAnswer,
   errorFrame: errorEvent,
-  asking: { modelInPath: false, drop: ["stream"], set: [] },
+  asking: { modelInPath: false, streaming: ["stream"], drop: [], set: [] },
   counting,
   decodeRequest: decodeMessagesRequest,
   decodeSteps: decodeMessagesSteps,

@@ -1,5 +1,6 @@
 import type { Dialect } from "../dialect.ts";
 import type { Translator } from "../translator.ts";
+import { background } from "./background.ts";
 import { conversation } from "./conversation.ts";
 import { decodeAnswer, encodeAnswer, encodeWhole } from "./answer.ts";
 import { decodeRequest, decodeSteps } from "./decode_request.ts";
@@ -37,10 +38,12 @@ export const responses: Dialect & Translator = {
   wholeOf,
   asking: {
     modelInPath: false,
-    drop: ["stream", "stream_options", "store", "background"],
+    streaming: ["stream", "stream_options"],
+    drop: ["store", "background"],
     set: [["store", "false"]],
   },
   conversation,
+  background,
   decodeRequest,
   decodeSteps,
   encodeRequest,

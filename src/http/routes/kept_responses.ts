@@ -1,39 +1,51 @@
 import type { Hono } from "hono";
 import { contracts, familyContracts } from "../../../contracts/mod.ts";
 import { Fault } from "../../domain/fault.ts";
-import type { KeptMemory } from "../../gateway/kept_memory.ts";
-import type { Recorder } from "../../gateway/recorder.ts";
+import type { Background } from "../../gateway/background.ts";
+import type { Caller } from "../../gateway/caller.ts";
 import type { Registry } from "../../vendors/registry.ts";
-import { bind, type BindParts } from "../bind.ts";
+import { bind, type BindParts, type ReplyOutput } from "../bind.ts";
 import type { Env } from "../scene.ts";
 
-/** Mounts `GET` and `DELETE …/responses/{id}` wherever `POST …/responses` is. */
+/** Mounts what is beside `POST …/responses`: reading, ending and forgetting one. */
 export function keptResponseRoutes(
   app: Hono<Env>,
-  parts: BindParts & { registry: Registry; kept: KeptMemory; recorder: Recorder },
+  parts: BindParts & { registry: Registry; background: Background },
 ): void {
+  const { background } = parts;
   const families = parts.registry.all.map((vendor) => familyContracts(vendor.family).responses);
   for (const family of [contracts.unifiedResponses, ...families]) {
     if (!family) continue;
-    bind(app, family.get, parts, async ({ caller, params }) => {
-      const kept = await parts.kept.findResponse(caller.principal.account.id, params.response_id);
-      if (!kept) throw notFound(params.response_id);
-      return {
-        reply: {
-          status: 200,
-          headers: { "content-type": "application/json" },
-          body: kept.answerText,
-        },
-      };
+    bind(app, family.get, parts, async ({ caller, params, query }) => {
+      if (query.stream === "true") {
+        throw new Fault("unsupported_parameter", {
+          param: "stream",
+          message: "stream: a stored response is given as a whole; leave 'stream' out.",
+        });
+      }
+      return found(await background.find(keyOf(caller, params)), params);
+    });
+    bind(app, family.cancel, parts, async ({ caller, params }) => {
+      return found(await background.cancel(keyOf(caller, params)), params);
     });
     bind(app, family.remove, parts, async ({ caller, params }) => {
       const id = params.response_id;
-      // What is not written yet could not be removed.
-      await parts.recorder.drain();
-      if (!await parts.kept.removeResponse(caller.principal.account.id, id)) throw notFound(id);
+      if (!await background.remove(keyOf(caller, params))) throw notFound(id);
       return { id, object: "response" as const, deleted: true as const };
     });
   }
+}
+
+type Params = { response_id: string };
+
+function keyOf({ principal }: Caller, { response_id: responseId }: Params) {
+  return { accountId: principal.account.id, responseId };
+}
+
+function found(answerText: string | undefined, params: Params): ReplyOutput {
+  if (answerText === undefined) throw notFound(params.response_id);
+  const headers = { "content-type": "application/json" };
+  return { reply: { status: 200, headers, body: answerText } };
 }
 
 function notFound(id: string): Fault {

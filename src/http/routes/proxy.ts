@@ -18,6 +18,7 @@ import type { Env } from "../scene.ts";
 export type ProxyParts = BindParts & {
   registry: Registry;
   relay: Relay;
+  background: Relay;
   idempotency: Idempotency;
   /** Counts the tokens of a request; no call to a model. */
   countTokens: (request: CountRequest) => Promise<Reply>;
@@ -51,7 +52,11 @@ function mountFamily(
 ): void {
   const { dialects } = parts;
   if (family.chat) relayed(app, parts, family.chat, dialects.chat, vendor);
-  if (family.responses) relayed(app, parts, family.responses.create, dialects.responses, vendor);
+  if (family.responses) {
+    // Of this dialect a call may go on without its caller.
+    const sent = { ...parts, relay: parts.background };
+    relayed(app, sent, family.responses.create, dialects.responses, vendor);
+  }
   if (family.messages) relayed(app, parts, family.messages.create, dialects.messages, vendor);
   if (family.generate) generated(app, parts, family.generate, dialects.generate, vendor);
   if (family.messages) {

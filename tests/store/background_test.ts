@@ -1,0 +1,137 @@
+import assert from "@std/assert";
+import type { NewBackgroundCall } from "../../src/domain/background.ts";
+import { createAccounts } from "../../src/store/accounts.ts";
+import { createBackgroundCalls } from "../../src/store/background.ts";
+import type { Database } from "../../src/store/database.ts";
+import { createInteractions } from "../../src/store/interactions.ts";
+import { createKept } from "../../src/store/kept.ts";
+import { eachDatabase } from "../support/databases.ts";
+import { interactionRow } from "../support/interaction_row.ts";
+
+eachDatabase(
+  "a background call is held by one process, and by another when that is silent",
+  async (database) => {
+    const accountId = await account(database);
+    const first = createBackgroundCalls(database, { processId: "first", run: "1" });
+    const restarted = createBackgroundCalls(database, { processId: "first", run: "2" });
+    const other = createBackgroundCalls(database, { processId: "other", run: "1" });
+    const key = { accountId, responseId: "resp_1" };
+    assert.equal((await first.create(newCall(accountId, "resp_1"))).repeated, false);
+    assert.deepEqual(await other.takeOver(10, []), []);
+    assert.equal(await other.begin(key), undefined, "who doesn't hold it doesn't begin it");
+    const begun = await first.begin(key);
+    assert.deepEqual([begun?.state, begun?.attempts, begun?.request.bodyText], [
+      "in_progress",
+      1,
+      '{"input":"Hi."}',
+    ]);
+    assert.deepEqual(begun?.request.begun, newCall(accountId, "resp_1").request.begun);
+    // What an earlier run of the same process held is its own at once.
+    assert.deepEqual(await restarted.takeOver(10, ["resp_1"]), [], "but for what it has already");
+    assert.deepEqual(await restarted.takeOver(10, []), [{ ...key, bodyUnits: 15 }]);
+    assert.equal((await first.held()).size, 0);
+    assert.equal((await restarted.held()).get("resp_1"), "in_progress");
+    await silence(database);
+    assert.deepEqual(await other.takeOver(10, []), [{ ...key, bodyUnits: 15 }]);
+    await restarted.renew([key]);
+    assert.equal(await restarted.begin(key), undefined, "what is lost can't be renewed");
+    assert.equal((await other.begin(key))?.attempts, 2);
+    await other.release(key, { ms: 0, uncounted: true });
+    assert.equal((await first.find(key))?.state, "queued");
+    assert.deepEqual(await first.takeOver(10, []), [{ ...key, bodyUnits: 15 }]);
+  },
+);
+
+eachDatabase(
+  "a background call ends with its record, once, and a cancelled one keeps no answer",
+  async (database) => {
+    const accountId = await account(database);
+    const store = createBackgroundCalls(database, { processId: "one", run: "1" });
+    const interactions = createInteractions(database);
+    const kept = createKept(database);
+    const recorded = (responseId: string, state: "completed" | "failed", answerText: string) => ({
+      ...interactionRow(`txn ${responseId}`, { accountId, status: state }),
+      kept: {
+        reasoning: [],
+        background: { responseId, state, answerText: state === "failed" ? answerText : null },
+        ...(state === "failed" ? {} : {
+          response: { responseId, inputItemsText: "[]", answerText, itemIds: [], sources: [] },
+        }),
+      },
+    });
+    for (const id of ["resp_a", "resp_b", "resp_c"]) await store.create(newCall(accountId, id));
+    const keyOf = (responseId: string) => ({ accountId, responseId });
+    // Two processes ended it: the first one counts, for row, answer and place alike.
+    await interactions.insert([recorded("resp_a", "completed", '{"first":1}')]);
+    await interactions.insert([recorded("resp_a", "failed", '{"second":1}')]);
+    assert.deepEqual(await store.find(keyOf("resp_a")), {
+      ...{ state: "completed", transactionId: "txn resp_a", answerText: null },
+    });
+    assert.equal((await kept.findResponse(accountId, "resp_a"))?.answerText, '{"first":1}');
+    // Cancelled while its answer came.
+    assert.equal(await store.cancel(keyOf("resp_b"), '{"cancelled":1}'), true);
+    assert.equal(await store.cancel(keyOf("resp_b"), '{"cancelled":2}'), false);
+    await interactions.insert([recorded("resp_b", "completed", '{"late":1}')]);
+    assert.deepEqual((await store.find(keyOf("resp_b")))?.answerText, '{"cancelled":1}');
+    assert.equal(await kept.findResponse(accountId, "resp_b"), undefined);
+    // Deleted while its answer came.
+    assert.equal(await store.remove(keyOf("resp_c")), true);
+    assert.equal(await store.remove(keyOf("resp_c")), false);
+    await interactions.insert([recorded("resp_c", "completed", '{"late":1}')]);
+    assert.equal(await store.find(keyOf("resp_c")), undefined);
+    assert.equal(await kept.findResponse(accountId, "resp_c"), undefined);
+    const rows = await database.query(
+      "select 1 as one from background_calls where request is not null or body is not null",
+    );
+    assert.equal(rows.length, 0, "nothing of the requests is left");
+    const [count] = await database.query("select count(*) as count from interactions");
+    assert.equal(Number(count!.count), 3);
+  },
+);
+
+eachDatabase(
+  "a repeat of a background request has the first one's id, and an account its bound",
+  async (database) => {
+    const accountId = await account(database);
+    const store = createBackgroundCalls(database, { processId: "one", run: "1" });
+    const repeatable = { requestId: "once", requestHash: "a" };
+    const create = (responseId: string, more: Partial<NewBackgroundCall> = {}) =>
+      store.create({ ...newCall(accountId, responseId), most: 2, ...more });
+    assert.deepEqual(await create("resp_1", { repeatable }), {
+      ...{ responseId: "resp_1", repeated: false },
+    });
+    assert.deepEqual(await create("resp_2", { repeatable }), {
+      ...{ responseId: "resp_1", repeated: true },
+    });
+    await assert.rejects(
+      () => create("resp_3", { repeatable: { ...repeatable, requestHash: "b" } }),
+      /X-Request-ID/,
+    );
+    const both = await Promise.allSettled([create("resp_4"), create("resp_5")]);
+    assert.deepEqual(both.map(({ status }) => status).sort(), ["fulfilled", "rejected"]);
+  },
+);
+
+/** Of now: a repeat means the same request for a day. */
+const createdAt = new Date();
+
+function newCall(accountId: number, responseId: string): NewBackgroundCall {
+  return {
+    ...{ accountId, responseId, answerText: "{}", repeatable: undefined, most: 10 },
+    request: {
+      ...{ bodyText: '{"input":"Hi."}', path: "/chat/v1/responses", vendor: null },
+      ...{ headers: { "openai-beta": "x" }, hasOwnKey: false },
+      begun: interactionRow(`txn ${responseId}`, { accountId, createdAt }),
+    },
+  };
+}
+
+async function account(database: Database): Promise<number> {
+  const limits = { requestsPerMinute: 60, burst: 100 };
+  return (await createAccounts(database).create({ name: "own", tier: "free", ...limits })).id;
+}
+
+/** As after half a minute without a word. */
+async function silence(database: Database): Promise<void> {
+  await database.query("update background_calls set claimed_until = now() - interval '1 second'");
+}
