@@ -16,6 +16,7 @@ import { ArrayReframer, failedStream, sseFraming } from "./framing.ts";
 import { countTokensPath, generatePath } from "./path.ts";
 import { GenerateStreamDecoder } from "./stream_decoder.ts";
 import { GenerateStreamEncoder } from "./stream_encoder.ts";
+import { hostedWork } from "./hosted.ts";
 import { generateMediaFields } from "./media_fields.ts";
 
 /**
@@ -29,6 +30,7 @@ export const generate: Dialect & Translator = {
   answerFields: ["generationConfig", "generation_config", "model", "tools"],
   readRequest: readGenerateRequest,
   spliceRequest: spliceGenerateRequest,
+  hostedWork,
   upstreamPath: generatePath,
   streamDecoder: () => new GenerateStreamDecoder(),
   decodeAnswer: decodeGenerateAnswer,
