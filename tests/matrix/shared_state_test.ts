@@ -1,0 +1,423 @@
+/** State in a vendor's account, where many accounts share the service's own key there. */
+import assert from "@std/assert";
+import Anthropic from "@anthropic-ai/sdk";
+import { betaTool } from "@anthropic-ai/sdk/helpers/beta/json-schema";
+import OpenAI from "openai";
+import type { ResponseInputItem } from "openai/resources/responses/responses";
+import type { DialectName } from "../../contracts/vendors.ts";
+import { shared, startSimulatedService } from "../support/service.ts";
+import { hostedAnswer, hostedEvents } from "./hosted_answers.ts";
+import { startHostedVendors } from "./hosted_vendors.ts";
+import { dialectNames, rawRequest } from "./raw_calls.ts";
+import { type Json } from "./wire.ts";
+
+const service = shared(() => startHostedVendors());
+const simulated = shared(() => startSimulatedService());
+
+const models: Readonly<Record<DialectName, string>> = {
+  chat: "vendor-b/gpt-5.4",
+  responses: "vendor-b/gpt-5.4",
+  messages: "vendor-c/claude-sonnet-4-6",
+  generate: "vendor-d/gemini-3.8-flash",
+};
+
+/** State that a request names, and where; each is the last of its kind to be named otherwise. */
+const states: readonly { dialect: DialectName; more: Json; path: string }[] = [
+  { dialect: "responses", more: { conversation: "conv_1" }, path: "conversation" },
+  { dialect: "responses", more: { conversation: { id: "conv_1" } }, path: "conversation" },
+  { dialect: "responses", more: { prompt: { id: "pmpt_1" } }, path: "prompt" },
+  {
+    dialect: "responses",
+    more: { input: [message([{ type: "input_file", file_id: "file_1" }])] },
+    path: "input[0].content[0].file_id",
+  },
+  {
+    dialect: "responses",
+    more: { input: [message([{ type: "input_image", file_id: "file_1" }])] },
+    path: "input[0].content[0].file_id",
+  },
+  {
+    dialect: "responses",
+    more: {
+      input: [{
+        type: "function_call_output",
+        call_id: "call_1",
+        output: [{ type: "input_file", file_id: "file_1" }],
+      }],
+    },
+    path: "input[0].output[0].file_id",
+  },
+  {
+    dialect: "responses",
+    more: {
+      input: [
+        message([{ type: "input_text", text: "Go on." }]),
+        {
+          type: "code_interpreter_call",
+          id: "ci_1",
+          container_id: "cntr_of_another",
+          code: "1",
+          outputs: [],
+          status: "completed",
+        },
+      ],
+    },
+    path: "input[1].container_id",
+  },
+  {
+    dialect: "chat",
+    more: { messages: [message([{ type: "file", file: { file_id: "file_1" } }])] },
+    path: "messages[0].content[0].file.file_id",
+  },
+  { dialect: "messages", more: { container: "container_1" }, path: "container" },
+  {
+    dialect: "messages",
+    more: {
+      messages: [message([{ type: "document", source: { type: "file", file_id: "file_1" } }])],
+    },
+    path: "messages[0].content[0].source.file_id",
+  },
+  {
+    dialect: "messages",
+    more: {
+      messages: [message([{
+        type: "tool_result",
+        tool_use_id: "toolu_1",
+        content: [{ type: "image", source: { type: "file", file_id: "file_1" } }],
+      }])],
+    },
+    path: "messages[0].content[0].content[0].source.file_id",
+  },
+  {
+    dialect: "messages",
+    more: { messages: [message([{ type: "container_upload", file_id: "file_1" }])] },
+    path: "messages[0].content[0].file_id",
+  },
+  { dialect: "generate", more: { cachedContent: "cachedContents/1" }, path: "cachedContent" },
+  { dialect: "generate", more: { cached_content: "cachedContents/1" }, path: "cached_content" },
+  ...[
+    "https://generativelanguage.googleapis.com/v1beta/files/abc",
+    "HTTPS://generativelanguage.googleapis.com./v1beta/files/abc",
+    "files/abc",
+    "gs://bucket/abc",
+  ].map((fileUri) => ({
+    dialect: "generate" as const,
+    more: { contents: [{ role: "user", parts: [{ fileData: { fileUri } }] }] },
+    path: "contents[0].parts[0].fileData.fileUri",
+  })),
+  {
+    dialect: "generate",
+    more: {
+      contents: [{
+        role: "user",
+        parts: [{
+          function_response: { name: "f", parts: [{ file_data: { file_uri: "files/a" } }] },
+        }],
+      }],
+    },
+    path: "contents[0].parts[0].function_response.parts[0].file_data.file_uri",
+  },
+];
+
+for (const { dialect, more, path } of states) {
+  for (const target of dialectNames) {
+    Deno.test(`${dialect} ${path} is refused on ${models[target]}: ${JSON.stringify(more)}`, async () => {
+      for (const mode of ["default", "strict", "lenient"]) {
+        const before = service().vendor.requests.length;
+        const answer = await send(dialect, models[target], more, { "x-translation-mode": mode });
+        const text = await answer.text();
+        assert.equal(answer.status, 400, text);
+        const { error } = JSON.parse(text);
+        assert.equal(error.code, "unsupported_parameter");
+        assert.ok(error.message.startsWith(`${path}: `), error.message);
+        assert.equal(service().vendor.requests.length, before);
+      }
+    });
+  }
+  Deno.test(`${dialect} ${path} goes through with a key of one's own: ${JSON.stringify(more)}`, async () => {
+    const authorization = `Bearer ${service().key};own-key-of-the-caller`;
+    const answer = await send(dialect, models[dialect], more, { authorization });
+    assert.equal(answer.status, 200, await answer.text());
+    const sent = JSON.parse(service().vendor.requests.at(-1)!.body) as Json;
+    for (const [field, value] of Object.entries(more)) assert.deepEqual(sent[field], value);
+    assert.ok(!("store" in sent), "nothing is added to it");
+  });
+}
+
+Deno.test("a vendor's own file isn't reached by its address in another dialect either", async () => {
+  const url = "https://generativelanguage.googleapis.com/v1beta/files/abc";
+  const content = [
+    { type: "text", text: "What is it?" },
+    { type: "image_url", image_url: { url } },
+  ];
+  const chat = await send("chat", models.generate, { messages: [message(content)] });
+  assert.equal(chat.status, 400, await chat.text());
+  const source = { type: "url", url };
+  const image = { messages: [message([{ type: "image", source }])] };
+  const messages = await send("messages", models.generate, image);
+  assert.equal(messages.status, 400, await messages.text());
+});
+
+Deno.test("a public address and a video stay what they are", async () => {
+  for (const fileUri of ["https://example.org/a.pdf", "https://www.youtube.com/watch?v=1"]) {
+    const contents = [{ role: "user", parts: [{ fileData: { fileUri } }] }];
+    const answer = await send("generate", models.generate, { contents });
+    assert.equal(answer.status, 200, await answer.text());
+  }
+});
+
+Deno.test("an unknown thread and a new one are refused in the words that clients recover from", async () => {
+  const create = { thread: { type: "create" } };
+  const goOn = { thread: { type: "continue", previous_message_id: "msg_of_another" } };
+  const own = { authorization: `Bearer ${service().key};own-key-of-the-caller` };
+  const targets = [
+    [models.messages, {}],
+    [models.chat, {}],
+    [models.generate, own],
+    [models.generate, { "x-translation-mode": "lenient" }],
+  ] as const;
+  for (const [model, headers] of targets) {
+    const refused = await (await send("messages", model, create, headers)).json();
+    assert.equal(refused.type, "error");
+    assert.equal(refused.error.type, "invalid_request_error");
+    assert.deepEqual(refused.error.details, {
+      error_code: "thread_unsupported_request",
+      unsupported: ["thread"],
+    });
+    const unknown = await send("messages", model, goOn, headers);
+    assert.equal(unknown.status, 400);
+    assert.deepEqual((await unknown.json()).error.details, { error_code: "thread_not_found" });
+  }
+  const passed = await send("messages", models.messages, create, own);
+  assert.equal(passed.status, 200, await passed.text());
+  assert.deepEqual(JSON.parse(service().vendor.requests.at(-1)!.body).thread, create.thread);
+});
+
+for (const vendor of ["vendor-c", "vendor-d", "vendor-f"] as const) {
+  for (const stream of [false, true]) {
+    Deno.test(`the official tool runner goes on without threads (${vendor}, stream ${stream})`, async () => {
+      const { simulators, baseUrl, key } = simulated();
+      const model = {
+        "vendor-c": "claude-sonnet-4-6",
+        "vendor-d": "gemini-3.8-flash",
+        "vendor-f": "openai/gpt-5-mini",
+      }[vendor];
+      const client = new Anthropic({ baseURL: `${baseUrl}/chat`, apiKey: key, maxRetries: 0 });
+      let runs = 0;
+      const weather = betaTool({
+        name: "get_weather",
+        description: "The weather of a city.",
+        inputSchema: {
+          type: "object",
+          properties: { city: { type: "string" } },
+          required: ["city"],
+          additionalProperties: false,
+        },
+        run: () => {
+          runs++;
+          return "sunny";
+        },
+      });
+      const runner = client.beta.messages.toolRunner({
+        model: `${vendor}/${model}`,
+        max_tokens: 2000,
+        tools: [weather],
+        messages: [{ role: "user", content: "What is the weather in Paris?" }],
+        stream,
+      });
+      const last = await runner.runUntilDone();
+      const text = last.content.flatMap((block) => block.type === "text" ? [block.text] : []);
+      assert.ok(runs > 0 && text.join("") !== "", JSON.stringify(last.content));
+      const sent = simulators.requests(vendor).at(-1)!.body as Json;
+      const whole = JSON.stringify(sent);
+      assert.ok(whole.includes("What is the weather in Paris?"), "the history is whole");
+      assert.ok(!("thread" in sent));
+    });
+  }
+}
+
+const sealedModel = "vendor-b/gpt-5.4";
+
+function openai(): OpenAI {
+  const { baseUrl, key } = simulated();
+  return new OpenAI({ baseURL: `${baseUrl}/chat/v1`, apiKey: key, maxRetries: 0 });
+}
+
+/** What vendor-b received last. */
+function lastSent(): Json & { input: Json[] } {
+  return simulated().simulators.requests("vendor-b").at(-1)!.body as Json & { input: Json[] };
+}
+
+for (const stream of [false, true]) {
+  const ask = async (body: OpenAI.Responses.ResponseCreateParamsNonStreaming) =>
+    stream
+      ? await openai().responses.stream({ ...body, stream: true }).finalResponse()
+      : await openai().responses.create(body);
+
+  Deno.test(`reasoning is sealed for previous_response_id, unseen by the caller (stream ${stream})`, async () => {
+    const reasoning = { effort: "high", summary: "auto" } as const;
+    const first = await ask({ model: sealedModel, reasoning, input: "My name is Ada." });
+    assert.deepEqual([lastSent().store, lastSent().include], [
+      false,
+      ["reasoning.encrypted_content"],
+    ]);
+    const thought = first.output.find((item) => item.type === "reasoning")!;
+    assert.ok(thought && !("encrypted_content" in thought), JSON.stringify(thought));
+    assert.equal((first as unknown as Json).store, true);
+    const kept = await openai().responses.retrieve(first.id);
+    assert.ok(!JSON.stringify(kept).includes("encrypted_content"));
+    const row = (await simulated().rows()).at(-1)!;
+    assert.ok(!JSON.stringify(row.response).includes("encrypted_content"));
+
+    const second = await ask({
+      model: sealedModel,
+      reasoning,
+      input: "What is my name?",
+      previous_response_id: first.id,
+    });
+    const given = lastSent().input.filter(({ type }) => type === "reasoning");
+    assert.deepEqual(given.map(({ id }) => id), [thought.id]);
+    assert.ok(typeof given[0]!.encrypted_content === "string", "it came back sealed");
+
+    await ask({
+      model: sealedModel,
+      reasoning,
+      input: "And now?",
+      previous_response_id: second.id,
+    });
+    const both = lastSent().input.filter(({ type }) => type === "reasoning");
+    assert.equal(both.length, 2, "none of it is lost on the way");
+    assert.ok(both.every(({ encrypted_content }) => typeof encrypted_content === "string"));
+  });
+
+  Deno.test(`who gives the answer's items back by hand is understood (stream ${stream})`, async () => {
+    const reasoning = { effort: "high" } as const;
+    const first = await ask({ model: sealedModel, reasoning, input: "My name is Ada." });
+    const input: ResponseInputItem[] = [
+      { role: "user", content: "My name is Ada." },
+      ...asSent(first.output),
+      { role: "user", content: "What is my name?" },
+    ];
+    await ask({ model: sealedModel, reasoning, input });
+    const given = lastSent().input.filter(({ type }) => type === "reasoning");
+    assert.equal(given.length, 1);
+    assert.ok(typeof given[0]!.encrypted_content === "string");
+    // What nobody here sealed is left out: the vendor would look for it.
+    const unknown = { type: "reasoning" as const, id: "rs_of_nobody", summary: [] };
+    await ask({ model: sealedModel, reasoning, input: [unknown, ...input.slice(1)] });
+    assert.ok(!JSON.stringify(lastSent().input).includes("rs_of_nobody"));
+  });
+
+  Deno.test(`who asks for sealed reasoning, or for nothing to be kept, gets it as asked (stream ${stream})`, async () => {
+    const reasoning = { effort: "high" } as const;
+    const include = ["reasoning.encrypted_content"] as const;
+    const asked = await ask({ model: sealedModel, reasoning, input: "Hi.", include: [...include] });
+    const thought = asked.output.find((item) => item.type === "reasoning")!;
+    assert.ok("encrypted_content" in thought, JSON.stringify(thought));
+    assert.deepEqual(lastSent().include, include);
+    const unkept = await ask({ model: sealedModel, reasoning, input: "Hi.", store: false });
+    assert.deepEqual([lastSent().store, "include" in lastSent()], [false, false]);
+    assert.equal((unkept as unknown as Json).store, false);
+  });
+}
+
+Deno.test("another account finds no sealed reasoning by an id", async () => {
+  const { admin, createKey, baseUrl } = simulated();
+  const made = await admin("account", "create", "--name", "others");
+  const account = String((made.json as { id: number }).id);
+  await admin("credits", "grant", "--usd", "5", "--account", account);
+  const { key } = await createKey("--account", account);
+  const mine = await openai().responses.create({
+    model: sealedModel,
+    reasoning: { effort: "high" },
+    input: "My name is Ada.",
+  });
+  const other = new OpenAI({ baseURL: `${baseUrl}/chat/v1`, apiKey: key, maxRetries: 0 });
+  const input = [...mine.output, { role: "user" as const, content: "Who am I?" }];
+  await other.responses.create({ model: sealedModel, input: input as ResponseInputItem[] });
+  assert.ok(lastSent().input.every(({ type }) => type !== "reasoning"));
+});
+
+Deno.test("only what was asked for in the caller's stead is taken out; other bytes stay", async () => {
+  const odd = '"x_new" : {"float":1.0,"big":12345678901234567890,"esc":"\\u00e9\\/"}';
+  const thought = (more: string) =>
+    `{"id":"rs_1" , "type":"reasoning",${odd},"summary":[ ]${more},"status":"completed"}`;
+  const answer = (more: string, store: string) =>
+    ` {"id":"resp_1","object":"response","status":"completed","model":"m","store" : ${store},"output":[${
+      thought(more)
+    },{"type":"message","id":"msg_1","role":"assistant","status":"completed","content":[{"type":"output_text","text":"\\"encrypted_content\\":\\"x\\"","annotations":[]}]}],"usage":{"input_tokens":5,"output_tokens":5,"total_tokens":10}}\n`;
+  const sealed = ',"encrypted_content":"c2VhbGVk"';
+  const whole = service().script((exchange) =>
+    exchange.answer(200, answer(sealed, "false"), { "content-type": "application/json" })
+  );
+  const got = await send("responses", models.responses, { input: whole });
+  assert.equal(await got.text(), answer("", "true"));
+
+  const events = (more: string, store: string, end: string) => [
+    `event: response.created${end}data: {"type":"response.created","response":{"id":"resp_1","model":"m","status":"in_progress","store":${store},"output":[]}}${end}${end}`,
+    `: a comment${end}${end}`,
+    `event: response.output_item.done${end}data: {"type":"response.output_item.done","output_index":0,"item":${
+      thought(more)
+    }}${end}${end}`,
+    `event: response.output_text.delta${end}data:  {"type":"response.output_text.delta","output_index":1,"item_id":"msg_1","content_index":0,"delta":"\\u00e9",${odd}}${end}${end}`,
+    `event: response.completed${end}data: {"type":"response.completed","response":${
+      answer(more, store).trim()
+    }}${end}${end}`,
+  ];
+  for (const end of ["\n", "\r\n"]) {
+    const streamed = service().script((exchange) => exchange.stream(events(sealed, "false", end)));
+    const more = { input: streamed, stream: true };
+    const stream = await send("responses", models.responses, more);
+    assert.equal(await stream.text(), events("", "true", end).join(""));
+  }
+});
+
+Deno.test("chat completions are stored nowhere either", async () => {
+  const answer = await send("chat", models.chat, { store: true, metadata: { a: "b" } });
+  assert.equal(answer.status, 200, await answer.text());
+  assert.equal(JSON.parse(service().vendor.requests.at(-1)!.body).store, false);
+});
+
+Deno.test("a model that has no sealed reasoning isn't asked for it", async () => {
+  for (const model of ["vendor-b/gpt-4.1", "vendor-b/gpt-4o-mini"]) {
+    const answer = await send("responses", model, {});
+    assert.equal(answer.status, 200, await answer.text());
+    const sent = JSON.parse(service().vendor.requests.at(-1)!.body) as Json;
+    assert.deepEqual([sent.store, "include" in sent], [false, false]);
+  }
+});
+
+/** Items as they were on the wire, without what the library adds. */
+function asSent(items: unknown): ResponseInputItem[] {
+  return JSON.parse(
+    JSON.stringify(items, (key, value) => key.startsWith("parsed") ? undefined : value),
+  );
+}
+
+function message(content: unknown) {
+  return { role: "user", content };
+}
+
+/** Sends a smallest request with these fields; the vendor answers as its dialect has it. */
+async function send(
+  dialect: DialectName,
+  model: string,
+  more: Readonly<Json>,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Response> {
+  const upstream = models[dialect] === model
+    ? dialect
+    : dialectNames.find((name) => models[name] === model) ?? dialect;
+  const stream = more.stream === true;
+  const word = service().script((exchange) =>
+    stream ? exchange.stream(hostedEvents(upstream, {})) : exchange.answer(
+      200,
+      hostedAnswer(exchange.request.path.includes("/chat/") ? "chat" : upstream, {}),
+    )
+  );
+  const { path, body } = rawRequest(dialect, { model, prompt: word, stream, more });
+  const text = JSON.stringify(body);
+  const isScripted = /script-[0-9a-f-]{36}/.test(text);
+  const marked = isScripted ? text : text.replace(/\}$/, `,"x_script":"${word}"}`);
+  return await service().post(path, marked, headers);
+}
