@@ -127,7 +127,7 @@ const loops: ReadonlySet<string> = new Set([
 ]);
 
 function usesOf({ maxUses }: HostedTool, maxOfAll: number | undefined): number {
-  return Math.min(maxUses ?? usualUses, maxOfAll ?? Infinity, mostUses);
+  return Math.min(maxUses ?? maxOfAll ?? usualUses, maxOfAll ?? Infinity, mostUses);
 }
 
 /** No call makes more. */

@@ -147,7 +147,7 @@ function chargeableWork(
 ): HostedBound {
   const { label, reportsCost } = target.vendor;
   // A translated field stands elsewhere in the caller's request.
-  const shown = (path: string) => lane.sameDialect ? path : path.replace(/[[.].*$/, "");
+  const shown = (path: string) => lane.sameDialect ? path : path.split(/[[.]/, 1)[0]!;
   if (!lane.sameDialect) refuseState(lane.hosted.state);
   return chargeHosted(lane.hosted, {
     price,

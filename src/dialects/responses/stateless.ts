@@ -9,6 +9,7 @@ import {
   type TextRange,
   topLevelMembers,
 } from "../../base/json_text.ts";
+import { pushAll } from "../../base/lists.ts";
 import type { StatelessCall } from "../dialect.ts";
 import { isRecord } from "../json.ts";
 
@@ -80,5 +81,5 @@ function hideIn(text: string, item: TextRange, edits: Edit[]): void {
   const type = members && locateIn(text, members, ["type"]);
   if (!members?.members.has("encrypted_content") || !type) return;
   if (text.slice(type.start, type.end) !== '"reasoning"') return;
-  edits.push(...changeMembers(text, item, { remove: ["encrypted_content"] }));
+  pushAll(edits, changeMembers(text, item, { remove: ["encrypted_content"] }));
 }
