@@ -25,6 +25,8 @@ export interface HostedTool {
   readonly cost: ToolCost;
   /** The caller's own limit. */
   readonly maxUses?: number;
+  /** Web searches that it makes whatever the answer says, since usage doesn't count them. */
+  readonly unreportedSearches?: number;
   /** Prompt tokens that the results of one use add at most; the usual bound when absent. */
   readonly tokensPerUse?: number;
 }

@@ -2,6 +2,7 @@ import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import type { ErrorCode } from "../../contracts/errors.ts";
 import type { RequestFacts } from "../dialects/dialect.ts";
+import type { HostedWork } from "../dialects/hosted.ts";
 import type { MediaField } from "../dialects/media_field.ts";
 import { promptText } from "../dialects/prompt_text.ts";
 import { nanosToUsd } from "../base/money.ts";
@@ -51,7 +52,7 @@ export interface CallFacts {
   facts: Pick<RequestFacts, "model" | "stream" | "endUser" | "tags">;
   target: ResolvedModel;
   mode: Mode;
-  lane: Pick<Lane, "losses" | "encodeFolded" | "keptReasoning">;
+  lane: Pick<Lane, "losses" | "encodeFolded" | "keptReasoning"> & Partial<Pick<Lane, "hosted">>;
   body: unknown;
   /** Tokens of its words, where they were counted before the body was let go. */
   promptTokens?: number | undefined;
@@ -223,6 +224,7 @@ export class Call<M extends CallMeter = Meter> {
       price: this.#price(),
       priceOf: (model) => this.#price(model),
       vendorCostBelieved: target.vendor.reportsCost,
+      unreportedSearches: unreportedSearches(this.#facts.lane.hosted),
       promptTokens: () => this.#facts.promptTokens ?? estimateTokens(promptText(this.#facts.body)),
     });
     const folded = ending.responseText === undefined ? this.#folded() : undefined;
@@ -316,6 +318,10 @@ export class Call<M extends CallMeter = Meter> {
       truncated: answer.truncated,
     };
   }
+}
+
+function unreportedSearches(hosted: HostedWork | undefined): number {
+  return (hosted?.tools ?? []).reduce((sum, tool) => sum + (tool.unreportedSearches ?? 0), 0);
 }
 
 function tokenColumns(bill: Bill) {

@@ -29,6 +29,8 @@ export interface BillTerms {
   /** The price of another model that took part. */
   priceOf: (model: string) => PriceRow | undefined;
   vendorCostBelieved: boolean;
+  /** Web searches that the call made and usage doesn't count. */
+  unreportedSearches?: number;
   /** Counts the prompt; called only where the vendor's count is missing. */
   promptTokens: () => number;
 }
@@ -120,7 +122,9 @@ export class Meter implements CallMeter {
       return nothingBilled;
     }
     const { usage, basis } = this.#usageFor(ending.promptTokens);
-    return billOf(usage, basis, ending);
+    const { unreportedSearches: searches = 0 } = ending;
+    const isCounted = (usage.webSearches ?? 0) >= searches;
+    return billOf(isCounted ? usage : { ...usage, webSearches: searches }, basis, ending);
   }
 
   #usageFor(promptTokens: () => number): { usage: Usage; basis: BillingBasis } {

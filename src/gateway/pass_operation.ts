@@ -3,6 +3,7 @@ import { type SseEvent, SseSplitter } from "../base/sse.ts";
 import { embeddingLosses, textInputs } from "../dialects/operations/embeddings.ts";
 import type { AnswerReader, Operation } from "../dialects/operations/operation.ts";
 import {
+  filesNamed,
   forVendor,
   type OperationRequest,
   parsedRecord,
@@ -70,6 +71,7 @@ export function passOperation(
       tags: request.tags,
       ...recorded(request, parts.mediaInlineBytes),
       losses,
+      state: filesNamed(request.fields),
       bound: operation.bound(request),
     },
     (desk) =>

@@ -153,7 +153,8 @@ const ofVendorB: readonly HostedRow[] = [
     vendor: "vendor-b",
     dialect: "chat",
     more: { web_search_options: {} },
-    ...at("web_search_options", "web_search_options"),
+    // One for each call, whatever usage says.
+    used: { report: {}, usd: "0.01" },
   },
   { vendor: "vendor-b", dialect: "chat", more: { tools: [{ type: "x" }] }, ...at("x") },
   {

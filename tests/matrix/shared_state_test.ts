@@ -310,3 +310,31 @@ async function send(
   const marked = isScripted ? text : text.replace(/\}$/, `,"x_script":"${word}"}`);
   return await service().post(path, marked, headers);
 }
+
+Deno.test("files of the account are refused for pictures and for counts of tokens too", async () => {
+  const edits = {
+    model: "gpt-image-2",
+    prompt: "Paint it green.",
+    images: [{ file_id: "file_1" }],
+  };
+  const source = { type: "file", file_id: "file_1" };
+  const counted = {
+    model: models.messages,
+    messages: [message([{ type: "document", source }])],
+  };
+  const calls = [
+    ["/vendor-b/v1/images/edits", edits, "images[0].file_id"],
+    ["/chat/v1/messages/count_tokens", counted, "messages[0].content[0].source.file_id"],
+  ] as const;
+  for (const [path, body, field] of calls) {
+    const before = service().vendor.requests.length;
+    const answer = await service().post(path, body);
+    const text = await answer.text();
+    assert.equal(answer.status, 400, text);
+    assert.ok(JSON.parse(text).error.message.startsWith(`${field}: `), text);
+    assert.equal(service().vendor.requests.length, before);
+    const authorization = `Bearer ${service().key};own-key-of-the-caller`;
+    await (await service().post(path, body, { authorization })).text();
+    assert.ok(service().vendor.requests.length > before, "it went through");
+  }
+});

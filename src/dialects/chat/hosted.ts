@@ -77,22 +77,26 @@ function isEnabled(plugins: unknown, path: string): boolean {
 }
 
 /**
- * Searches that fields ask for. A vendor of this dialect doesn't tell how many it made, so only one
- * that tells what it charged can be charged for them.
+ * Searches that fields ask for. The search models of this dialect make one for each call, which
+ * usage doesn't count. Of a live search only the vendor knows how many sources it took.
  */
 function searches(request: JsonRecord): HostedTool[] {
   const found: HostedTool[] = [];
   if (isRecord(request.web_search_options)) {
-    found.push({ path: "web_search_options", name: "web_search_options", cost: unreported });
+    found.push({
+      path: "web_search_options",
+      name: "web_search_options",
+      cost: perUse("perWebSearch"),
+      maxUses: 1,
+      unreportedSearches: 1,
+    });
   }
   const live = request.search_parameters;
   if (isRecord(live) && live.mode !== "off") {
-    found.push({ path: "search_parameters", name: "search_parameters", cost: unreported });
+    found.push({ path: "search_parameters", name: "search_parameters", cost: unknownCost });
   }
   return found;
 }
-
-const unreported = unknownCost;
 
 /** Models of which the vendor chooses one. */
 function alternatives(models: unknown): HostedTool[] {
