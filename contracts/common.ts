@@ -23,7 +23,12 @@ export const errorSchemas = {
   responses: chatError,
   messages: z.strictObject({
     type: z.literal("error").describe("Always `error`."),
-    error: z.strictObject(fault).openapi("MessagesErrorBody").describe(
+    error: z.strictObject({
+      ...fault,
+      details: z.record(z.string(), z.unknown()).optional().describe(
+        "What this dialect's clients recover by, such as `error_code`; absent where there is none.",
+      ),
+    }).openapi("MessagesErrorBody").describe(
       "The error; its `type` is of the closed list of this dialect.",
     ),
     request_id: z.string().describe("`X-Request-ID`."),

@@ -3,6 +3,7 @@ import type { Fault } from "../domain/fault.ts";
 import type { PromptTags } from "../domain/prompt_tags.ts";
 import type { SseEvent } from "../base/sse.ts";
 import type { CanonicalAnswer, CanonicalEvent } from "./canonical.ts";
+import type { HostedWork } from "./hosted.ts";
 import type { MediaField } from "./media_field.ts";
 
 /**
@@ -22,6 +23,13 @@ export interface Dialect {
    * Everything else stays byte for byte as the caller wrote it.
    */
   spliceRequest(bodyText: string, facts: RequestFacts, changes: RequestChanges): string;
+  /** What of a request runs at its vendor beside the model, or lives in the vendor's account. */
+  hostedWork(body: unknown): HostedWork;
+  /**
+   * For a dialect whose vendors keep answers unless told not to: how such a call is made without.
+   * Undefined where the caller wants nothing kept.
+   */
+  stateless?(body: unknown, model: string): StatelessCall | undefined;
   /** Path of the call, appended to the vendor's base address. */
   upstreamPath(model: string, stream: boolean): string;
   /** A decoder for one streamed answer, to a request for so many (1 when absent). */
@@ -91,6 +99,14 @@ export interface Asking {
   readonly set: readonly (readonly [key: string, valueText: string])[];
 }
 
+/** A call whose caller lets its answer be kept, to a vendor that is to keep nothing. */
+export interface StatelessCall {
+  /** Reasoning is asked for sealed, to be kept here; the caller didn't ask for it. */
+  readonly sealReasoning: boolean;
+  /** The text of a whole answer, or of an event's data, as the caller is to see it. */
+  show(text: string): string;
+}
+
 /** The endpoint of a dialect that counts tokens: towards the vendor, and for the caller. */
 export interface Counting {
   /** Path of the count, appended to the vendor's base address. */
@@ -133,6 +149,15 @@ export interface Conversation {
   resolve(
     request: { body: unknown; bodyText: string },
     answers: readonly unknown[],
+  ): { body: unknown; bodyText: string };
+  /** Ids of reasoning among these items that was not sealed for whoever keeps no state. */
+  unsealedIds(items: unknown): readonly string[];
+  /** The items with reasoning sealed as `find` knows it by its id. */
+  sealItems(items: unknown, find: (id: string) => string | undefined): unknown;
+  /** The request with the reasoning of its own input sealed; what `find` doesn't know is left out. */
+  sealInput(
+    request: { body: unknown; bodyText: string },
+    find: (id: string) => string | undefined,
   ): { body: unknown; bodyText: string };
   /** The request with the kept conversation in front, as value and in its own text. */
   continueFrom(
@@ -188,6 +213,8 @@ export interface RequestChanges {
   model: string;
   /** Whether to ask the vendor for usage in a stream. */
   askStreamUsage: boolean;
+  /** The vendor is to keep nothing; reasoning may have to be sealed for that. */
+  keepNothing?: { sealReasoning: boolean };
 }
 
 /** Decodes one streamed answer, event by event. */

@@ -9,6 +9,7 @@ import {
 import type { FormPart } from "../base/multipart.ts";
 import { Fault } from "../domain/fault.ts";
 import { type PromptTags, readTags } from "../domain/prompt_tags.ts";
+import type { VendorState } from "./hosted.ts";
 import { isRecord, type JsonRecord, words } from "./json.ts";
 import type { JsonObjectText, JsonPath, Operation } from "./operation.ts";
 
@@ -220,6 +221,22 @@ function isFile({ filename, contentType }: FormPart): boolean {
 
 function textOf({ content }: FormPart): string {
   return new TextDecoder().decode(content);
+}
+
+/** Pictures and masks by the id of a file that the vendor keeps (images-and-speech.md §1.1). */
+export function filesNamed(fields: JsonRecord): VendorState[] {
+  const found: VendorState[] = [];
+  const look = (value: unknown, path: string) => {
+    if (isRecord(value) && words(value.file_id) !== undefined) {
+      found.push({ path: `${path}.file_id` });
+    }
+  };
+  for (const name of ["image", "images", "mask"]) {
+    const value = fields[name];
+    if (Array.isArray(value)) value.forEach((one, index) => look(one, `${name}[${index}]`));
+    else look(value, name);
+  }
+  return found;
 }
 
 /** An object out of JSON text; undefined when it is none. */

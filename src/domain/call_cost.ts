@@ -24,14 +24,29 @@ export function callCost(
   return { pico, nanos: roundPicoToNano(pico), lines: costs.flatMap((cost) => cost.lines) };
 }
 
-/** The vendor tells one service tier for the whole call. */
-function inTierOf(usage: Usage, whole: Usage): Usage {
-  return whole.serviceTier === undefined ? usage : { ...usage, serviceTier: whole.serviceTier };
+/** The vendor tells one service tier and one region for the whole call. */
+function inTierOf(usage: Usage, { serviceTier, region }: Usage): Usage {
+  return {
+    ...usage,
+    ...(serviceTier === undefined ? {} : { serviceTier }),
+    ...(region === undefined ? {} : { region }),
+  };
 }
+
+/** Counts of tokens that a whole holds of its parts. */
+const shared = [
+  "input",
+  "cacheRead",
+  "cacheWrite",
+  "cacheWriteLong",
+  "imageInput",
+  "output",
+  "imageOutput",
+] as const;
 
 function without(whole: BillableUsage, part: Usage): BillableUsage {
   const rest: BillableUsage = { ...whole };
-  for (const name of ["input", "cacheRead", "cacheWrite", "cacheWriteLong", "output"] as const) {
+  for (const name of shared) {
     const count = whole[name];
     if (count !== undefined) rest[name] = Math.max(0, count - (part[name] ?? 0));
   }

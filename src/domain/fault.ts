@@ -6,6 +6,8 @@ export interface FaultDetails {
   message?: string;
   /** Path of the field that is wrong, such as `messages[0].role`. */
   param?: string;
+  /** What a dialect's own clients recover by: `error.details` of messages. Public. */
+  details?: Readonly<Record<string, unknown>>;
   /** Whole seconds after which a retry makes sense; becomes `Retry-After`. */
   retryAfterSeconds?: number;
   /** Internal note for the log; never leaves the process. */
@@ -20,6 +22,7 @@ export interface FaultDetails {
 export class Fault extends Error {
   readonly code: ErrorCode;
   readonly param: string | undefined;
+  readonly details: Readonly<Record<string, unknown>> | undefined;
   readonly retryAfterSeconds: number | undefined;
   readonly note: string | undefined;
 
@@ -28,6 +31,7 @@ export class Fault extends Error {
     this.name = "Fault";
     this.code = code;
     this.param = details.param;
+    this.details = details.details;
     this.retryAfterSeconds = details.retryAfterSeconds;
     this.note = details.note;
   }

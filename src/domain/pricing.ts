@@ -4,7 +4,7 @@ import type { Usage } from "./usage.ts";
 
 /**
  * Pico-dollars (1e-12 USD) per unit of each dimension: per token, and where the name says so per
- * character, minute, request, image or web search. USD per million tokens × 10^6 is this number.
+ * character, minute, request, image or piece of hosted work. USD per million tokens × 10^6 is this number.
  * Absent means not listed: a cached, reasoning, audio or image part then costs what plain input or
  * output costs; anything else costs nothing.
  */
@@ -39,6 +39,8 @@ export interface PriceRow {
   contextTiers: readonly ContextTier[];
   /** By the tier that the vendor reports, such as `flex`; applied to token prices only. */
   serviceTiers: Readonly<Record<string, Fraction>>;
+  /** By the region that the vendor reports, such as `us`; applied to token prices only. */
+  regions?: Readonly<Record<string, Fraction>>;
   maxOutputTokens?: number;
   contextTokens?: number;
   /** Half-open: `validFrom` ≤ start of the request < `validTo`. */
@@ -94,10 +96,10 @@ export interface Cost {
 export function costOf(usage: BillableUsage, row: PriceRow): Cost {
   const parts = partsOf(usage);
   const rates = ratesFor(row, promptTokens(parts));
-  const factor = tierFactor(row, usage.serviceTier);
+  const factor = times(tierFactor(row, usage.serviceTier), regionFactor(row, usage.region));
   const charges = [
     ...parts.map((part) => tokenCharge(part, rates, factor)),
-    ...otherCharges(usage, rates),
+    ...otherCharges(usage, rates, factor.denominator),
   ].filter((charge) => charge.units > 0n);
   const { lines, pico } = allocate(charges, factor.denominator * millisecondsPerMinute);
   return { pico, nanos: roundPicoToNano(pico), lines };
@@ -137,7 +139,13 @@ export interface BoundInput {
   serviceTier?: string;
   /** True when the prompt holds no audio and no images, so that their input prices can't apply. */
   textOnly?: boolean;
+  /** The region asked for; as with tiers, a discount isn't counted on. */
+  region?: string;
   webSearches?: number;
+  xSearches?: number;
+  fileSearches?: number;
+  codeSessions?: number;
+  mapsQueries?: number;
   images?: readonly ImageCount[];
   characters?: number;
   seconds?: number;
@@ -155,14 +163,16 @@ export function upperBoundNanos(row: PriceRow, input: BoundInput): bigint {
   );
   const inputRate = dearest(reachable, kinds);
   const outputRate = dearest(reachable, ["output", "reasoning", "audioOutput", "imageOutput"]);
-  const asked = tierFactor(row, input.serviceTier);
-  const { numerator, denominator } = asked.numerator > asked.denominator ? asked : once;
+  const { numerator, denominator } = times(
+    atLeastOnce(tierFactor(row, input.serviceTier)),
+    atLeastOnce(regionFactor(row, input.region)),
+  );
   const tokens = whole(input.inputTokens) * inputRate +
     whole(input.maxOutputTokens) * whole(input.choices ?? 1) * outputRate;
   // Everything else is priced alike in all tiers but for an operator's own, so each is tried.
   const others = reachable.map((_, index) => {
     const rates = mergeRates(reachable.slice(0, index + 1));
-    const charges = otherCharges({ input: 0, output: 0, ...input }, rates);
+    const charges = otherCharges({ input: 0, output: 0, ...input }, rates, 1n);
     return allocate(charges, millisecondsPerMinute).pico;
   });
   const pico = (tokens * numerator + denominator - 1n) / denominator + max(others);
@@ -200,6 +210,15 @@ interface Charge {
   units: bigint;
 }
 
+/** Hosted work by its price, and where usage counts it. */
+export const hostedCounts = [
+  ["perWebSearch", "webSearches"],
+  ["perXSearch", "xSearches"],
+  ["perFileSearch", "fileSearches"],
+  ["perCodeSession", "codeSessions"],
+  ["perMapsQuery", "mapsQueries"],
+] as const;
+
 const millisecondsPerMinute = 60_000n;
 /** No sound is longer, whatever its vendor says: some thirty thousand years. */
 const mostSeconds = 1e12;
@@ -216,19 +235,21 @@ function tokenCharge(part: Part, rates: Rates, factor: Fraction): Charge {
   };
 }
 
-/** What isn't counted in tokens; no service tier changes it. */
-function otherCharges(usage: BillableUsage, rates: Rates): Charge[] {
+/** What isn't counted in tokens; no factor changes it, only the `unit` that charges are in. */
+function otherCharges(usage: BillableUsage, rates: Rates, unit: bigint): Charge[] {
   const charge = (dimension: CostLine["dimension"], count: number, ratePico: bigint): Charge => ({
     dimension,
     count,
     ratePico,
-    units: whole(count) * ratePico * millisecondsPerMinute,
+    units: whole(count) * ratePico * millisecondsPerMinute * unit,
   });
   const seconds = Math.min(Math.max(0, usage.seconds || 0), mostSeconds);
   const perMinute = rates.perMinute ?? 0n;
   return [
     charge("perRequest", 1, rates.perRequest ?? 0n),
-    charge("perWebSearch", usage.webSearches ?? 0, rates.perWebSearch ?? 0n),
+    ...hostedCounts.map(([dimension, count]) =>
+      charge(dimension, usage[count] ?? 0, rates[dimension] ?? 0n)
+    ),
     charge("perCharacter", usage.characters ?? 0, rates.perCharacter ?? 0n),
     ...(usage.images ?? []).map((image) =>
       charge("perImage", image.count, imageRate(rates.perImage, image))
@@ -237,7 +258,7 @@ function otherCharges(usage: BillableUsage, rates: Rates): Charge[] {
       dimension: "perMinute",
       count: seconds / 60,
       ratePico: perMinute,
-      units: BigInt(Math.ceil(seconds * 1000)) * perMinute,
+      units: BigInt(Math.ceil(seconds * 1000)) * perMinute * unit,
     },
   ];
 }
@@ -319,6 +340,22 @@ function rateOf(rates: Rates, dimension: Dimension): bigint {
 function tierFactor(row: PriceRow, serviceTier: string | undefined): Fraction {
   if (serviceTier === undefined || !Object.hasOwn(row.serviceTiers, serviceTier)) return once;
   return row.serviceTiers[serviceTier] ?? once;
+}
+
+function regionFactor(row: PriceRow, region: string | undefined): Fraction {
+  if (region === undefined || !row.regions || !Object.hasOwn(row.regions, region)) return once;
+  return row.regions[region] ?? once;
+}
+
+function times(one: Fraction, other: Fraction): Fraction {
+  return {
+    numerator: one.numerator * other.numerator,
+    denominator: one.denominator * other.denominator,
+  };
+}
+
+function atLeastOnce(factor: Fraction): Fraction {
+  return factor.numerator > factor.denominator ? factor : once;
 }
 
 function promptTokens(parts: readonly Part[]): number {

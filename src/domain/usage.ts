@@ -28,10 +28,20 @@ export interface Usage {
   imageOutput?: number;
   /** Vendor-side web searches that the call made. */
   webSearches?: number;
+  /** Searches of the vendor's own network of posts. */
+  xSearches?: number;
+  /** Searches of files that the vendor keeps. */
+  fileSearches?: number;
+  /** Containers in which the vendor ran code; runs of code where the vendor bills those. */
+  codeSessions?: number;
+  /** Queries of the vendor's maps; grounded prompts where the vendor bills those. */
+  mapsQueries?: number;
   /** What the vendor says it charged, as a decimal string in USD (aggregator). */
   vendorCostUsd?: string;
   /** The tier that the vendor says it used, such as `flex`. */
   serviceTier?: string;
+  /** The region that the vendor says the model ran in, such as `us`. */
+  region?: string;
   /** Of the whole: what other models than the asked one did (advisors, fallbacks). */
   otherModels?: readonly { model: string; usage: Usage }[];
   /** The vendor's own usage object, kept for the record. */

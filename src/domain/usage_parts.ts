@@ -6,7 +6,15 @@ export type Dimension =
   | "perRequest"
   | "perCharacter"
   | "perMinute"
-  | "perWebSearch";
+  | HostedDimension;
+
+/** Work that a vendor does beside its model and bills by the piece. */
+export type HostedDimension =
+  | "perWebSearch"
+  | "perXSearch"
+  | "perFileSearch"
+  | "perCodeSession"
+  | "perMapsQuery";
 
 export type TokenDimension =
   | "input"

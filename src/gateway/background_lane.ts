@@ -15,6 +15,7 @@ export function backgroundLane(lane: Lane, task: BackgroundTask): Lane {
     plainRequestText: () => lane.plainRequestText(),
     wholeRequestText: () => withoutStream(lane),
     losses: lane.losses,
+    hosted: lane.hosted,
     whole(answer) {
       const { text: told, ...whole } = lane.whole(answer);
       const text = JSON.stringify(task.answered(JSON.parse(told)));

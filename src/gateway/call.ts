@@ -25,6 +25,7 @@ import type { Funds } from "./funds.ts";
 import { type RecordedAnswer, recordedAnswer } from "./recorded_answer.ts";
 import { type Bill, type CallMeter, type Meter, plainBill } from "./meter.ts";
 import { type BoundPayload, boundPayload, payloadLimits } from "./payload.ts";
+import { unreportedSearches } from "./hosted_work.ts";
 import type { Keeper } from "./conversation.ts";
 import type { KeptMemory } from "./kept_memory.ts";
 import type { Lane } from "./lane.ts";
@@ -61,7 +62,7 @@ export interface CallFacts {
   facts: Pick<RequestFacts, "model" | "stream" | "endUser" | "tags">;
   target: ResolvedModel;
   mode: Mode;
-  lane: Pick<Lane, "losses" | "encodeFolded" | "keptReasoning">;
+  lane: Pick<Lane, "losses" | "encodeFolded" | "keptReasoning"> & Partial<Pick<Lane, "hosted">>;
   body: unknown;
   /** Tokens of its words, where they were counted before the body was let go. */
   promptTokens?: number | undefined;
@@ -323,6 +324,7 @@ export class Call<M extends CallMeter = Meter> {
       price,
       priceOf: (model: string) => this.#price(model),
       vendorCostBelieved: target.vendor.reportsCost,
+      unreportedSearches: unreportedSearches(this.#facts.lane.hosted),
       promptTokens: () =>
         promptTokens ?? this.#attempt(
           "prompt",

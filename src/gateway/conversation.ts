@@ -4,24 +4,49 @@ import type { Conversation, Dialect } from "../dialects/dialect.ts";
 import { Fault } from "../domain/fault.ts";
 import type { KeptResponse, KeptStore, StoredResponse } from "../domain/kept.ts";
 import type { Caller } from "./caller.ts";
+import { findSeals } from "./reasoning_vault.ts";
 
 /** Makes what is kept of an answer, given its JSON text as the caller received it. */
 export type Keeper = (answerText: string) => KeptResponse | undefined;
 
 /**
  * The request with the conversation that it continues, out of our own store for every vendor: a
- * vendor's state would be open to whoever shares the service's key there. Throws
+ * vendor's state would be open to whoever shares the service's key there. `sealedBy` names the
+ * vendor that is asked in this dialect and keeps nothing: reasoning is sealed for it. Throws
  * `previous_response_not_found` when the account has no such answer.
  */
 export async function continueConversation(
   request: { caller: Caller; dialect: Dialect; body: unknown; bodyText: string },
   store: KeptStore,
+  sealedBy?: string,
 ): Promise<ContinuedRequest> {
   const { conversation } = request.dialect;
   if (!conversation) return { body: request.body, bodyText: request.bodyText, sources: [] };
   const account = request.caller.principal.account.id;
-  const continued = await withPrevious(conversation, request, account, store);
-  return await withItems(conversation, continued, account, store);
+  const seals: Seals = (ids) =>
+    sealedBy === undefined
+      ? Promise.resolve(() => undefined)
+      : findSeals(ids, sealedBy, account, store);
+  const continued = await withPrevious(conversation, request, { account, store, seals });
+  const whole = await withItems(conversation, continued, { account, store, seals });
+  if (sealedBy === undefined) return whole;
+  // What the caller gives back itself the vendor would look for where it keeps nothing.
+  const own = conversation.unsealedIds(isBody(whole.body) ? whole.body.input : undefined);
+  return { ...whole, ...conversation.sealInput(whole, await seals(own)) };
+}
+
+/** Finds sealed reasoning by the ids of its items. */
+type Seals = (ids: readonly string[]) => Promise<(id: string) => string | undefined>;
+
+/** Where earlier answers are found. */
+interface Shelf {
+  account: number;
+  store: KeptStore;
+  seals: Seals;
+}
+
+function isBody(body: unknown): body is { input?: unknown } {
+  return typeof body === "object" && body !== null;
 }
 
 /** A request's body as value and as the text that goes on. */
@@ -38,8 +63,7 @@ interface ContinuedRequest extends RequestBody {
 async function withPrevious(
   conversation: Conversation,
   { body, bodyText }: RequestBody,
-  account: number,
-  store: KeptStore,
+  { account, store, seals }: Shelf,
 ): Promise<ContinuedRequest> {
   const previousId = conversation.previousId(body);
   if (previousId === undefined) return { body, bodyText, sources: [] };
@@ -52,11 +76,15 @@ async function withPrevious(
       message: `${field}: no stored response has the id '${previousId.slice(0, 100)}'.`,
     });
   }
+  const inputItems: unknown = JSON.parse(kept.inputItemsText);
+  const answer: unknown = JSON.parse(kept.answerText);
+  const unsealed = [inputItems, answer].flatMap((one) => conversation.unsealedIds(one));
+  const find = await seals(unsealed);
   const continued = conversation.continueFrom({
     body,
     bodyText,
-    inputItems: JSON.parse(kept.inputItemsText) as unknown[],
-    answer: JSON.parse(kept.answerText),
+    inputItems: conversation.sealItems(inputItems, find) as unknown[],
+    answer: conversation.sealItems(answer, find),
   });
   return { ...continued, sources: textsOf([kept]) };
 }
@@ -91,8 +119,7 @@ function textsOf(responses: readonly StoredResponse[]): string[] {
 async function withItems(
   conversation: Conversation,
   request: ContinuedRequest,
-  account: number,
-  store: KeptStore,
+  { account, store, seals }: Shelf,
 ): Promise<ContinuedRequest> {
   const wanted = conversation.referencedIds(request.body);
   if (wanted.length === 0) return request;
@@ -105,7 +132,10 @@ async function withItems(
       message: `input: no stored item has the id '${missing.slice(0, 100)}'.`,
     });
   }
-  const resolved = conversation.resolve(request, found.map((kept) => JSON.parse(kept.answerText)));
+  const answers = found.map((kept): unknown => JSON.parse(kept.answerText));
+  const find = await seals(answers.flatMap((answer) => conversation.unsealedIds(answer)));
+  const sealed = answers.map((answer) => conversation.sealItems(answer, find));
+  const resolved = conversation.resolve(request, sealed);
   // Of these only the answers are taken.
   const taken = found.map(({ transactionId }) => transactionId);
   return { ...resolved, sources: [...new Set([...request.sources, ...taken])] };

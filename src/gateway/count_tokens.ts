@@ -7,6 +7,7 @@ import { resolveTarget } from "../vendors/model_name.ts";
 import type { Registry, Vendor } from "../vendors/registry.ts";
 import type { Upstream } from "../vendors/upstream.ts";
 import { vendorHeaders } from "../vendors/vendor_headers.ts";
+import { refuseState } from "./hosted_work.ts";
 import type { Caller } from "./caller.ts";
 import { chooseKey } from "./choose_key.ts";
 import type { LaneParts } from "./lay_lane.ts";
@@ -47,6 +48,10 @@ export async function countTokens(
     quirks: target.vendor.quirks,
   }).body;
   const { key, mode } = await chooseKey(target.vendor, caller, parts.storedKeys);
+  if (mode === "managed") {
+    refuseState(dialect.hostedWork(counted).state);
+    refuseState(upstream.hostedWork(request).state);
+  }
   const { model: _, stream: __, ...rest } = request as Readonly<Record<string, unknown>>;
   const answer = await parts.upstream.call({
     url: target.vendor.baseUrl + upstream.counting.path(target.model),

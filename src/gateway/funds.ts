@@ -4,6 +4,7 @@ import { inputTokenBound } from "../domain/estimate.ts";
 import { outputLimit, type PriceRow, upperBoundNanos } from "../domain/pricing.ts";
 import type { SpendCaps } from "../domain/spend_cap.ts";
 import type { Escrow } from "./escrow.ts";
+import type { HostedBound } from "./hosted_work.ts";
 
 /** What one call has set aside: credit of its account, and room under its key's caps. */
 export interface Funds {
@@ -57,8 +58,43 @@ export async function setAside(
 /** No vendor gives more answers to one request. */
 const mostChoices = 128;
 
-/** Upper bound of a call's cost in nano-dollars, from what goes to the vendor. */
-export function boundOf(price: PriceRow, facts: RequestFacts, requestText: string): bigint {
+/**
+ * What one use of a tool costs where only the vendor knows, as a bound in nano-dollars: the
+ * aggregator's web plugin takes 4 USD per 1,000 results, five to a use.
+ */
+const unlistedUseNanos = 20_000_000n;
+
+/**
+ * Upper bound of a call's cost in nano-dollars, from what goes to the vendor: its tokens; what
+ * hosted tools cost by the piece, and the prompt tokens that their results add; and what other
+ * models do, the dearest of those of which one answers, all of those that work besides.
+ */
+export function boundOf(
+  price: PriceRow,
+  facts: RequestFacts,
+  requestText: string,
+  hosted: HostedBound,
+): bigint {
+  const bound = (row: PriceRow, more: HostedBound, limit = facts.maxOutputTokens) =>
+    boundOfModel(row, { ...facts, maxOutputTokens: limit }, requestText, more);
+  let dearest = bound(price, hosted);
+  let besides = BigInt(hosted.unlistedUses) * unlistedUseNanos;
+  for (const { price: row, role, uses, maxOutputTokens } of hosted.models) {
+    if (role === "besides") besides += BigInt(uses) * bound(row, alone, maxOutputTokens);
+    else dearest = [dearest, bound(row, hosted)].reduce((a, b) => a > b ? a : b);
+  }
+  return dearest + besides;
+}
+
+/** Another model's part has no tools. */
+const alone: HostedBound = { uses: {}, inputTokens: 0, unlistedUses: 0, models: [] };
+
+function boundOfModel(
+  price: PriceRow,
+  facts: RequestFacts,
+  requestText: string,
+  hosted: HostedBound,
+): bigint {
   const { maxOutputTokens, serviceTier } = facts;
   const choices = Math.min(facts.choices, mostChoices);
   // Facts count all answers together.
@@ -67,7 +103,10 @@ export function boundOf(price: PriceRow, facts: RequestFacts, requestText: strin
     : Math.ceil(maxOutputTokens / Math.max(1, facts.choices));
   return upperBoundNanos(price, {
     // What doesn't fit the model's context is refused by its vendor.
-    inputTokens: Math.min(inputTokenBound(requestText), price.contextTokens ?? Infinity),
+    inputTokens: Math.min(inputTokenBound(requestText), price.contextTokens ?? Infinity) +
+      hosted.inputTokens,
+    ...hosted.uses,
+    ...(hosted.region === undefined ? {} : { region: hosted.region }),
     maxOutputTokens: outputLimit(price, asked),
     choices,
     ...(serviceTier === undefined ? {} : { serviceTier }),

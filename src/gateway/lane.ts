@@ -1,5 +1,6 @@
 import type { DecodedEvent, Dialect, DialectQuirks } from "../dialects/dialect.ts";
 import type { CanonicalAnswer, CanonicalEvent } from "../dialects/canonical.ts";
+import type { HostedWork } from "../dialects/hosted.ts";
 import type { SseEvent } from "../base/sse.ts";
 import type { KeptReasoning } from "../domain/kept.ts";
 import type { Fault } from "../domain/fault.ts";
@@ -15,6 +16,8 @@ export interface Lane {
   /** The caller's request and the vendor's answer go on as they were written. */
   readonly sameDialect: boolean;
   readonly quirks: DialectQuirks;
+  /** What of the vendor's request runs there beside the model, or lives there. */
+  readonly hosted: HostedWork;
   /** The request's text for the vendor. */
   readonly requestText: string;
   /** The same without asking for usage in a stream, for servers that don't know the flag. */

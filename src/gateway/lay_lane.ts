@@ -38,6 +38,8 @@ export interface LaneRequest {
   target: ResolvedModel;
   /** The caller wants a stream as one JSON array, where its dialect has that form. */
   jsonArray: boolean;
+  /** The service's own key is used: nothing of the call is to stay in the vendor's account. */
+  keepNothing: boolean;
 }
 
 /**
@@ -79,6 +81,7 @@ export async function layLane(parts: LaneParts, request: LaneRequest): Promise<L
     request: recalled.reasoning ? { reasoning: recalled.reasoning } : {},
     encoded: { losses: encoded.losses, undo: encoded.undo },
     requestText,
+    hosted: upstream.hostedWork(encoded.body),
     body: request.body,
     inputTokens,
     target,

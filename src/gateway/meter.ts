@@ -29,6 +29,8 @@ export interface BillTerms {
   /** The price of another model that took part. */
   priceOf: (model: string) => PriceRow | undefined;
   vendorCostBelieved: boolean;
+  /** Web searches that the call made and usage doesn't count. */
+  unreportedSearches?: number;
   /** Counts the prompt; called only where the vendor's count is missing. */
   promptTokens: () => number;
 }
@@ -158,7 +160,10 @@ export class Meter implements CallMeter {
   bill(ending: BillTerms): Bill {
     if (ending.status !== "completed" && !this.#hasHeard) return nothingBilled;
     const { usage, basis } = this.#usageFor(ending.promptTokens);
-    const bill = billOf(usage, basis, ending);
+    const { unreportedSearches: searches = 0 } = ending;
+    const isCounted = (usage.webSearches ?? 0) >= searches;
+    const counted = isCounted ? usage : { ...usage, webSearches: searches };
+    const bill = billOf(counted, basis, ending);
     // How much of what nobody could read was an answer is a guess: no dearer than the call may be.
     return this.#isUnread && basis === "estimated" ? atMost(bill, ending.setAsideNanos) : bill;
   }

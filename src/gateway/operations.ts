@@ -3,6 +3,7 @@ import type { ByteGate } from "../base/byte_gate.ts";
 import type { Room } from "../base/byte_room.ts";
 import type { Secret } from "../base/secret.ts";
 import { given } from "../dialects/given.ts";
+import type { VendorState } from "../dialects/hosted.ts";
 import type { Mode } from "../domain/interaction.ts";
 import { speechTokens } from "../dialects/operations/speech.ts";
 import { estimateTokens } from "../domain/estimate.ts";
@@ -26,6 +27,7 @@ import { chooseKey } from "./choose_key.ts";
 import { endingOf } from "./deliver.ts";
 import { type FundsParts, noFunds, setAside } from "./funds.ts";
 import { heldReply } from "./held_reply.ts";
+import { refuseState } from "./hosted_work.ts";
 import { OperationMeter } from "./operation_meter.ts";
 import { forwardOperation, type StreamAnswer } from "./operation_stream.ts";
 import { begin, permitModel, requirePrice } from "./relay.ts";
@@ -63,6 +65,8 @@ export interface OperationCall {
   requestMedia?: readonly Media[];
   /** Paths of what could not be carried, in the caller's words. */
   losses?: readonly string[];
+  /** Files of the vendor's account that it names. */
+  state?: readonly VendorState[];
   /** What it can come to at most, all requests to the vendor together. */
   bound: BoundInput;
 }
@@ -115,6 +119,7 @@ export function createOperations(parts: OperationParts): Operations {
       const { caller, target } = asked;
       permitModel(caller.principal.key, target, parts.registry);
       const { key, mode } = await chooseKey(target.vendor, caller, parts.storedKeys);
+      if (mode === "managed") refuseState(asked.state ?? []);
       const price = mode === "managed"
         ? await requirePrice(parts, target, caller.arrivedAt)
         : parts.prices.find(target.vendor.label, target.model, caller.arrivedAt);

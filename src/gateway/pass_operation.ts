@@ -4,6 +4,7 @@ import { pathOf as methodPath } from "../dialects/generate/path.ts";
 import { embeddingLosses, textInputs } from "../dialects/operations/embeddings.ts";
 import type { AnswerReader, Operation } from "../dialects/operation.ts";
 import {
+  filesNamed,
   forVendor,
   type OperationRequest,
   parsedRecord,
@@ -72,6 +73,7 @@ export function passOperation(
       tags: request.tags,
       ...recorded(request, parts.mediaInlineBytes),
       losses,
+      state: filesNamed(request.fields),
       bound: operation.bound(request),
     },
     (desk) =>

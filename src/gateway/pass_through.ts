@@ -1,38 +1,56 @@
-import type { Dialect, RequestFacts, StreamReframer } from "../dialects/dialect.ts";
+import type { SseEvent } from "../base/sse.ts";
+import type { CanonicalAnswer } from "../dialects/canonical.ts";
+import type { Dialect, RequestFacts, StatelessCall, StreamReframer } from "../dialects/dialect.ts";
+import type { KeptReasoning } from "../domain/kept.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
 import type { Lane, StreamLane } from "./lane.ts";
+import { keptSeals } from "./reasoning_vault.ts";
 
 /**
  * Same dialect on both sides: bytes go on as they are and a decoder listens. In the request only
- * the model's name, the usage flag and the tag lines are exchanged, in its own text.
+ * the model's name, the usage flag and the tag lines are exchanged, in its own text; and where the
+ * vendor is to keep nothing, what tells it so. What that changes in the answer is taken out of its
+ * text again, and every other byte stays.
  */
 export function passThrough(
   call: {
     dialect: Dialect;
+    body: unknown;
     bodyText: string;
     facts: RequestFacts;
     target: ResolvedModel;
     jsonArray: boolean;
+    keepNothing: boolean;
   },
 ): Lane {
   // The lane lives as long as the call: it holds no more of the request than it needs.
-  const { dialect, bodyText, facts, target, jsonArray } = call;
+  const { dialect, body, bodyText, facts, target, jsonArray } = call;
+  const stateless = call.keepNothing ? dialect.stateless?.(body, target.model) : undefined;
+  const sealReasoning = stateless?.sealReasoning === true;
+  const keepNothing = call.keepNothing ? { keepNothing: { sealReasoning } } : {};
   const splice = (askStreamUsage: boolean) =>
-    dialect.spliceRequest(bodyText, facts, { model: target.model, askStreamUsage });
+    dialect.spliceRequest(bodyText, facts, { model: target.model, askStreamUsage, ...keepNothing });
   // What the vendor itself repeats as the whole is truer than the fold of its pieces.
   let repeated: unknown;
+  const { label } = target.vendor;
   return {
     upstream: dialect,
     sameDialect: true,
     quirks: target.vendor.quirks,
+    hosted: dialect.hostedWork(body),
     requestText: splice(facts.stream),
     plainRequestText: () => splice(false),
     losses: [],
-    whole: ({ bytes, text, events }) => ({ body: bytes, text, contentType: undefined, events }),
+    whole({ bytes, text, events }) {
+      const shown = stateless?.show(text) ?? text;
+      const isChanged = shown !== text;
+      return { body: isChanged ? shown : bytes, text: shown, contentType: undefined, events };
+    },
     stream: () =>
       jsonArray && dialect.reframe ? reframed(dialect.reframe()) : ({
         contentType: undefined,
-        forward(event, { events, usageOnly }) {
+        forward(given, { events, usageOnly }) {
+          const event = stateless ? shownEvent(given, stateless) : given;
           repeated ??= dialect.wholeOf?.(event);
           // Who didn't ask for usage doesn't see the event that holds nothing else.
           const hidden = usageOnly && !facts.wantsStreamUsage;
@@ -42,9 +60,32 @@ export function passThrough(
         fail: (fault) => new TextEncoder().encode(dialect.errorFrame(fault)),
       }),
     encodeFolded: (answer) => repeated ?? dialect.encodeAnswer(answer),
-    // A client that speaks the vendor's dialect carries its reasoning itself.
-    keptReasoning: () => [],
+    // A client that speaks the vendor's dialect carries its reasoning itself, but for what it
+    // doesn't see.
+    keptReasoning: sealReasoning ? sealsOf(label) : () => [],
   };
+}
+
+/** Made out here: a function that lives as long as the call holds all that stands around it. */
+function sealsOf(label: string): (answer: CanonicalAnswer) => KeptReasoning[] {
+  return (answer) => keptSeals(answer, label);
+}
+
+/** The event with what its caller is to see; itself where nothing differs. */
+function shownEvent(event: SseEvent, { show }: StatelessCall): SseEvent {
+  const { data } = event;
+  if (data === undefined) return event;
+  const shown = show(data);
+  if (shown === data) return event;
+  const text = new TextDecoder().decode(event.bytes);
+  // Its own framing stays where the data stand in one line.
+  const at = text.indexOf(data);
+  const name = event.event === undefined ? "" : `event: ${event.event}\n`;
+  const lines = shown.split("\n").map((line) => `data: ${line}\n`).join("");
+  const written = at < 0
+    ? `${name}${lines}\n`
+    : text.slice(0, at) + shown + text.slice(at + data.length);
+  return { ...event, data: shown, bytes: new TextEncoder().encode(written) };
 }
 
 /** The vendor's events in the other form that the caller asked for. */

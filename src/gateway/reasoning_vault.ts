@@ -38,6 +38,39 @@ export function keptReasoning(answer: CanonicalAnswer): KeptReasoning[] {
   });
 }
 
+/** Reasoning that a vendor sealed for us and its caller doesn't see. */
+interface SealedReasoning extends TurnReasoning {
+  /** Label of the vendor that alone can open it. */
+  vendor: string;
+  sealed: string;
+}
+
+/** Sealed reasoning by the ids of its items, for callers who continue an answer by its id. */
+export function keptSeals(answer: CanonicalAnswer, vendor: string): KeptReasoning[] {
+  return answer.choices.flatMap(({ parts }) => parts).flatMap((part) => {
+    const opaque = part.kind === "reasoning" ? part.opaque : undefined;
+    if (opaque?.itemId === undefined) return [];
+    const kept: SealedReasoning = { before: [], vendor, sealed: opaque.value };
+    return [{ callId: opaque.itemId, reasoningText: JSON.stringify(kept) }];
+  });
+}
+
+/** What is kept under these ids of items for this vendor. */
+export async function findSeals(
+  ids: readonly string[],
+  vendor: string,
+  accountId: number,
+  store: KeptStore,
+): Promise<(id: string) => string | undefined> {
+  if (ids.length === 0) return () => undefined;
+  const found = await store.findReasoning(accountId, [...new Set(ids)]);
+  const seals = new Map(found.flatMap(({ callId, reasoningText }) => {
+    const kept = JSON.parse(reasoningText) as Partial<SealedReasoning>;
+    return kept.vendor === vendor && kept.sealed !== undefined ? [[callId, kept.sealed]] : [];
+  }));
+  return (id) => seals.get(id);
+}
+
 /**
  * The request with what its turns lost put back, for a vendor of dialect `target`. What a client
  * carried itself stands; what belongs to another dialect stays away.

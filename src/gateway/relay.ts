@@ -18,6 +18,7 @@ import type { Caller } from "./caller.ts";
 import { chooseKey } from "./choose_key.ts";
 import { continueConversation, inputItems, keeperOf } from "./conversation.ts";
 import { deliver } from "./deliver.ts";
+import { chargeHosted, type HostedBound, refuseState } from "./hosted_work.ts";
 import type { KeptMemory } from "./kept_memory.ts";
 import { letGo } from "./let_go.ts";
 import { type LaneParts, layLane } from "./lay_lane.ts";
@@ -65,19 +66,27 @@ export function createRelay(parts: RelayParts): Relay {
       parts.recorder.admit();
       const { caller, dialect, background } = request;
       const { step = atOnce } = caller;
-      const continued = await continueConversation(request, parts.kept);
-      const facts = await step(() => dialect.readRequest(continued.body));
-      const target = resolveTarget(parts.registry, request.vendor, facts.model);
+      const own = await step(() => dialect.readRequest(request.body));
+      const target = resolveTarget(parts.registry, request.vendor, own.model);
       permitModel(caller.principal.key, target, parts.registry);
       const { key, mode } = await chooseKey(target.vendor, caller, parts.storedKeys);
+      const keepNothing = mode === "managed";
+      await step(() => refuseSharedState(request, target, keepNothing));
+      const speaks = target.vendor.dialects.includes(dialect.name);
+      const sealedBy = keepNothing && speaks ? target.vendor.label : undefined;
+      const continued = await continueConversation(request, parts.kept, sealedBy);
+      const facts = continued.body === request.body
+        ? own
+        : await step(() => dialect.readRequest(continued.body));
       const price = mode === "managed"
         ? await requirePrice(parts, target, caller.arrivedAt)
         : undefined;
       // The lane is laid before the call begins: what is wrong with the request is no interaction.
       const transactionId = background?.task.transactionId ?? parts.newTransactionId();
       const jsonArray = request.jsonArray === true;
-      const known = { ...request, transactionId, facts, target, jsonArray };
+      const known = { ...request, transactionId, facts, target, jsonArray, keepNothing };
       const laid = await layLane(parts, { ...known, ...continued });
+      const hosted = price && chargeableWork(parts, { lane: laid, target, price, caller });
       const lane = background ? backgroundLane(laid, background.task) : laid;
       const { promptTokens, inputItemsText }: Remembered = step.isHeavy
         ? await lightened(request, continued.body, step)
@@ -87,8 +96,8 @@ export function createRelay(parts: RelayParts): Relay {
       const payload = await step(() => boundPayload(bodyText, payloadLimits(parts, dialect)));
       const funds = background?.funds
         ? background.funds
-        : price
-        ? await fundsOf(parts, { transactionId, caller, facts, lane, price, step })
+        : price && hosted
+        ? await fundsOf(parts, { transactionId, caller, facts, lane, price, hosted, step })
         : noFunds;
       const begun = { payload, promptTokens, price };
       const mostChars = background ? maxBackgroundChars : parts.payloadMaxBytes;
@@ -128,20 +137,58 @@ async function lightened(
   return { promptTokens, inputItemsText: () => items };
 }
 
+/**
+ * State in a vendor's account is for callers with a key of their own there, and for a vendor of
+ * their own dialect: another one would answer as if it had never been.
+ */
+function refuseSharedState(
+  { dialect, body }: Pick<RelayRequest, "dialect" | "body">,
+  { vendor }: ResolvedModel,
+  isManaged: boolean,
+): void {
+  const { state } = dialect.hostedWork(body);
+  const speaks = vendor.dialects.includes(dialect.name);
+  // What clients of a dialect recover from is told in their words on translated lanes too; the
+  // rest is named there by the translation.
+  refuseState(isManaged ? state : speaks ? [] : state.filter(({ details }) => details));
+}
+
+/** The hosted work of a managed call, for its bound; throws where it can't be charged for. */
+function chargeableWork(
+  parts: Pick<RelayParts, "prices">,
+  { lane, target, price, caller }: {
+    lane: Lane;
+    target: ResolvedModel;
+    price: PriceRow;
+    caller: Caller;
+  },
+): HostedBound {
+  const { label, reportsCost } = target.vendor;
+  // A translated field stands elsewhere in the caller's request.
+  const shown = (path: string) => lane.sameDialect ? path : path.split(/[[.]/, 1)[0]!;
+  if (!lane.sameDialect) refuseState(lane.hosted.state);
+  return chargeHosted(lane.hosted, {
+    price,
+    priceOf: (model) => parts.prices.find(label, model, caller.arrivedAt),
+    vendorReportsCost: reportsCost,
+  }, shown);
+}
+
 /** Credit and room under caps for the most that the call can cost. */
 function fundsOf(
   parts: FundsParts,
-  { transactionId, caller, facts, lane, price, step }: {
+  { transactionId, caller, facts, lane, price, hosted, step }: {
     transactionId: string;
     caller: Caller;
     facts: RequestFacts;
     lane: Lane;
     price: PriceRow;
+    hosted: HostedBound;
     step: Step;
   },
 ): Promise<Funds> {
   const { principal, arrivedAt: at } = caller;
-  const bound = () => boundOf(price, facts, lane.requestText);
+  const bound = () => boundOf(price, facts, lane.requestText, hosted);
   const set = (boundNanos: bigint) => setAside(parts, { principal, transactionId, at, boundNanos });
   return step.isHeavy ? step(bound).then(set) : set(bound());
 }

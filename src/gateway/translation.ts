@@ -2,6 +2,7 @@ import type { CanonicalAnswer, CanonicalEvent } from "../dialects/canonical.ts";
 import type { Loss } from "../dialects/canonical_request.ts";
 import type { Dialect } from "../dialects/dialect.ts";
 import { foldEvents } from "../dialects/fold.ts";
+import type { HostedWork } from "../dialects/hosted.ts";
 import type { AnswerContext, EncodedRequest, Translator } from "../dialects/translator.ts";
 import { Undoing } from "../dialects/undo.ts";
 import { Fault } from "../domain/fault.ts";
@@ -29,6 +30,8 @@ export interface TranslationCall {
   encoded: Pick<EncodedRequest, "losses" | "undo">;
   /** JSON text of that. */
   requestText: string;
+  /** What of that runs at the vendor beside the model. */
+  hosted: HostedWork;
   /** Estimated. */
   inputTokens: number;
   mode: TranslationMode;
@@ -59,6 +62,7 @@ export function translate(given: TranslationCall): Lane {
     upstream,
     sameDialect: false,
     quirks: target.vendor.quirks,
+    hosted: call.hosted,
     requestText: call.requestText,
     plainRequestText: () => {
       const { usageFlag } = upstream;

@@ -6,13 +6,13 @@ import type { Reply } from "../gateway/reply.ts";
 
 /** The one encoder of error answers: the specification's three fields, and the dialect's own. */
 export function errorReply(fault: Fault, dialect: ErrorDialect, requestId: string): Reply {
-  const { code, message, param } = fault;
+  const { code, message, param, details } = fault;
   const headers: Record<string, string> = { "content-type": "application/json" };
   const retrySeconds = fault.retryAfterSeconds ?? usualRetrySeconds[code];
   if (retrySeconds !== undefined) {
     headers["retry-after"] = String(Math.max(1, Math.ceil(retrySeconds)));
   }
-  const body = JSON.stringify(errorBody({ code, message, param, requestId }, dialect));
+  const body = JSON.stringify(errorBody({ code, message, param, details, requestId }, dialect));
   return { status: errors[code].status, headers, body };
 }
 

@@ -5,8 +5,10 @@ import { operatorSource } from "./prices_file.ts";
 
 /** Differences between the bundled table and the public package that are meant. */
 export interface ExplainedDifference {
-  label: string;
-  models: readonly string[];
+  /** All vendors when absent. */
+  label?: string;
+  /** All models when absent. */
+  models?: readonly string[];
   /** All dimensions when absent. */
   dimensions?: readonly Dimension[];
   /** Only prompts of exactly this size. */
@@ -21,7 +23,8 @@ export function explanationOf(
 ): ExplainedDifference | undefined {
   if (row.source === operatorSource) return undefined;
   return explainedDifferences.find((one) =>
-    one.label === row.label && one.models.includes(row.model) &&
+    (one.label === undefined || one.label === row.label) &&
+    (one.models === undefined || one.models.includes(row.model)) &&
     (one.dimensions === undefined || one.dimensions.includes(difference.dimension)) &&
     (one.promptTokens === undefined ||
       one.promptTokens === difference.fromTokens && one.promptTokens === difference.toTokens)
@@ -30,6 +33,15 @@ export function explanationOf(
 
 /** protocols/pricing.md is believed before the package; what it says is named by its section. */
 export const explainedDifferences: readonly ExplainedDifference[] = [
+  {
+    dimensions: ["perXSearch", "perFileSearch", "perCodeSession", "perMapsQuery"],
+    why: "The package has no prices of hosted tools but web search.",
+  },
+  {
+    label: "vendor-g",
+    dimensions: ["perWebSearch"],
+    why: "Searches cost 5 per 1,000 calls (docs.x.ai); the package has no price for them.",
+  },
   {
     label: "vendor-b",
     models: [
@@ -80,7 +92,8 @@ export const explainedDifferences: readonly ExplainedDifference[] = [
       "gemini-2.5-flash-image",
     ],
     dimensions: ["perWebSearch"],
-    why: "Grounding costs 14 per 1,000 (pricing.md §1); the package has no price for it.",
+    why:
+      "Grounding costs 14 per 1,000 queries (pricing.md §1), 35 per 1,000 prompts in generation 2.5; the package has no price for it.",
   },
   {
     label: "vendor-a",

@@ -10,6 +10,8 @@ export interface PriceFields extends RateFields {
   context_tiers?: readonly ContextTierFields[];
   /** Factors by the tier that a vendor reports, such as `{"flex": "0.5"}`. */
   service_tiers?: Readonly<Record<string, string>>;
+  /** Factors by the region that a vendor reports, such as `{"us": "1.1"}`. */
+  regions?: Readonly<Record<string, string>>;
   max_output_tokens?: number;
   /** First day, `YYYY-MM-DD`, UTC. */
   valid_from?: string;
@@ -45,6 +47,11 @@ export interface RateFields {
   per_million_characters?: string;
   per_minute?: string;
   per_web_search?: string;
+  per_x_search?: string;
+  per_file_search?: string;
+  /** A container in which the vendor runs code; a run of code where the vendor bills those. */
+  per_code_session?: string;
+  per_maps_query?: string;
 }
 
 /** One of the two thresholds, and the prices that change. */
@@ -82,6 +89,7 @@ export function readPriceRow(origin: RowOrigin, fields: unknown, path: string): 
     rates: ratesAt(given, path),
     contextTiers: listAt(given.context_tiers, `${path}.context_tiers`).map(tierAt),
     serviceTiers: factorsAt(given.service_tiers, `${path}.service_tiers`),
+    ...given.regions === undefined ? {} : { regions: factorsAt(given.regions, `${path}.regions`) },
     ...maxOutputTokens === undefined ? {} : { maxOutputTokens },
     ...validFrom === undefined ? {} : { validFrom },
     ...lastDay === undefined ? {} : { validTo: new Date(lastDay.getTime() + dayMs) },
@@ -93,9 +101,11 @@ export function priceRow(
   origin: RowOrigin,
   prices: Omit<PriceRow, "version" | keyof RowOrigin>,
 ): PriceRow {
-  const { rates, contextTiers, serviceTiers, validFrom, validTo } = prices;
+  const { rates, contextTiers, serviceTiers, regions, validFrom, validTo } = prices;
   const { label, model } = origin;
   const content = [label, model, rates, contextTiers, serviceTiers, validFrom, validTo];
+  // Rows without them keep the version that they had before regions were priced.
+  if (regions) content.push(regions);
   return { ...origin, ...prices, version: sha256Hex(canonicalText(content)).slice(0, 12) };
 }
 
@@ -122,10 +132,21 @@ const each = {
   per_request: "perRequest",
   per_minute: "perMinute",
   per_web_search: "perWebSearch",
+  per_x_search: "perXSearch",
+  per_file_search: "perFileSearch",
+  per_code_session: "perCodeSession",
+  per_maps_query: "perMapsQuery",
 } as const;
 
 const rateNames = [...Object.keys(perMillionTokens), ...Object.keys(each), "per_image"];
-const rowNames = ["context_tiers", "service_tiers", "max_output_tokens", "valid_from", "valid_to"];
+const rowNames = [
+  "context_tiers",
+  "service_tiers",
+  "regions",
+  "max_output_tokens",
+  "valid_from",
+  "valid_to",
+];
 const thresholdNames = ["above_input_tokens", "from_input_tokens"];
 
 function ratesAt(given: Record<string, unknown>, path: string): Rates {

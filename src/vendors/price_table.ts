@@ -20,6 +20,16 @@ export const defaultModels: Readonly<Record<string, string>> = {
   "vendor-g": "grok-4.3",
 };
 
+// Web and X search and runs of code 5 per 1,000 calls, searches of collections 2.50 (docs.x.ai,
+// "Tools Pricing", read in November 2026).
+const familyG = {
+  label: "vendor-g",
+  per_web_search: "0.005",
+  per_x_search: "0.005",
+  per_code_session: "0.005",
+  per_file_search: "0.0025",
+};
+
 /**
  * The bundled prices of protocols/pricing.md §5: USD per million tokens as decimal strings, in the
  * words of `PRICES_FILE`.
@@ -61,9 +71,8 @@ export const priceTable: readonly PriceEntry[] = [
   ...mediaPrices,
   ...unifiedMediaPrices,
 
-  // vendor-g
   {
-    label: "vendor-g",
+    ...familyG,
     models: ["grok-4.7"],
     input: "2",
     cache_read: "0.50",
@@ -72,7 +81,7 @@ export const priceTable: readonly PriceEntry[] = [
     ...articles,
   },
   {
-    label: "vendor-g",
+    ...familyG,
     models: ["grok-4.6"],
     input: "2",
     cache_read: "0.50",
@@ -81,7 +90,7 @@ export const priceTable: readonly PriceEntry[] = [
     ...genaiPackage,
   },
   {
-    label: "vendor-g",
+    ...familyG,
     models: ["grok-4.3"],
     input: "1.25",
     cache_read: "0.20",

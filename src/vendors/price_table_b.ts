@@ -7,8 +7,16 @@ const mediaB = {
   label: "vendor-b",
   service_tiers: { batch: "0.5", flex: "0.5", priority: "2", fast: "2" },
 };
-// Web search: 10 per 1,000 (§5).
-const familyB = { ...mediaB, per_web_search: "0.01" };
+// Web search: 10 per 1,000 (§5). File search 2.50 per 1,000 calls, a code container of 1 GB 0.03 a
+// session: litellm's `file_search_cost_per_1k_calls` and `code_interpreter_cost_per_session`,
+// November 2026. `ultrafast` has no public price: it is refused in managed mode until an operator
+// gives one.
+const familyB = {
+  ...mediaB,
+  per_web_search: "0.01",
+  per_file_search: "0.0025",
+  per_code_session: "0.03",
+};
 
 /** Bundled prices of vendor-b. */
 export const vendorBPrices: readonly PriceEntry[] = [

@@ -10,10 +10,15 @@ const familyC = {
   max_output_tokens: 128_000,
 };
 
+// Inference in the USA alone (`inference_geo`), for claude-opus-4-6 and all later models
+// (platform.claude.com, "Data residency" and "Pricing", read in November 2026). Code execution is
+// billed by the hour, which no answer tells: it has no price here.
+const laterC = { ...familyC, regions: { us: "1.1" } };
+
 /** Bundled prices of vendor-c. */
 export const vendorCPrices: readonly PriceEntry[] = [
   {
-    ...familyC,
+    ...laterC,
     models: ["claude-fable-5-1"],
     input: "10",
     cache_read: "0.25",
@@ -23,7 +28,7 @@ export const vendorCPrices: readonly PriceEntry[] = [
     ...vendorPages,
   },
   {
-    ...familyC,
+    ...laterC,
     models: ["claude-opus-5-5"],
     input: "4",
     cache_read: "0.20",
@@ -34,7 +39,7 @@ export const vendorCPrices: readonly PriceEntry[] = [
     ...vendorPages,
   },
   {
-    ...familyC,
+    ...laterC,
     models: ["claude-opus-5"],
     input: "5",
     cache_read: "0.50",
@@ -44,7 +49,7 @@ export const vendorCPrices: readonly PriceEntry[] = [
     ...vendorPages,
   },
   {
-    ...familyC,
+    ...laterC,
     models: ["claude-opus-4-8", "claude-opus-4-7", "claude-opus-4-6"],
     input: "5",
     cache_read: "0.50",
@@ -54,7 +59,7 @@ export const vendorCPrices: readonly PriceEntry[] = [
     ...repository("2026-07-29"),
   },
   {
-    ...familyC,
+    ...laterC,
     // Write prices are derived as 1.25 and 2 times the input.
     models: ["claude-sonnet-5-5"],
     input: "2",
@@ -66,7 +71,7 @@ export const vendorCPrices: readonly PriceEntry[] = [
     ...audited,
   },
   {
-    ...familyC,
+    ...laterC,
     models: ["claude-sonnet-5-5"],
     input: "2",
     cache_read: "0.10",
@@ -77,7 +82,7 @@ export const vendorCPrices: readonly PriceEntry[] = [
     ...vendorPages,
   },
   {
-    ...familyC,
+    ...laterC,
     models: ["claude-sonnet-5"],
     input: "2",
     cache_read: "0.20",
@@ -87,7 +92,7 @@ export const vendorCPrices: readonly PriceEntry[] = [
     ...vendorPages,
   },
   {
-    ...familyC,
+    ...laterC,
     models: ["claude-sonnet-4-6"],
     input: "3",
     cache_read: "0.30",
@@ -97,7 +102,7 @@ export const vendorCPrices: readonly PriceEntry[] = [
     ...repository("2026-07-29"),
   },
   {
-    ...familyC,
+    ...laterC,
     models: ["claude-haiku-5-5"],
     input: "0.10",
     cache_read: "0.01",
@@ -116,6 +121,7 @@ export const vendorCPrices: readonly PriceEntry[] = [
     ...vendorPages,
   },
   {
+    // Older than regions: the vendor refuses them.
     ...familyC,
     models: ["claude-haiku-4-5"],
     input: "1",

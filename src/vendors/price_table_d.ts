@@ -1,12 +1,19 @@
 import type { PriceEntry } from "./price_row.ts";
 import { genaiPackage, repository, tracker } from "./price_sources.ts";
 
-// Grounding: 14 per 1,000; batch and flex at half the price are "typical" (pricing.md §1).
+// Grounding by searches and by maps: 14 per 1,000 queries (pricing.md §1; maps: TokenMeter 0.14.0,
+// November 2026). Running code costs its tokens alone. Batch and flex at half the price are
+// "typical" (pricing.md §1).
 const familyD = {
   label: "vendor-d",
   per_web_search: "0.014",
+  per_maps_query: "0.014",
   service_tiers: { batch: "0.5", flex: "0.5" },
 };
+
+// Generation 2.5 pays by grounded prompt, 35 per 1,000 for searches and 25 for maps (TokenMeter
+// 0.13.0 and 0.14.0, quoting the vendor's price page).
+const family2 = { ...familyD, per_web_search: "0.035", per_maps_query: "0.025" };
 
 // Priority is known for these models alone (genai-prices 0.1.8, citing the vendor's price page).
 const dearerPriority = {
@@ -108,7 +115,7 @@ export const vendorDPrices: readonly PriceEntry[] = [
     ...repository("2026-02-23"),
   },
   {
-    ...familyD,
+    ...family2,
     models: ["gemini-2.5-pro"],
     input: "1.25",
     cache_read: "0.125",
@@ -123,7 +130,7 @@ export const vendorDPrices: readonly PriceEntry[] = [
     ...repository("2025-10-31"),
   },
   {
-    ...familyD,
+    ...family2,
     models: ["gemini-2.5-flash"],
     input: "0.30",
     audio_input: "1.00",
@@ -134,7 +141,7 @@ export const vendorDPrices: readonly PriceEntry[] = [
     ...repository("2025-10-31"),
   },
   {
-    ...familyD,
+    ...family2,
     models: ["gemini-2.5-flash-lite"],
     input: "0.10",
     audio_input: "0.30",

@@ -1,5 +1,5 @@
 import { withoutEnd } from "../base/trim.ts";
-import type { PriceRow, Rates } from "../domain/pricing.ts";
+import type { Fraction, PriceRow, Rates } from "../domain/pricing.ts";
 import type { Dimension } from "../domain/usage_parts.ts";
 import type { ContextTierFields, PriceFields, RateFields } from "./price_row.ts";
 
@@ -9,18 +9,26 @@ export function priceFieldsOf(row: PriceRow): PriceFields {
     ...(inclusive ? { from_input_tokens: threshold } : { above_input_tokens: threshold }),
     ...rateFieldsOf(rates),
   }));
-  const factors = Object.entries(row.serviceTiers).map(([tier, { numerator, denominator }]) => [
-    tier,
-    decimal(numerator * 10n ** 6n / denominator, 6),
-  ]);
   return {
     ...rateFieldsOf(row.rates),
     ...(tiers.length === 0 ? {} : { context_tiers: tiers }),
-    ...(factors.length === 0 ? {} : { service_tiers: Object.fromEntries(factors) }),
+    ...factorFields("service_tiers", row.serviceTiers),
+    ...factorFields("regions", row.regions ?? {}),
     ...(row.maxOutputTokens === undefined ? {} : { max_output_tokens: row.maxOutputTokens }),
     ...(row.validFrom === undefined ? {} : { valid_from: day(row.validFrom, 0) }),
     ...(row.validTo === undefined ? {} : { valid_to: day(row.validTo, -1) }),
   };
+}
+
+function factorFields(
+  name: "service_tiers" | "regions",
+  factors: Readonly<Record<string, Fraction>>,
+): Pick<PriceFields, "service_tiers" | "regions"> {
+  const entries = Object.entries(factors).map(([key, { numerator, denominator }]) => [
+    key,
+    decimal(numerator * 10n ** 6n / denominator, 6),
+  ]);
+  return entries.length === 0 ? {} : { [name]: Object.fromEntries(entries) };
 }
 
 /** Name and unit of a dimension in `PRICES_FILE`. */
@@ -41,6 +49,10 @@ export const dimensionWords: Readonly<Record<Dimension | "perImage", keyof RateF
   perCharacter: "per_million_characters",
   perMinute: "per_minute",
   perWebSearch: "per_web_search",
+  perXSearch: "per_x_search",
+  perFileSearch: "per_file_search",
+  perCodeSession: "per_code_session",
+  perMapsQuery: "per_maps_query",
 };
 
 /** A rate as `PRICES_FILE` writes it: USD per million where the dimension is counted so. */
@@ -53,6 +65,10 @@ const each: ReadonlySet<string> = new Set([
   "perImage",
   "perMinute",
   "perWebSearch",
+  "perXSearch",
+  "perFileSearch",
+  "perCodeSession",
+  "perMapsQuery",
 ]);
 
 function rateFieldsOf(rates: Rates): RateFields {

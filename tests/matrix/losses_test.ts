@@ -128,6 +128,8 @@ async function send(
   });
   const named = JSON.stringify(body).replace("Hello", `Hello ${script}`);
   return await service().post(path, named, {
+    // With the service's own key state and hosted tools are refused before they could get lost.
+    authorization: `Bearer ${service().key};own-key-of-the-caller`,
     ...(mode === undefined ? {} : { "x-translation-mode": mode }),
     ...headers,
   });

@@ -71,6 +71,8 @@ for (const dialect of dialectNames) {
       .replace('"Hello"', `"${tags}${prompt}"`).replace(/^\{/, `{ ${odd},`);
     const { answer, request } = await send(dialect, false, answerWhole(dialect), written);
     assert.equal(answer.status, 200, await answer.text());
+    // With the service's own key the vendor is told to keep nothing (interface.md §4).
+    assert.equal(request.added, dialect === "responses" ? stateless : "");
     const expected = written.replace(tags, "").replace(model(dialect), scriptedModel);
     assert.equal(request.body, expected);
     const row = await service().row(answer.headers.get("x-transaction-id"));
@@ -137,6 +139,8 @@ Deno.test("version and beta headers of a messages caller go to a messages vendor
   assert.equal(translated.headers["anthropic-beta"], undefined);
 });
 
+const stateless = `,"store":false,"include":["reasoning.encrypted_content"]`;
+
 type Act = Parameters<ReturnType<typeof service>["script"]>[0];
 
 function answerWhole(dialect: DialectName): Act {
@@ -154,13 +158,14 @@ async function send(
   act: Act,
   text?: string,
   headers: Record<string, string> = {},
-): Promise<{ answer: Response; request: RecordedRequest }> {
+): Promise<{ answer: Response; request: RecordedRequest & { added: string } }> {
   const script = service().script(act);
   const request = rawRequest(dialect, body(dialect, stream));
   const written = text ?? JSON.stringify(request.body);
   const marked = written.replace(/\}\s*$/, `,"x_script":"${script}"}`);
   const answer = await service().post(request.path, marked, headers);
   const received = service().vendor.requests.at(-1)!;
-  const unmarked = received.body.replace(`,"x_script":"${script}"}`, "}");
-  return { answer, request: { ...received, body: unmarked } };
+  const added = received.body.includes(`${stateless}}`) ? stateless : "";
+  const unmarked = received.body.replace(`,"x_script":"${script}"${added}}`, "}");
+  return { answer, request: { ...received, body: unmarked, added } };
 }

@@ -72,7 +72,7 @@ Deno.test("every bundled row costs what the public package computes, but for wha
   }
   assert.deepEqual([...missing].sort(), notInPackage);
   const stale = explainedDifferences.flatMap((one) =>
-    one.models.filter((model) => !used.has(`${one.why} ${model}`)).map((model) =>
+    (one.models ?? []).filter((model) => !used.has(`${one.why} ${model}`)).map((model) =>
       `${model}: ${one.why}`
     )
   );
@@ -126,7 +126,7 @@ function instantsOf({ validFrom, validTo }: PriceRow): Date[] {
 
 function explanationsOf(row: PriceRow, promptTokens: number, dimensions: readonly Dimension[]) {
   return explainedDifferences.filter((one) =>
-    one.label === row.label && one.models.includes(row.model) &&
+    (one.label ?? row.label) === row.label && (one.models?.includes(row.model) ?? true) &&
     (one.promptTokens === undefined || one.promptTokens === promptTokens) &&
     (one.dimensions === undefined || one.dimensions.some((each) => stands(dimensions, each)))
   );

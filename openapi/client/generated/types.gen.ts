@@ -1010,6 +1010,12 @@ export type MessagesErrorBody = {
      * What went wrong, for programs, such as `missing_required_field`.
      */
     code: string;
+    /**
+     * What this dialect's clients recover by, such as `error_code`; absent where there is none.
+     */
+    details?: {
+        [key: string]: unknown;
+    };
 };
 
 export type MessagesRequest = {

@@ -6,6 +6,7 @@ import { encodeChatRequest, encodeChatSteps } from "./encode_request.ts";
 import { decodeChatAnswer, encodeChatAnswer, encodeWholeChat } from "./response.ts";
 import { chatErrorFrame, ChatStreamDecoder } from "./stream.ts";
 import { ChatStreamEncoder } from "./stream_encoder.ts";
+import { hostedWork } from "./hosted.ts";
 import { chatMediaFields } from "./media_fields.ts";
 
 /** Chat completions (protocols/chat-completions.md). */
@@ -25,6 +26,7 @@ export const chat: Dialect & Translator = {
   usageMember: "usage",
   readRequest: readChatRequest,
   spliceRequest: spliceChatRequest,
+  hostedWork,
   upstreamPath: () => "/chat/completions",
   streamDecoder: (quirks, choices) => new ChatStreamDecoder(quirks, choices),
   decodeAnswer: decodeChatAnswer,

@@ -53,6 +53,10 @@ export function spliceChatRequest(
   if (model && changes.model !== facts.model) {
     edits.push({ ...model, text: JSON.stringify(changes.model) });
   }
+  const store = members && locateIn(bodyText, members, ["store"]);
+  if (changes.keepNothing && store && bodyText.slice(store.start, store.end) === "true") {
+    edits.push({ ...store, text: "false" });
+  }
   if (changes.askStreamUsage && members) edits.push(askForUsage(bodyText, members));
   for (const { path, units } of facts.tagBlocks) {
     const range = members && locateIn(bodyText, members, path);

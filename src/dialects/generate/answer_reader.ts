@@ -2,7 +2,7 @@ import type { CanonicalEvent } from "../canonical.ts";
 import { choiceIndex, isRecord, type JsonRecord, unixTime, words } from "../json.ts";
 import { CandidateReader } from "./candidate.ts";
 import { isBlocked } from "./finish.ts";
-import { searchCount } from "./grounding.ts";
+import { mapsCount, searchCount } from "./grounding.ts";
 import { modelTraits } from "./models.ts";
 import { readUsage } from "./usage.ts";
 
@@ -11,6 +11,7 @@ export class AnswerReader {
   readonly #candidates = new Map<number, CandidateReader>();
   readonly #nextBlock = { value: 0 };
   readonly #searches = new Map<number, number>();
+  readonly #maps = new Map<number, number>();
   #started = false;
   #blockReason: string | undefined;
   #model: string | undefined;
@@ -25,10 +26,17 @@ export class AnswerReader {
       this.#candidate(index).read(candidate, events);
       const searches = searchCount(candidate);
       if (searches !== undefined) this.#searches.set(index, searches);
+      const maps = mapsCount(candidate);
+      if (maps !== undefined) this.#maps.set(index, maps);
     }
     const feedback = isRecord(json.promptFeedback) ? json.promptFeedback : {};
     if (isBlocked(feedback.blockReason)) this.#blockReason = feedback.blockReason;
-    const usage = readUsage(json.usageMetadata, this.#searchTotal());
+    const searches = this.#billed(this.#searches);
+    const maps = this.#billed(this.#maps);
+    const usage = readUsage(json.usageMetadata, {
+      ...(searches === undefined ? {} : { webSearches: searches }),
+      ...(maps === undefined ? {} : { mapsQueries: maps }),
+    });
     if (usage) events.push({ type: "usage", usage });
   }
 
@@ -72,11 +80,11 @@ export class AnswerReader {
     return candidate;
   }
 
-  /** Until generation 3 a grounded prompt is billed once, since then each of its searches. */
-  #searchTotal(): number | undefined {
-    if (this.#searches.size === 0) return undefined;
+  /** Until generation 3 a grounded prompt is billed once, since then each of its queries. */
+  #billed(queries: ReadonlyMap<number, number>): number | undefined {
+    if (queries.size === 0) return undefined;
     if (modelTraits(this.#model ?? "").generation < 3) return 1;
-    return [...this.#searches.values()].reduce((total, one) => total + one, 0);
+    return [...queries.values()].reduce((total, one) => total + one, 0);
   }
 }
 

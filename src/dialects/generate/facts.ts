@@ -48,6 +48,10 @@ export function spliceGenerateRequest(
   const edits: Edit[] = [];
   const model = members && locateIn(bodyText, members, ["model"]);
   if (model) edits.push({ ...model, text: JSON.stringify(`models/${bareModel(changes.model)}`) });
+  const store = members && locateIn(bodyText, members, ["store"]);
+  if (changes.keepNothing && store && bodyText.slice(store.start, store.end) === "true") {
+    edits.push({ ...store, text: "false" });
+  }
   for (const { path, units } of facts.tagBlocks) {
     const range = members && locateIn(bodyText, members, path);
     if (range) edits.push(cutStringPrefix(bodyText, range, units));

@@ -31,8 +31,24 @@ export function readCitations(candidate: JsonRecord, text: string): Citation[] {
 /** How many web searches a candidate's grounding names; undefined where there are none. */
 export function searchCount(candidate: JsonRecord): number | undefined {
   const grounding = candidate.groundingMetadata;
-  if (!isRecord(grounding) || !Array.isArray(grounding.webSearchQueries)) return undefined;
-  return grounding.webSearchQueries.length || undefined;
+  if (!isRecord(grounding)) return undefined;
+  const lists = [grounding.webSearchQueries, grounding.imageSearchQueries];
+  return lists.flatMap((list) => Array.isArray(list) ? list : []).length || undefined;
+}
+
+/**
+ * Queries of the vendor's maps; undefined where none helped. How many they were is said in
+ * `retrievalQueries`, if at all: it was one at least.
+ */
+export function mapsCount(candidate: JsonRecord): number | undefined {
+  const grounding = candidate.groundingMetadata;
+  if (!isRecord(grounding)) return undefined;
+  const chunks = Array.isArray(grounding.groundingChunks) ? grounding.groundingChunks : [];
+  const isMapped = typeof grounding.googleMapsWidgetContextToken === "string" ||
+    chunks.some((chunk) => isRecord(chunk) && isRecord(chunk.maps));
+  if (!isMapped) return undefined;
+  const queries = Array.isArray(grounding.retrievalQueries) ? grounding.retrievalQueries : [];
+  return Math.max(1, queries.length);
 }
 
 /** Writes citations of one text as `groundingMetadata`. */

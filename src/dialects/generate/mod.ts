@@ -16,6 +16,7 @@ import { ArrayReframer, failedStream, sseFraming } from "./framing.ts";
 import { countTokensPath, generatePath } from "./path.ts";
 import { GenerateStreamDecoder } from "./stream_decoder.ts";
 import { GenerateStreamEncoder } from "./stream_encoder.ts";
+import { hostedWork } from "./hosted.ts";
 import { generateMediaFields } from "./media_fields.ts";
 
 /**
@@ -30,6 +31,7 @@ export const generate: Dialect & Translator = {
   usageMember: "usageMetadata",
   readRequest: readGenerateRequest,
   spliceRequest: spliceGenerateRequest,
+  hostedWork,
   upstreamPath: generatePath,
   streamDecoder: () => new GenerateStreamDecoder(),
   decodeAnswer: decodeGenerateAnswer,

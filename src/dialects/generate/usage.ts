@@ -6,7 +6,10 @@ import { count, isRecord, type JsonRecord, words } from "../json.ts";
  * undefined when it holds no numbers. Thoughts count beside the visible output here, and results
  * of the vendor's own tools beside the prompt.
  */
-export function readUsage(raw: unknown, searches?: number): Usage | undefined {
+export function readUsage(
+  raw: unknown,
+  hosted: Pick<Usage, "webSearches" | "mapsQueries"> = {},
+): Usage | undefined {
   if (!isRecord(raw)) return undefined;
   const prompt = count(raw.promptTokenCount);
   const candidates = count(raw.candidatesTokenCount);
@@ -27,7 +30,7 @@ export function readUsage(raw: unknown, searches?: number): Usage | undefined {
     ...present("reasoning", thoughts),
     ...present("audioOutput", modality(raw.candidatesTokensDetails, "AUDIO")),
     ...present("imageOutput", modality(raw.candidatesTokensDetails, "IMAGE")),
-    ...present("webSearches", searches),
+    ...hosted,
     ...(tier === undefined ? {} : { serviceTier: tier }),
     raw,
   };

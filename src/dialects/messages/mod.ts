@@ -6,6 +6,7 @@ import { decodeMessagesRequest, decodeMessagesSteps } from "./decode_request.ts"
 import { encodeMessagesAnswer, encodeWholeMessage } from "./encode_answer.ts";
 import { encodeMessagesRequest, encodeMessagesSteps } from "./encode_request.ts";
 import { errorEvent } from "./error_event.ts";
+import { hostedWork } from "./hosted.ts";
 import { readMessagesRequest, spliceMessagesRequest } from "./request.ts";
 import { MessagesStreamDecoder } from "./stream_decoder.ts";
 import { MessagesStreamEncoder } from "./stream_encoder.ts";
@@ -19,6 +20,7 @@ export const messages: Dialect & Translator = {
   usageMember: "usage",
   readRequest: readMessagesRequest,
   spliceRequest: spliceMessagesRequest,
+  hostedWork,
   upstreamPath: () => "/messages",
   streamDecoder: () => new MessagesStreamDecoder(),
   decodeAnswer: decodeMessagesAnswer,

@@ -29,11 +29,17 @@ export function readUsage(raw: unknown): Usage | undefined {
     ...defined({
       reasoning: count(details.thinking_tokens),
       webSearches: count(tools.web_search_requests),
+      region: regionOf(raw.inference_geo),
       serviceTier: raw.speed === "fast" ? "fast" : words(raw.service_tier),
       otherModels: otherModels.length > 0 ? otherModels : undefined,
     }),
     raw,
   };
+}
+
+/** Anywhere is no region. */
+function regionOf(geo: unknown): string | undefined {
+  return geo === "global" || geo === "not_available" ? undefined : words(geo);
 }
 
 /** A later report over an earlier one: totals so far, in which null means "as before" (§5). */

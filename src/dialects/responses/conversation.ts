@@ -4,10 +4,13 @@ import { isRecord, type JsonRecord, words } from "../json.ts";
 import {
   continueFrom,
   inputItems,
+  isUnsealed,
   type Item,
   referenceOf,
   resolveReferences,
+  sealItems,
   storedOutput,
+  unsealedIds,
   withoutUnsealedReasoning,
 } from "./state.ts";
 
@@ -29,6 +32,25 @@ export const conversation: Conversation = {
     (storedOutput(answer)?.output ?? []).map((item) => words(item.id)).filter((id) =>
       id !== undefined
     ),
+
+  unsealedIds: (items) => unsealedIds(isRecord(items) ? items.output : items),
+
+  sealItems(items, find) {
+    if (Array.isArray(items)) return sealItems(items, find);
+    if (!isRecord(items) || !Array.isArray(items.output)) return items;
+    return { ...items, output: sealItems(items.output, find) };
+  },
+
+  sealInput({ body, bodyText }, find) {
+    const given = isRecord(body) && Array.isArray(body.input) ? body.input : [];
+    if (!given.some(isUnsealed)) return { body, bodyText };
+    const input = withoutUnsealedReasoning(sealItems(given, find).filter(isRecord));
+    const range = locate(bodyText, ["input"]) as TextRange;
+    return {
+      body: { ...body as JsonRecord, input },
+      bodyText: splice(bodyText, [{ ...range, text: JSON.stringify(input) }]),
+    };
+  },
 
   resolve({ body, bodyText }, answers) {
     const items = new Map(

@@ -6,8 +6,10 @@ import { decodeAnswer, encodeAnswer, encodeWhole } from "./answer.ts";
 import { decodeRequest, decodeSteps } from "./decode_request.ts";
 import { encodeRequest, encodeSteps } from "./encode_request.ts";
 import { errorFrame } from "./failure.ts";
+import { hostedWork } from "./hosted.ts";
 import { readRequest } from "./request.ts";
 import { spliceRequest } from "./splice.ts";
+import { stateless } from "./stateless.ts";
 import { ResponsesStreamDecoder } from "./stream_decoder.ts";
 import { wholeOf } from "./terminal_event.ts";
 import { ResponsesStreamEncoder } from "./stream_encoder.ts";
@@ -30,6 +32,8 @@ export const responses: Dialect & Translator = {
   usageMember: "usage",
   readRequest,
   spliceRequest,
+  hostedWork,
+  stateless,
   upstreamPath: () => "/responses",
   streamDecoder: (quirks) => new ResponsesStreamDecoder(quirks),
   decodeAnswer,

@@ -13,6 +13,7 @@ import type { RequestChanges, RequestFacts } from "../dialect.ts";
 import { isRecord } from "../json.ts";
 import { envelopeMark, isEnvelope } from "./envelope.ts";
 import { wrong } from "./fields.ts";
+import { statelessEdits } from "./stateless.ts";
 
 /**
  * The request's text for a vendor of this dialect: model and tag lines exchanged, and reasoning
@@ -35,6 +36,9 @@ export function spliceRequest(
   for (const { path, units } of facts.tagBlocks) {
     const range = members && locateIn(bodyText, members, path);
     if (range) edits.push(cutStringPrefix(bodyText, range, units));
+  }
+  if (members && changes.keepNothing) {
+    pushAll(edits, statelessEdits(bodyText, members, changes.keepNothing.sealReasoning));
   }
   if (bodyText.includes(envelopeMark)) pushAll(edits, removeSealedItems(bodyText));
   return edits.length === 0 ? bodyText : splice(bodyText, edits);

@@ -79,6 +79,29 @@ export function withoutUnsealedReasoning(items: readonly Item[]): Item[] {
   return withoutReasoning(items, (sealed) => sealed === undefined);
 }
 
+/** Ids of reasoning that only whoever keeps its vendor's state could read. */
+export function unsealedIds(items: unknown): string[] {
+  if (!Array.isArray(items)) return [];
+  return items.filter(isUnsealed).map((item) => words(item.id)).filter((id) => id !== undefined);
+}
+
+/** The items with reasoning sealed as `find` knows it. */
+export function sealItems(
+  items: readonly unknown[],
+  find: (id: string) => string | undefined,
+): unknown[] {
+  return items.map((item: unknown) => {
+    const id = isUnsealed(item) ? words(item.id) : undefined;
+    const sealed = id === undefined ? undefined : find(id);
+    return sealed === undefined ? item : { ...item as Item, encrypted_content: sealed };
+  });
+}
+
+export function isUnsealed(item: unknown): item is Item {
+  return isRecord(item) && item.type === "reasoning" &&
+    words(item.encrypted_content) === undefined;
+}
+
 /** What the caller got, for the store: of a whole response object or of its terminal event. */
 export function storedOutput(
   json: unknown,

@@ -1,6 +1,7 @@
 import type { Usage } from "../../domain/usage.ts";
 import type { DialectQuirks } from "../dialect.ts";
 import { count, isRecord, type JsonRecord, words } from "../json.ts";
+import { imageToolUsage, readHostedUsage } from "./hosted_usage.ts";
 
 /**
  * Reads the usage of a response object (responses.md §4) into the neutral form of
@@ -17,7 +18,7 @@ export function readUsage(response: JsonRecord, quirks: DialectQuirks): Usage | 
   const cacheRead = count(inputDetails.cached_tokens);
   const reasoning = count(outputDetails.reasoning_tokens);
   const whole = wholeInput(input ?? 0, cacheRead);
-  return {
+  const usage: Usage = {
     input: whole,
     output: wholeOutput({
       input: input ?? 0,
@@ -33,9 +34,31 @@ export function readUsage(response: JsonRecord, quirks: DialectQuirks): Usage | 
     ...named("reasoning", reasoning),
     ...named("audioOutput", count(outputDetails.audio_tokens)),
     ...named("imageOutput", count(outputDetails.image_tokens)),
-    ...named("webSearches", webSearches(response, raw)),
+    ...readHostedUsage(response, raw),
     ...tier(response),
     raw,
+  };
+  return withImages(usage, imageToolUsage(response));
+}
+
+/** What another model drew counts beside the usage of the asked one: the whole holds both. */
+function withImages(
+  usage: Usage,
+  images: { model: string; usage: Usage } | undefined,
+): Usage {
+  if (!images) return usage;
+  const sum = (name: "cacheRead" | "imageInput" | "imageOutput") => {
+    const added = images.usage[name];
+    return added === undefined ? {} : { [name]: (usage[name] ?? 0) + added };
+  };
+  return {
+    ...usage,
+    input: usage.input + images.usage.input,
+    output: usage.output + images.usage.output,
+    ...sum("cacheRead"),
+    ...sum("imageInput"),
+    ...sum("imageOutput"),
+    otherModels: [images],
   };
 }
 
@@ -68,25 +91,6 @@ function cacheWrites(details: JsonRecord): { cacheWrite?: number; cacheWriteLong
   const short = count(parts.ttl_30m_tokens) ??
     (sum === undefined ? undefined : Math.max(0, sum - (long ?? 0)));
   return { ...named("cacheWrite", short), ...named("cacheWriteLong", long) };
-}
-
-/** Searches that the vendor made itself: its own count, else the search items of the output. */
-function webSearches(response: JsonRecord, raw: JsonRecord): number | undefined {
-  const tools = isRecord(response.tool_usage) ? response.tool_usage.web_search : undefined;
-  const told = isRecord(tools) ? count(tools.num_requests) : undefined;
-  const details = isRecord(raw.server_side_tool_usage_details)
-    ? count(raw.server_side_tool_usage_details.web_search_calls)
-    : undefined;
-  if (told !== undefined || details !== undefined) return (told ?? details) || undefined;
-  const output = Array.isArray(response.output) ? response.output : [];
-  return output.filter(isSearch).length || undefined;
-}
-
-/** Opening a page that was found is no search of its own. */
-function isSearch(item: unknown): boolean {
-  if (!isRecord(item) || item.type !== "web_search_call") return false;
-  const action = isRecord(item.action) ? item.action.type : undefined;
-  return action === undefined || action === "search";
 }
 
 function tier(response: JsonRecord): { serviceTier?: string } {

@@ -221,6 +221,10 @@ const dimensions: Readonly<Record<CostLine["dimension"], readonly [string, bigin
   perCharacter: ["characters", 1_000_000n, "/ 1M"],
   perMinute: ["minutes", 1n, "each"],
   perWebSearch: ["web searches", 1n, "each"],
+  perXSearch: ["X searches", 1n, "each"],
+  perFileSearch: ["file searches", 1n, "each"],
+  perCodeSession: ["code sessions", 1n, "each"],
+  perMapsQuery: ["maps queries", 1n, "each"],
   perImage: ["images", 1n, "each"],
 };
 
