@@ -6,7 +6,7 @@ import type { MediaField } from "../dialects/media_field.ts";
 import { promptText } from "../dialects/prompt_text.ts";
 import { nanosToUsd } from "../base/money.ts";
 import { estimateTokens } from "../domain/estimate.ts";
-import type { Interaction, InteractionStatus, Mode } from "../domain/interaction.ts";
+import type { Interaction, InteractionStatus, Mode, VendorAttempt } from "../domain/interaction.ts";
 import type { Kept } from "../domain/kept.ts";
 import type { Media } from "../domain/media.ts";
 import { messageOf } from "../domain/fault.ts";
@@ -98,6 +98,8 @@ export class Call<M extends CallMeter = Meter> {
   readonly #facts: CallFacts;
   readonly #request: BoundPayload;
   readonly #leaveStreams: () => void;
+  readonly #attempts: VendorAttempt[] = [];
+  #lane: CallFacts["lane"];
   #settling: Promise<void> | undefined;
   #isAnswered = false;
 
@@ -108,6 +110,7 @@ export class Call<M extends CallMeter = Meter> {
   constructor(parts: CallParts, facts: CallFacts, meter: M) {
     this.#parts = parts;
     this.#facts = facts;
+    this.#lane = facts.lane;
     this.transactionId = facts.transactionId;
     this.meter = meter;
     this.#request = facts.payload ?? this.#bound(facts.bodyText);
@@ -137,6 +140,16 @@ export class Call<M extends CallMeter = Meter> {
    */
   settle(ending: Ending): Promise<void> {
     return this.#settling ??= this.#settle(ending);
+  }
+
+  /** A request to the vendor came to this. */
+  attempted(attempt: VendorAttempt): void {
+    this.#attempts.push(attempt);
+  }
+
+  /** The vendor is asked once more, in another dialect. */
+  reroute(lane: CallFacts["lane"]): void {
+    this.#lane = lane;
   }
 
   /** Work for the call begins; see `CallTrace`. */
@@ -242,6 +255,7 @@ export class Call<M extends CallMeter = Meter> {
         ? null
         : Math.round(firstTokenMs - caller.arrivedMs),
       ...payload,
+      ...(this.#attempts.length > 1 ? { attempts: [...this.#attempts] } : {}),
       ...this.#kept(ending, folded?.truncated ? undefined : responseText),
     };
   }
@@ -253,7 +267,7 @@ export class Call<M extends CallMeter = Meter> {
 
   /** What doesn't change while the call runs. */
   #identity() {
-    const { caller, dialect, facts, target, mode, lane, funds } = this.#facts;
+    const { caller, dialect, facts, target, mode, funds } = this.#facts;
     return {
       transactionId: this.transactionId,
       createdAt: caller.arrivedAt,
@@ -273,7 +287,7 @@ export class Call<M extends CallMeter = Meter> {
       mode,
       stream: facts.stream,
       priceVersion: this.#price()?.version ?? null,
-      translationLoss: [...lane.losses],
+      translationLoss: [...this.#lane.losses],
       ...(funds.leaseId === null ? {} : { leaseId: funds.leaseId }),
       ...(caller.repeats ? { repeats: caller.repeats } : {}),
     };
@@ -282,7 +296,7 @@ export class Call<M extends CallMeter = Meter> {
   /** Only an answer that ended well is continued. */
   #kept(ending: Ending, responseText: string | undefined): { kept?: Kept } {
     if (ending.status !== "completed") return {};
-    const reasoning = this.#facts.lane.keptReasoning(this.meter.answer());
+    const reasoning = this.#lane.keptReasoning(this.meter.answer());
     const response = responseText === undefined ? undefined : this.#facts.kept?.(responseText);
     if (reasoning.length === 0 && !response) return {};
     return { kept: { reasoning, ...(response ? { response } : {}) } };
@@ -312,7 +326,7 @@ export class Call<M extends CallMeter = Meter> {
     const answer = this.meter.answer();
     if (answer.choices.length === 0) return undefined;
     return {
-      text: JSON.stringify(this.#facts.lane.encodeFolded(answer)),
+      text: JSON.stringify(this.#lane.encodeFolded(answer)),
       truncated: answer.truncated,
     };
   }

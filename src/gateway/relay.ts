@@ -18,6 +18,7 @@ import { continueConversation, inputItems, keeperOf } from "./conversation.ts";
 import { deliver } from "./deliver.ts";
 import type { KeptMemory } from "./kept_memory.ts";
 import { letGo } from "./let_go.ts";
+import { layingAgain } from "./lay_again.ts";
 import { type LaneParts, layLane } from "./lay_lane.ts";
 import type { FullDialect } from "./translation.ts";
 import type { Reply } from "./reply.ts";
@@ -71,7 +72,9 @@ export function createRelay(parts: RelayParts): Relay {
       const transactionId = parts.newTransactionId();
       const jsonArray = request.jsonArray === true;
       const known = { ...request, transactionId, facts, target, jsonArray };
-      const lane = await layLane(parts, { ...known, ...continued });
+      const laneRequest = { ...known, ...continued };
+      const lane = await layLane(parts, laneRequest);
+      const layAgain = layingAgain(parts, laneRequest, lane, step);
       const { promptTokens, inputItemsText }: Remembered = step.isHeavy
         ? await lightened(request, continued.body, step)
         : {};
@@ -84,9 +87,8 @@ export function createRelay(parts: RelayParts): Relay {
       const begun = { payload, promptTokens };
       const meter = new Meter(parts.payloadMaxBytes, () => parts.clock.monotonicMs());
       const call = begin(parts, { ...known, ...begun, mode, lane, kept, funds }, meter);
-      const out = { transactionId, caller, facts, target, key, mode, lane, call };
-      const vendor = { upstream: parts.upstream, log: parts.log, now: () => parts.clock.now() };
-      return await deliver(parts.clock, out, () => callVendor(vendor, out));
+      const out = { transactionId, caller, facts, target, key, mode, lane, call, layAgain };
+      return await deliver(parts.clock, out, () => callVendor(parts, out));
     },
   };
 }

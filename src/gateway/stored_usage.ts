@@ -1,3 +1,4 @@
+import { isRecord } from "../dialects/json.ts";
 import type { PricedCall } from "../domain/repricing.ts";
 import type { Usage } from "../domain/usage.ts";
 import type { Registry } from "../vendors/registry.ts";
@@ -18,9 +19,12 @@ export function storedUsage(call: PricedCall, registry: Registry): Usage | undef
 
 function rawUsage(call: PricedCall, registry: Registry): Usage | undefined {
   const vendor = registry.find(call.vendor);
-  const dialect = vendor?.dialects.find((name) => name === call.dialect) ?? vendor?.dialects[0];
-  if (!vendor || dialect === undefined || call.usageRawText === null) return undefined;
-  return readRawUsage(dialect, parse(call.usageRawText), vendor.quirks);
+  if (!vendor || call.usageRawText === null) return undefined;
+  const raw = parse(call.usageRawText);
+  const own = vendor.dialects.find((name) => name === call.dialect) ?? vendor.dialects[0];
+  // A vendor with several dialects may have been called in any of them: chat's names are its own.
+  const dialect = isRecord(raw) && "prompt_tokens" in raw ? "chat" : own;
+  return dialect === undefined ? undefined : readRawUsage(dialect, raw, vendor.quirks);
 }
 
 /** The column holds the sum of both lifetimes, which only the vendor's own object tells apart. */

@@ -9,11 +9,17 @@ const mediaB = {
 };
 // Web search: 10 per 1,000 (§5).
 const familyB = { ...mediaB, per_web_search: "0.01" };
+// Its chat endpoint refuses function tools where the call asks for reasoning
+// (openai/openai-openapi#541) …
+const familyB54 = { ...familyB, chat_refuses: ["tools_with_reasoning"] as const };
+// … and since 5.5, whose models reason unless they are told not to, with any effort but `none`
+// (BerriAI/litellm#34569, jeffdafoe/llm-memory-api#178).
+const familyB55 = { ...familyB, chat_refuses: ["tools"] as const };
 
 /** Bundled prices of vendor-b. */
 export const vendorBPrices: readonly PriceEntry[] = [
   {
-    ...familyB,
+    ...familyB55,
     models: ["gpt-6-astra"],
     input: "10",
     cache_read: "1",
@@ -31,7 +37,7 @@ export const vendorBPrices: readonly PriceEntry[] = [
     ...genaiPackage,
   },
   {
-    ...familyB,
+    ...familyB55,
     models: ["gpt-6-sol"],
     input: "2",
     cache_read: "0.20",
@@ -49,7 +55,7 @@ export const vendorBPrices: readonly PriceEntry[] = [
     ...genaiPackage,
   },
   {
-    ...familyB,
+    ...familyB55,
     models: ["gpt-6.1-sol"],
     input: "2",
     cache_read: "0.10",
@@ -57,7 +63,7 @@ export const vendorBPrices: readonly PriceEntry[] = [
     ...litellm,
   },
   {
-    ...familyB,
+    ...familyB55,
     models: ["gpt-6.1-terra"],
     input: "1",
     cache_read: "0.05",
@@ -76,7 +82,7 @@ export const vendorBPrices: readonly PriceEntry[] = [
     ...articles,
   },
   {
-    ...familyB,
+    ...familyB55,
     models: ["gpt-6-luna"],
     input: "0.10",
     cache_read: "0.01",
@@ -92,7 +98,7 @@ export const vendorBPrices: readonly PriceEntry[] = [
     ...genaiPackage,
   },
   {
-    ...familyB,
+    ...familyB55,
     // 5 / 30 until September 2026; the day of the change isn't known, so the row has no first day.
     models: ["gpt-5.6-sol"],
     input: "4",
@@ -111,7 +117,7 @@ export const vendorBPrices: readonly PriceEntry[] = [
     ...genaiPackage,
   },
   {
-    ...familyB,
+    ...familyB55,
     models: ["gpt-5.6-terra"],
     input: "2",
     cache_read: "0.20",
@@ -130,7 +136,7 @@ export const vendorBPrices: readonly PriceEntry[] = [
     ...repository("2026-08-02"),
   },
   {
-    ...familyB,
+    ...familyB55,
     models: ["gpt-5.6-luna"],
     input: "0.20",
     cache_read: "0.02",
@@ -147,7 +153,7 @@ export const vendorBPrices: readonly PriceEntry[] = [
     ...repository("2026-08-02"),
   },
   {
-    ...familyB,
+    ...familyB55,
     models: ["gpt-5.5"],
     input: "5",
     cache_read: "0.50",
@@ -156,7 +162,7 @@ export const vendorBPrices: readonly PriceEntry[] = [
     ...genaiPackage,
   },
   {
-    ...familyB,
+    ...familyB54,
     models: ["gpt-5.4"],
     input: "2.5",
     cache_read: "0.25",
@@ -165,7 +171,7 @@ export const vendorBPrices: readonly PriceEntry[] = [
     ...repository("2026-03-06"),
   },
   {
-    ...familyB,
+    ...familyB54,
     models: ["gpt-5.4-mini"],
     input: "0.75",
     cache_read: "0.075",
@@ -173,7 +179,7 @@ export const vendorBPrices: readonly PriceEntry[] = [
     ...repository("2026-03-18"),
   },
   {
-    ...familyB,
+    ...familyB54,
     models: ["gpt-5.4-nano"],
     input: "0.20",
     cache_read: "0.02",

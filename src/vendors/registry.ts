@@ -34,6 +34,8 @@ export interface Vendor {
   readonly apiKey: Secret | undefined;
   /** Dialects that the vendor itself speaks, the preferred one first. */
   readonly dialects: readonly DialectName[];
+  /** One of `dialects`: which it is called in for callers of others; absent: the first. */
+  readonly translateTo?: DialectName;
   /** Operations beside the dialects; those that are missing the vendor doesn't have. */
   readonly operations: Readonly<Partial<Record<OperationKind, OperationWay>>>;
   readonly auth: VendorAuth;
@@ -146,6 +148,8 @@ const rows: readonly VendorRow[] = [
     aliases: ["openai"],
     baseUrl: "https://api.openai.com/v1",
     dialects: ["chat", "responses"],
+    // Its chat endpoint refuses tools together with reasoning on current models.
+    translateTo: "responses",
     ...mediaLanes["vendor-b"],
     sharesWith: "vendor-b",
   },
@@ -167,7 +171,7 @@ const rows: readonly VendorRow[] = [
     label: "vendor-f",
     aliases: ["openrouter"],
     baseUrl: "https://openrouter.ai/api/v1",
-    dialects: ["chat"],
+    dialects: ["chat", "responses", "messages"],
     operations: {
       imageGenerations: { path: "/images" },
       speech: chatOperations.speech,
@@ -185,7 +189,7 @@ const rows: readonly VendorRow[] = [
     label: "vendor-g",
     aliases: ["xai"],
     baseUrl: "https://api.x.ai/v1",
-    dialects: ["chat"],
+    dialects: ["chat", "responses"],
     operations: {
       imageGenerations: chatOperations.imageGenerations,
       imageEdits: chatOperations.imageEdits,
@@ -209,6 +213,8 @@ export interface CustomVendor {
   baseUrl: string;
   apiKey: Secret | undefined;
   dialects: readonly DialectName[];
+  /** Undefined: as a bundled row of the same label has it, where it names that dialect; else the first. */
+  translateTo?: DialectName | undefined;
   auth: VendorAuth;
   modelsPath: string;
 }
@@ -258,13 +264,15 @@ function customVendor(row: CustomVendor, existing: Vendor | undefined): Vendor {
     { ...chatDefaults, ...dialectDefaults[row.dialects[0] ?? "chat"], sharesWith: row.label };
   const aliases = [...new Set([...(existing?.aliases ?? []), ...row.aliases])];
   const operations: Vendor["operations"] = base.operations;
+  const { translateTo: _, ...inherited } = base as Vendor;
   return {
-    ...base,
+    ...inherited,
     label: row.label,
     aliases,
     baseUrl: row.baseUrl,
     apiKey: row.apiKey ?? existing?.apiKey,
     dialects: row.dialects,
+    ...translation(row, existing),
     auth: row.auth,
     modelsPath: row.modelsPath,
     family: existing ? { ...existing.family, aliases } : {
@@ -275,4 +283,10 @@ function customVendor(row: CustomVendor, existing: Vendor | undefined): Vendor {
       operations: operationKinds.filter((kind) => operations[kind] !== undefined),
     },
   };
+}
+
+/** What the row says, else what it overrides said, as long as the dialect is still in the row. */
+function translation(row: CustomVendor, existing: Vendor | undefined): Pick<Vendor, "translateTo"> {
+  const translateTo = row.translateTo ?? existing?.translateTo;
+  return translateTo !== undefined && row.dialects.includes(translateTo) ? { translateTo } : {};
 }
