@@ -120,13 +120,13 @@ const FORMATS: Readonly<Record<string, string>> = {
   uuid: "3f2504e0-4f89-41d3-9a0c-0305e82c3301",
 };
 
-/** Names of arguments and tools whose text an agent runs, or a file that it writes to. */
-export const RUNS = /command|cmd|script|shell|bash|exec|patch|code|sql|program|argv|path|file|url/i;
+/** Names of arguments whose text an agent runs, or uses as the place that it writes to. */
+const RUN_ARGUMENT = /command|cmd|script|shell|bash|exec|patch|code|sql|program|argv|path|file/i;
 /** In place of words of a prompt, which may be a command: it does nothing wherever it is run. */
 export const HARMLESS = "true";
 
 function buildString(node: JsonObject, context: Context): string {
-  if (RUNS.test(context.name)) return fitted(HARMLESS, node);
+  if (RUN_ARGUMENT.test(context.name)) return fitted(HARMLESS, node);
   const formatted = FORMATS[asText(node.format)];
   if (formatted !== undefined) return formatted;
   const text = /city|location|place|town/i.test(context.name)

@@ -1,5 +1,5 @@
 import { type Behaviours, withoutMagicWords } from "./behaviours.ts";
-import { HARMLESS, instanceOf, placesIn, RUNS } from "./instance.ts";
+import { HARMLESS, instanceOf, placesIn } from "./instance.ts";
 import { type Medium } from "./media.ts";
 import { answerProse, lastWords, reasoningProse, resultProse, type ToolOutcome } from "./prose.ts";
 import { tokenize } from "./tokens.ts";
@@ -214,9 +214,12 @@ function isMentioned(tool: OfferedTool, question: string): boolean {
     [...ofName, ...ofPurpose].some((word) => asked.includes(word));
 }
 
+/** Free-text tools of agents whose whole text is run. */
+const RUN_TOOL = /^(exec|bash|shell|local_shell|apply_patch)$/i;
+
 function call(tool: OfferedTool, question: string, variant: number): ToolCall {
   const input = tool.isFreeText
-    ? (RUNS.test(tool.name) ? HARMLESS : answerProse(question, `${variant}`, []))
+    ? (RUN_TOOL.test(tool.name) ? HARMLESS : answerProse(question, `${variant}`, []))
     : JSON.stringify(instanceOf(tool.schema ?? { type: "object" }, question, variant));
   return { name: tool.name, input, isFreeText: tool.isFreeText };
 }

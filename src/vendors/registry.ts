@@ -214,7 +214,7 @@ export interface CustomVendor {
   apiKey: Secret | undefined;
   dialects: readonly DialectName[];
   /** Undefined: as a bundled row of the same label has it, where it names that dialect; else the first. */
-  translateTo?: DialectName | undefined;
+  translateTo?: DialectName;
   auth: VendorAuth;
   modelsPath: string;
 }

@@ -66,7 +66,7 @@ export function parseVendorsFile(
       baseUrl: withoutEnd(row.base_url, "/"),
       apiKey: row.api_key_env === undefined ? undefined : secretFrom(row.api_key_env),
       dialects: row.dialects,
-      translateTo: row.translate_to,
+      ...(row.translate_to === undefined ? {} : { translateTo: row.translate_to }),
       auth: row.auth,
       modelsPath: row.models_path,
     };
