@@ -4,6 +4,7 @@ import type { PromptTags } from "../domain/prompt_tags.ts";
 import type { SseEvent } from "../base/sse.ts";
 import type { CanonicalAnswer, CanonicalEvent } from "./canonical.ts";
 import type { MediaField } from "./media_field.ts";
+import type { ToolDemand } from "./tool_demand.ts";
 
 /**
  * One wire format: how a request is read and spliced, and how answers become canonical events and
@@ -45,6 +46,8 @@ export interface Dialect {
    * holds it.
    */
   wholeOf?(event: SseEvent): unknown;
+  /** For the dialect of chat endpoints: what a request asks of one that such endpoints refuse. */
+  toolDemand?(body: unknown): ToolDemand;
   readonly asking: Asking;
   /** For a dialect with an endpoint that counts a request's tokens. */
   readonly counting?: Counting;

@@ -6,7 +6,7 @@ import type { CanonicalRequest, Loss } from "../dialects/canonical_request.ts";
 import type { RequestFacts } from "../dialects/dialect.ts";
 import { promptTokens } from "../dialects/prompt_text.ts";
 import { withoutTags } from "../dialects/tag_blocks.ts";
-import { chatDemand, demandOf, type ToolDemand } from "../dialects/tool_demand.ts";
+import { demandOf, type ToolDemand } from "../dialects/tool_demand.ts";
 import type { TranslationMode } from "../domain/api_key.ts";
 import { Fault } from "../domain/fault.ts";
 import type { KeptStore } from "../domain/kept.ts";
@@ -56,7 +56,7 @@ export async function layLane(
 ): Promise<Lane> {
   const { dialect, facts, caller } = request;
   const { step = atOnce } = caller;
-  const demand = dialect.name === "chat" ? chatDemand(request.body) : undefined;
+  const demand = dialect.toolDemand?.(request.body);
   const first = upstream ?? dialectsFor(parts, dialectCall(request, demand ?? "none"))[0];
   if (first === dialect.name) return await step(() => passThrough(request));
   const mode = translationMode(caller);

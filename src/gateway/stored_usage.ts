@@ -1,4 +1,3 @@
-import { isRecord } from "../dialects/json.ts";
 import type { PricedCall } from "../domain/repricing.ts";
 import type { Usage } from "../domain/usage.ts";
 import type { Registry } from "../vendors/registry.ts";
@@ -22,9 +21,12 @@ function rawUsage(call: PricedCall, registry: Registry): Usage | undefined {
   if (!vendor || call.usageRawText === null) return undefined;
   const raw = parse(call.usageRawText);
   const own = vendor.dialects.find((name) => name === call.dialect) ?? vendor.dialects[0];
-  // A vendor with several dialects may have been called in any of them: chat's names are its own.
-  const dialect = isRecord(raw) && "prompt_tokens" in raw ? "chat" : own;
-  return dialect === undefined ? undefined : readRawUsage(dialect, raw, vendor.quirks);
+  // A vendor with several dialects may have been called in any of them; each has its own names.
+  for (const dialect of [own, ...vendor.dialects]) {
+    const usage = dialect && readRawUsage(dialect, raw, vendor.quirks);
+    if (usage) return usage;
+  }
+  return undefined;
 }
 
 /** The column holds the sum of both lifetimes, which only the vendor's own object tells apart. */

@@ -2,7 +2,6 @@ import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import type { DialectName } from "../../contracts/vendors.ts";
 import type { RequestFacts } from "../dialects/dialect.ts";
-import { chatDemand } from "../dialects/tool_demand.ts";
 import { Fault } from "../domain/fault.ts";
 import type { LearnedEndpoints } from "../vendors/learned_endpoints.ts";
 import { isAbort, type Upstream, type UpstreamAnswer } from "../vendors/upstream.ts";
@@ -97,7 +96,7 @@ async function layOther(out: Outgoing, next: DialectName): Promise<Lane | undefi
 function lessonOf(learned: LearnedEndpoints, out: Outgoing, refusal: EndpointRefusal): () => void {
   const { target: { vendor, model }, lane: { upstream, requestText } } = out;
   if (refusal === "missing") return () => learned.learnMissing(vendor.label, upstream.name);
-  const demand = chatDemand(JSON.parse(requestText));
+  const demand = upstream.toolDemand?.(JSON.parse(requestText)) ?? "none";
   return () => learned.learnChatRefusal(vendor.label, model, demand);
 }
 

@@ -7,6 +7,7 @@ import { decodeChatAnswer, encodeChatAnswer, encodeWholeChat } from "./response.
 import { chatErrorFrame, ChatStreamDecoder } from "./stream.ts";
 import { ChatStreamEncoder } from "./stream_encoder.ts";
 import { chatMediaFields } from "./media_fields.ts";
+import { readToolDemand } from "./tool_demand.ts";
 
 /** Chat completions (protocols/chat-completions.md). */
 export const chat: Dialect & Translator = {
@@ -29,6 +30,7 @@ export const chat: Dialect & Translator = {
   decodeAnswer: decodeChatAnswer,
   encodeAnswer: encodeChatAnswer,
   errorFrame: chatErrorFrame,
+  toolDemand: readToolDemand,
   asking: { modelInPath: false, drop: ["stream", "stream_options"], set: [] },
   usageFlag: {
     isRefusedIn: (refusal) => refusal.includes("stream_options"),
