@@ -60,9 +60,11 @@ export async function layLane(
   const first = upstream ?? dialectsFor(parts, dialectCall(request, demand ?? "none"))[0];
   if (first === dialect.name) return await step(() => passThrough(request));
   const mode = translationMode(caller);
-  const decoded = await step.inSteps(() =>
+  const read = await step.inSteps(() =>
     dialect.decodeSteps(withoutTags(request.body, facts.tagBlocks))
   );
+  const isMoved = request.target.vendor.dialects.includes(dialect.name);
+  const decoded = isMoved ? unshown(read) : read;
   const inputTokens = await step.inSteps(() => promptTokens(request.body));
   const asked = dialectCall(request, demand ?? demandOf(decoded));
   const [best, ...others] = upstream === undefined ? dialectsFor(parts, asked) : [upstream];
@@ -88,6 +90,15 @@ export async function layLane(
     created: Math.floor(caller.arrivedAt.getTime() / 1000),
     now: secondsOf(parts.clock),
   });
+}
+
+/**
+ * For a caller of an endpoint that the vendor has, but not for this call: it expects what that one
+ * gives, without summaries of the reasoning, for which vendors want an organisation to be verified.
+ */
+function unshown(request: CanonicalRequest): CanonicalRequest {
+  const { reasoning } = request;
+  return reasoning?.show ? { ...request, reasoning: { ...reasoning, show: false } } : request;
 }
 
 function dialectCall(request: LaneRequest, demand: ToolDemand): DialectCall {

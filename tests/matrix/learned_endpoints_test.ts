@@ -267,3 +267,66 @@ Deno.test("a rerouted call is replayed, and refused in strict mode as any other"
   assert.equal(strict.status, 400);
   await strict.body?.cancel();
 });
+
+Deno.test("a heavy request is read again for the other endpoint, with what its path says", async () => {
+  await using world = await startWorld(
+    (path) => path === "responses" ? { status: 404, body: { detail: "Not Found" } } : undefined,
+    { translate_to: "responses" },
+  );
+  const text = "a word ".repeat(600_000);
+  const contents = Array.from({ length: 99 }, () => ({ role: "user", parts: [{ text: "word" }] }));
+  const answered = await world.service.post("/chat/v1/models/x/m-1:generateContent", {
+    contents: [...contents, { role: "user", parts: [{ text }] }],
+  });
+  assert.equal(answerText("generate", await answered.text(), false), spokenText);
+  const [first, second] = world.vendor.requests.filter(({ method }) => method === "POST");
+  assert.deepEqual(world.asked(), ["responses", chatPath]);
+  for (const { body } of [first!, second!]) {
+    assert.ok(body.includes(text) && JSON.parse(body).model === "m-1");
+  }
+});
+
+Deno.test("a caller who leaves while the second endpoint works is charged nothing", async () => {
+  const held = Promise.withResolvers<void>();
+  const vendor = await startFakeVendor((exchange) => {
+    const { path, body } = exchange.request;
+    if (path.endsWith("chat/completions")) {
+      const { status, body: refusal } = pointing(JSON.parse(body).model);
+      return exchange.answer(status, refusal);
+    }
+    held.resolve();
+    return exchange.closed;
+  });
+  const directory = await Deno.makeTempDir({ prefix: "learned-" });
+  const write = async (name: string, value: unknown) => {
+    await Deno.writeTextFile(`${directory}/${name}`, JSON.stringify(value));
+    return `${directory}/${name}`;
+  };
+  const service = await startTestService({
+    env: {
+      VENDOR_B_BASE_URL: `${vendor.url}/v1`,
+      VENDOR_B_API_KEY: "sk-0123456789",
+      PRICES_FILE: await write("prices.json", { "vendor-b/m-1": { input: "2", output: "8" } }),
+    },
+  });
+  const leave = new AbortController();
+  const call = service.fetch("/vendor-b/v1/chat/completions", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ model: "m-1", messages: [{ role: "user", content: "Hi" }], tools }),
+    signal: leave.signal,
+  }).catch(() => undefined);
+  await held.promise;
+  leave.abort();
+  await call;
+  let rows = await service.rows();
+  while (rows.length === 0) rows = await service.rows();
+  assert.deepEqual(rows.map((row) => [row.status, row.charged_usd, row.http_status]), [
+    ["cancelled", "0.000000000", null],
+  ]);
+  const { json } = await service.admin("credits", "show");
+  assert.equal((json as { reserved_usd: string }).reserved_usd, "0.000000000");
+  await service.stop();
+  await vendor.close();
+  await Deno.remove(directory, { recursive: true });
+});
