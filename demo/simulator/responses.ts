@@ -92,6 +92,11 @@ async function create(exchange: Exchange, vendor: ChatVendor, shelf: Shelf): Pro
   checkResponsesRequest(body, vendor.isStrict);
   const model = findModel(vendor, body.model);
   if (model.isReasoning) refuseForReasoning(body, vendor);
+  else if (vendor.isStrict && asArray(body.include).includes("reasoning.encrypted_content")) {
+    throw new Problem(400, "Encrypted content is not supported with this model.", {
+      param: "include",
+    });
+  }
   const input = itemsOf(body, vendor.isStrict);
   const chain = [...previousItems(shelf, body), ...resolve(input, shelf, vendor.isStrict)];
   checkChain(chain, vendor.isStrict, (id) => shelf.reasoning.get(id));

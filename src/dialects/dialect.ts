@@ -55,6 +55,14 @@ export interface Dialect {
   readonly conversation?: Conversation;
   /** For a dialect whose streams tell usage only where a flag asks for it. */
   readonly usageFlag?: UsageFlag;
+  /**
+   * A translated request without what its vendor's refusal, given as text, says that this model or
+   * account doesn't get; undefined where the refusal is about something else.
+   */
+  withoutRefused?(
+    request: Readonly<Record<string, unknown>>,
+    refusal: string,
+  ): Record<string, unknown> | undefined;
 }
 
 /** What of a request says how it was asked: to be exchanged when it is asked again for itself. */

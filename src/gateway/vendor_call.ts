@@ -100,7 +100,17 @@ function lessonOf(learned: LearnedEndpoints, out: Outgoing, refusal: EndpointRef
   return () => learned.learnChatRefusal(vendor.label, model, demand);
 }
 
-/** One request by the call's lane; a second one without the usage flag where a server refuses it. */
+/** The request without what was ours in it and is refused; undefined where that is the caller's. */
+function withoutRefused({ lane, facts }: Outgoing, refusal: string): string | undefined {
+  const { upstream, sameDialect, requestText } = lane;
+  // A server that doesn't know the usage flag: go on without, and count for ourselves.
+  if (facts.stream && upstream.usageFlag?.isRefusedIn(refusal)) return lane.plainRequestText();
+  if (sameDialect || !upstream.withoutRefused) return undefined;
+  const plain = upstream.withoutRefused(JSON.parse(requestText), refusal);
+  return plain && JSON.stringify(plain);
+}
+
+/** One request by the call's lane; a second one without what the vendor refuses of ours. */
 async function askOnce(
   parts: VendorCallParts,
   out: Outgoing,
@@ -108,12 +118,8 @@ async function askOnce(
   const answer = await post(parts, out, out.lane.requestText);
   if (isGood(answer)) return { answer };
   const refusal = await readRefusal(answer);
-  const { usageFlag } = out.lane.upstream;
-  const isFlag = out.facts.stream && answer.status === 400 &&
-    usageFlag?.isRefusedIn(refusal.text) === true;
-  const plain = isFlag ? out.lane.plainRequestText() : undefined;
+  const plain = answer.status === 400 ? withoutRefused(out, refusal.text) : undefined;
   if (plain === undefined) return { answer, ...refusal };
-  // A server that doesn't know the usage flag: go on without, and count for ourselves.
   const again = await post(parts, out, plain);
   return isGood(again) ? { answer: again } : { answer: again, ...await readRefusal(again) };
 }

@@ -330,3 +330,38 @@ Deno.test("a caller who leaves while the second endpoint works is charged nothin
   await vendor.close();
   await Deno.remove(directory, { recursive: true });
 });
+
+Deno.test("what we ask for on our own and the vendor refuses is left out, and the call answered", async () => {
+  const refusals: Record<string, Refusal> = {
+    "x/m-1": {
+      status: 400,
+      body: {
+        error: {
+          message: "Your organization must be verified to generate reasoning summaries.",
+          param: "reasoning.summary",
+          code: "unsupported_value",
+        },
+      },
+    },
+    "x/m-2": {
+      status: 400,
+      body: { error: { message: "Encrypted content is not supported with this model." } },
+    },
+  };
+  await using world = await startWorld((_, { model, include, reasoning }) => {
+    const hasSummary = (reasoning as { summary?: string } | undefined)?.summary !== undefined;
+    const isRefused = model === "m-1" ? hasSummary : JSON.stringify(include).includes("encrypted");
+    return isRefused ? refusals[`x/${model}`] : undefined;
+  }, { translate_to: "responses" });
+  for (const model of ["x/m-1", "x/m-2"]) {
+    const answered = await ask(world, "messages", {
+      model,
+      max_tokens: 4000,
+      thinking: { type: "adaptive", display: "summarized" },
+    });
+    assert.equal(answerText("messages", await answered.text(), false), spokenText);
+    assert.deepEqual(world.asked(), ["responses", "responses"]);
+  }
+  const sealed = world.vendor.requests.at(-3)!.body;
+  assert.ok(sealed.includes("reasoning.encrypted_content"), "only what was refused is left out");
+});
