@@ -55,6 +55,11 @@ export interface Dialect {
   readonly conversation?: Conversation;
   /** For a dialect whose streams tell usage only where a flag asks for it. */
   readonly usageFlag?: UsageFlag;
+  /** An encoded request without what we ask for on our own and its model is known to refuse. */
+  fitToModel?(
+    request: Readonly<Record<string, unknown>>,
+    model: string,
+  ): Record<string, unknown>;
   /**
    * A translated request without what its vendor's refusal, given as text, says that this model or
    * account doesn't get; undefined where the refusal is about something else.

@@ -142,7 +142,9 @@ async function encodeFor(
     request: recalled.reasoning ? { reasoning: recalled.reasoning } : {},
     encoded: { losses: encoded.losses, undo: encoded.undo },
     losses: encoded.losses,
-    requestText: await step.inSteps(() => writeJson(encoded.body)),
+    requestText: await step.inSteps(() =>
+      writeJson(upstream.fitToModel?.(encoded.body, target.model) ?? encoded.body)
+    ),
   };
 }
 

@@ -12,7 +12,6 @@ import type { EncodedRequest, Target } from "../translator.ts";
 import { writeItems } from "./encode_items.ts";
 import { writeTools } from "./encode_tools.ts";
 import { defined } from "./fields.ts";
-import { sealsReasoning } from "./refused_extras.ts";
 
 /** Names that every server of this dialect takes (translation.md §5.1). */
 const acceptedToolName = /^[A-Za-z0-9_-]{1,64}$/;
@@ -35,14 +34,14 @@ export function* encodeSteps(
   const losses = yield* lossesOf(request);
   const { aliasOf, toolNames } = aliasToolNames(yield* toolNamesOf(request), acceptedToolName);
   const include = [
-    ...(sealsReasoning(target.model) ? ["reasoning.encrypted_content"] : []),
+    "reasoning.encrypted_content",
     ...(request.logprobs ? ["message.output_text.logprobs"] : []),
   ];
   const body: Record<string, unknown> = {
     model: target.model,
     input: yield* writeItems(request, aliasOf, losses),
     store: false,
-    ...(include.length > 0 ? { include } : {}),
+    include,
     ...defined({
       max_output_tokens: request.maxOutputTokens === undefined
         ? undefined

@@ -6,7 +6,7 @@ import { decodeRequest, decodeSteps } from "./decode_request.ts";
 import { encodeRequest, encodeSteps } from "./encode_request.ts";
 import { errorFrame } from "./failure.ts";
 import { readRequest } from "./request.ts";
-import { withoutRefused } from "./refused_extras.ts";
+import { fitToModel, withoutRefused } from "./refused_extras.ts";
 import { spliceRequest } from "./splice.ts";
 import { ResponsesStreamDecoder } from "./stream_decoder.ts";
 import { wholeOf } from "./terminal_event.ts";
@@ -41,6 +41,7 @@ export const responses: Dialect & Translator = {
     set: [["store", "false"]],
   },
   conversation,
+  fitToModel,
   withoutRefused,
   decodeRequest,
   decodeSteps,

@@ -3,8 +3,17 @@ import { isRecord } from "../json.ts";
 const sealed = "reasoning.encrypted_content";
 
 /** Models that don't reason refuse to be asked for sealed reasoning; it is known of these. */
-export function sealsReasoning(model: string): boolean {
-  return !/^(?:ft:)?(?:gpt-[34]|chatgpt-)/.test(model);
+const isPlain = /^(?:ft:)?(?:gpt-[34]|chatgpt-)/;
+
+/** An encoded request without what its model is known to refuse of it. */
+export function fitToModel(
+  request: Readonly<Record<string, unknown>>,
+  model: string,
+): Record<string, unknown> {
+  const { include, ...rest } = request;
+  if (!isPlain.test(model) || !Array.isArray(include)) return { ...request };
+  const others = include.filter((name) => name !== sealed);
+  return others.length > 0 ? { ...rest, include: others } : rest;
 }
 
 /**
