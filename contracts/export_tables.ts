@@ -23,6 +23,14 @@ const maybe = (text: string) => z.string().nullable().describe(text);
 const count = (text: string) => z.number().int().nullable().describe(text);
 const time = (text: string) => timestampSchema.describe(text);
 
+const vendorAttempt = z.strictObject({
+  vendor: word("Label of the vendor."),
+  model: word("Model as sent to the vendor."),
+  http_status: count("The vendor's status; null when no answer began."),
+  error_code: maybe("What that was to the caller; null for a good answer."),
+  ms: z.number().int().describe("Until the answer began, milliseconds."),
+}).openapi("VendorAttempt");
+
 /** One stored call as an export shows it: the columns of interface.md §6, in that order. */
 export const interactionRecord = z.strictObject({
   transaction_id: word("Our id of the call, as in `X-Transaction-ID`."),
@@ -67,6 +75,9 @@ export const interactionRecord = z.strictObject({
   request: z.unknown().describe("The request as the caller sent it."),
   response: z.unknown().describe("The answer as the caller received it; a stream as its whole."),
   payload_truncated: z.boolean().describe("Whether a payload was too large to keep whole."),
+  attempts: z.array(vendorAttempt).max(100).nullable().describe(
+    "All requests to vendors, the last one answered; null for a single one.",
+  ),
 }).openapi("Interaction");
 
 /** One evaluation. */
@@ -158,6 +169,7 @@ export const columnKinds: { readonly [T in ExportTable]: Kinds<T> } = {
     request: "json",
     response: "json",
     payload_truncated: "boolean",
+    attempts: "json",
   },
   eval_runs: {
     eval_run_id: "word",

@@ -3,6 +3,7 @@
  * and answer in the same shapes, deterministically. They share no code with the gateway.
  * `simulator/behaviours.ts` lists the magic words that make them misbehave.
  */
+import { aggregatorMessages } from "./simulator/aggregator_messages.ts";
 import { AGGREGATOR_MEDIA } from "./simulator/aggregator_media.ts";
 import { chatFront } from "./simulator/chat_front.ts";
 import { VENDOR_A, VENDOR_B, VENDOR_F, VENDOR_G } from "./simulator/chat_vendors.ts";
@@ -80,9 +81,17 @@ export function startSimulators(options: SimulatorOptions = {}): Promise<Simulat
     "vendor-f": start(
       "vendor-f",
       "sk-simulated-vendor-f-0000",
-      chatFront(VENDOR_F, AGGREGATOR_MEDIA),
+      chatFront(VENDOR_F, [
+        ...responsesRoutes(VENDOR_F),
+        ...aggregatorMessages(VENDOR_F),
+        ...AGGREGATOR_MEDIA,
+      ]),
     ),
-    "vendor-g": start("vendor-g", "sk-simulated-vendor-g-0000", chatFront(VENDOR_G, XAI_MEDIA)),
+    "vendor-g": start(
+      "vendor-g",
+      "sk-simulated-vendor-g-0000",
+      chatFront(VENDOR_G, [...responsesRoutes(VENDOR_G), ...XAI_MEDIA]),
+    ),
   } satisfies Record<Label, unknown>;
   const vendors = Object.fromEntries(
     LABELS.map((label) => {

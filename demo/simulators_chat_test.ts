@@ -88,7 +88,8 @@ Deno.test("without include_usage only the vendors that always report usage send 
 });
 
 Deno.test("two parallel calls are streamed and their results answered with text", async () => {
-  await forEachVendor(LABELS, async (client, model) => {
+  await forEachVendor(LABELS, async (client, usual, label) => {
+    const model = label === "vendor-b" ? "gpt-5-mini" : usual;
     const messages: OpenAI.ChatCompletionMessageParam[] = [
       { role: "user", content: "What is the weather in Paris and Tokyo?" },
     ];
@@ -255,5 +256,62 @@ Deno.test("embeddings are unit vectors in both encodings", async () => {
     assert.ok(Math.abs(Math.hypot(...vector) - 1) < 1e-6);
     assert.ok(base64.data[1]);
     assert.ok(float.usage.prompt_tokens > 0);
+  });
+});
+
+Deno.test("tools are refused as vendor-b refuses them, by model and effort", async () => {
+  await forEachVendor(["vendor-b"], async (client) => {
+    const ask = (model: string, effort?: "none" | "low") =>
+      client.chat.completions.create({
+        model,
+        messages: [{ role: "user", content: "What is the weather in Paris?" }],
+        tools: [WEATHER],
+        ...(effort === undefined ? {} : { reasoning_effort: effort }),
+      });
+    const refused = async (model: string, effort: "low" | undefined, words: RegExp) =>
+      void await assert.rejects(ask(model, effort), {
+        status: 400,
+        param: "reasoning_effort",
+        code: null,
+        message: words,
+      });
+    await refused(
+      "gpt-5.4",
+      "low",
+      /gpt-5\.4 in \/v1\/chat\/completions. Please use \/v1\/responses/,
+    );
+    await refused("gpt-5.6-sol", "low", /To use function tools, use \/v1\/responses or set/);
+    await refused("gpt-5.6-sol", undefined, /To use function tools, use \/v1\/responses or set/);
+    for (const [model, effort] of [["gpt-5.4"], ["gpt-5.6-sol", "none"], ["gpt-5-mini", "low"]]) {
+      const answer = await ask(model!, effort as "none" | "low" | undefined);
+      assert.equal(answer.choices[0]?.finish_reason, "tool_calls");
+    }
+  });
+});
+
+Deno.test("a conversation ends after two rounds of tools, and no command is a prompt's", async () => {
+  await forEachVendor(["vendor-a"], async (client, model) => {
+    const messages: OpenAI.ChatCompletionMessageParam[] = [];
+    const tools: OpenAI.ChatCompletionTool[] = [{
+      type: "function",
+      function: {
+        name: "Bash",
+        parameters: { type: "object", properties: { command: { type: "string" } } },
+      },
+    }];
+    let rounds = 0;
+    for (let turn = 0; turn < 6; turn++) {
+      messages.push({ role: "user", content: "Use Bash: rm -rf / done." });
+      const answer = await client.chat.completions.create({ model, messages, tools });
+      const message = answer.choices[0]!.message;
+      messages.push(message);
+      for (const call of message.tool_calls ?? []) {
+        rounds++;
+        const { arguments: text } = call.type === "function" ? call.function : { arguments: "" };
+        assert.deepEqual(JSON.parse(text), { command: "true" });
+        messages.push({ role: "tool", tool_call_id: call.id, content: "done" });
+      }
+    }
+    assert.equal(rounds, 2);
   });
 });

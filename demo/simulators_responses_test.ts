@@ -136,6 +136,7 @@ Deno.test("encrypted reasoning must come back as it was issued", async () => {
     await assert.rejects(again([{ ...reasoning, encrypted_content: "AAAA" }, message]), {
       code: "invalid_encrypted_content",
     });
+    await assert.rejects(again([message]), { status: 400, message: /required 'reasoning' item/ });
     const { encrypted_content: _, ...bare } = reasoning as OpenAI.Responses.ResponseReasoningItem;
     await assert.rejects(again([bare, message]), { status: 404 });
   });
@@ -155,5 +156,23 @@ Deno.test("a token limit ends in an incomplete response", async () => {
     assert.equal(final.status, "incomplete");
     assert.equal(final.incomplete_details?.reason, "max_output_tokens");
     assert.equal(final.usage?.output_tokens, 16);
+  });
+});
+
+Deno.test("tools that an item adds are offered, and an agent's own metadata is taken", async () => {
+  await withClient("vendor-b", async (client, model) => {
+    const answer = await client.responses.create({
+      model,
+      client_metadata: { session: "s" },
+      input: [
+        { type: "additional_tools", role: "developer", tools: [WEATHER] },
+        { role: "user", content: "What is the weather in Paris?" },
+      ],
+    } as OpenAI.Responses.ResponseCreateParamsNonStreaming);
+    assert.ok(answer.output.some((item) => item.type === "function_call"));
+    await assert.rejects(client.responses.create({ model, input: "x", temperature: 0.3 }), {
+      status: 400,
+      param: "temperature",
+    });
   });
 });

@@ -36,6 +36,7 @@ import { createServiceMetrics, journalStatusOf, watchJournal } from "./wiring/jo
 import { type Catalogue, createCatalogue } from "./vendors/catalogue.ts";
 import { bundledPrices, createPrices, type Prices } from "./vendors/prices.ts";
 import { parsePricesFile } from "./vendors/prices_file.ts";
+import { createLearnedEndpoints } from "./vendors/learned_endpoints.ts";
 import { createRegistry, type Registry } from "./vendors/registry.ts";
 import { createUpstream, type Upstream } from "./vendors/upstream.ts";
 import { parseVendorsFile } from "./vendors/vendors_file.ts";
@@ -272,7 +273,8 @@ function vendorParts(config: Config, clock: Clock) {
     maxAnswerBytes,
     maxConnectionsPerHost: config.callsInFlightMax,
   });
-  return { registry, prices, upstream, catalogue: createCatalogue({ clock, upstream, prices }) };
+  const catalogue = createCatalogue({ clock, upstream, prices });
+  return { registry, prices, upstream, catalogue, learned: createLearnedEndpoints() };
 }
 
 function pricesOf(config: Config, registry: Registry): Prices {

@@ -54,6 +54,7 @@ const interaction = {
     }],
   },
   payload_truncated: false,
+  attempts: null,
 };
 
 const job = {

@@ -13,6 +13,7 @@ import {
   findModel,
   reasoningWish,
   refuseForReasoning,
+  refuseTools,
 } from "./chat_vendor.ts";
 import { admit, bodyOf, type Exchange, headerNames } from "./exchange.ts";
 import { asNumber, asObject, type JsonObject } from "./json.ts";
@@ -35,6 +36,7 @@ export async function chatCompletions(exchange: Exchange, vendor: ChatVendor): P
       "Unsupported parameter: 'reasoning_effort' is not supported with this model.",
     );
   }
+  refuseTools(body, model);
   const prompt = readChatPrompt(body, headerNames(exchange));
   const behaviours = chatBehaviours(prompt);
   await admit(exchange, behaviours, prompt.question);

@@ -63,6 +63,7 @@ export function readChatPrompt(body: JsonObject, headerNames: string[]): Prompt 
     media: mediaOf(users.at(-1)?.content, "messages"),
     outcomes: outcomesOf(sinceUser, names),
     toolRounds: sinceUser.filter((message) => message.tool_calls || message.function_call).length,
+    allToolRounds: messages.filter((one) => one.tool_calls || one.function_call).length,
     tools: offeredTools(body),
     toolMode: toolMode(body),
     mayCallSeveral: body.parallel_tool_calls !== false,

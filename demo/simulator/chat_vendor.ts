@@ -1,5 +1,5 @@
 import { type Exchange } from "./exchange.ts";
-import { asNumber, asObject, asText, compact, type JsonObject } from "./json.ts";
+import { asArray, asNumber, asObject, asText, compact, type JsonObject } from "./json.ts";
 import { type Output } from "./model.ts";
 import { type ChatModel } from "./openai_models.ts";
 import { invalid } from "./openai_problems.ts";
@@ -45,7 +45,11 @@ export interface ChatVendor {
   hidesErrors: boolean;
   /** Fields that this vendor's reasoning models refuse; a listed default is let through. */
   refusedWhenReasoning: Readonly<Record<string, number | null>>;
+  /** At the responses endpoint reasoning comes as plain text, as servers of open models give it. */
+  hasRawReasoning?: true;
   usage(counts: Counts, model: ChatModel): JsonObject;
+  /** Members of the responses endpoint's usage beside the standard ones. */
+  responsesUsage?(counts: Counts, model: ChatModel): JsonObject;
   errorBody(problem: Problem): JsonObject;
   modelRow(model: ChatModel): JsonObject;
 }
@@ -125,7 +129,8 @@ export function countAll(
 
 /** Throws a 400 Problem for a parameter that the vendor's reasoning models don't take. */
 export function refuseForReasoning(body: JsonObject, vendor: ChatVendor): void {
-  if (body.reasoning_effort === "none") return;
+  const effort = body.reasoning_effort ?? asObject(body.reasoning)?.effort;
+  if (effort === "none") return;
   for (const [field, accepted] of Object.entries(vendor.refusedWhenReasoning)) {
     const value = body[field];
     if (value == null || value === false || value === accepted) continue;
@@ -143,4 +148,25 @@ export function refuseForReasoning(body: JsonObject, vendor: ChatVendor): void {
         `(${accepted}) value is supported.`,
     );
   }
+}
+
+/**
+ * Throws the vendor's 400 Problem for tools that a model takes at the responses endpoint alone: with
+ * any reasoning, or, for models that reason unless told not to, without a word about it as well.
+ */
+export function refuseTools(body: JsonObject, model: ChatModel): void {
+  const hasTools = [body.tools, body.functions].some((list) => asArray(list).length > 0);
+  if (model.chatRefuses === undefined || !hasTools || body.reasoning_effort === "none") return;
+  const isOlder = model.chatRefuses === "tools_with_reasoning";
+  if (isOlder && body.reasoning_effort == null) return;
+  throw new Problem(
+    400,
+    `Function tools with reasoning_effort are not supported for ${model.id} in ` +
+      `/v1/chat/completions. ${
+        isOlder
+          ? "Please use /v1/responses instead."
+          : "To use function tools, use /v1/responses or set reasoning_effort to 'none'."
+      }`,
+    { param: "reasoning_effort" },
+  );
 }

@@ -40,6 +40,7 @@ export const VENDOR_A: ChatVendor = {
   otherModels: HOSTED_EMBEDDING_MODELS,
   isStrict: false,
   reasoning: "content",
+  hasRawReasoning: true,
   usageChunk: "asked",
   cachesFromTokens: 1024,
   idPrefix: "chatcmpl-",
@@ -131,6 +132,7 @@ export const VENDOR_F: ChatVendor = {
   hidesErrors: true,
   refusedWhenReasoning: {},
   usage: (counts, model) => ({ ...usageOf(counts), ...costOf(counts, model) }),
+  responsesUsage: (counts, model) => costOf(counts, model),
   errorBody: (problem) => ({
     error: {
       message: problem.message,
@@ -218,7 +220,7 @@ function perToken(usdPerMillion: number): string {
   return usdPerMillion === 0 ? "0" : (usdPerMillion / 1e6).toFixed(12).replace(/0+$/, "");
 }
 
-function costOf(counts: Counts, model: ChatModel): JsonObject {
+export function costOf(counts: Counts, model: ChatModel): JsonObject {
   const { input = 0, cacheRead = 0, output = 0 } = model.prices ?? {};
   const prompt = ((counts.input - counts.cached) * input + counts.cached * cacheRead) / 1e6;
   const completions = ((counts.output + counts.reasoning) * output) / 1e6;

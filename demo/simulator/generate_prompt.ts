@@ -27,6 +27,7 @@ export function readGeneratePrompt(request: JsonObject, headerNames: string[]): 
     }),
     toolRounds: contents.slice(asked + 1)
       .filter((content) => partsOf(content, "functionCall").length > 0).length,
+    allToolRounds: contents.filter((one) => partsOf(one, "functionCall").length > 0).length,
     tools: objectsIn(request.tools).flatMap((tool) => objectsIn(tool.functionDeclarations))
       .map((declaration) => ({
         name: asText(declaration.name),

@@ -120,12 +120,22 @@ const FORMATS: Readonly<Record<string, string>> = {
   uuid: "3f2504e0-4f89-41d3-9a0c-0305e82c3301",
 };
 
+/** Names of arguments whose text an agent runs, or uses as the place that it writes to. */
+const RUN_ARGUMENT = /command|cmd|script|shell|bash|exec|patch|code|sql|program|argv|path|file/i;
+/** In place of words of a prompt, which may be a command: it does nothing wherever it is run. */
+export const HARMLESS = "true";
+
 function buildString(node: JsonObject, context: Context): string {
+  if (RUN_ARGUMENT.test(context.name)) return fitted(HARMLESS, node);
   const formatted = FORMATS[asText(node.format)];
   if (formatted !== undefined) return formatted;
   const text = /city|location|place|town/i.test(context.name)
     ? placesIn(context.question)[context.variant] ?? (context.variant === 0 ? "Zürich" : "東京")
     : plainText(context);
+  return fitted(text, node);
+}
+
+function fitted(text: string, node: JsonObject): string {
   const least = Number(node.minLength ?? 0);
   const most = Number(node.maxLength ?? Math.max(least, 200));
   return [...text.padEnd(least, ".")].slice(0, most).join("");

@@ -2,6 +2,7 @@
 import type { ContentBlock, Message, Usage } from "@anthropic-ai/sdk/resources/messages/messages";
 import { answerStream, answerWhole } from "./answers.ts";
 import { readBehaviours } from "./behaviours.ts";
+import { type Counts } from "./chat_vendor.ts";
 import { admit, bodyOf, type Exchange, headerNames } from "./exchange.ts";
 import { asNumber, asObject, asText, type JsonObject, parseJson } from "./json.ts";
 import { countCached, countUncached, type PromptTokens } from "./messages_cache.ts";
@@ -18,11 +19,20 @@ import { seal } from "./seals.ts";
 const OLDER_VERSION = "2023-06-01";
 const VERSIONS = [OLDER_VERSION, "2026-10-21"];
 
-export async function createMessage(exchange: Exchange): Promise<Response> {
+export function createMessage(exchange: Exchange): Promise<Response> {
   const version = versionOf(exchange);
   const rules = version === OLDER_VERSION ? { ...BODY, ...SAMPLING } : BODY;
   const body = require(bodyOf(exchange), rules, "");
-  const model = findMessagesModel(body.model);
+  return answerMessages(exchange, body, findMessagesModel(body.model));
+}
+
+/** Answers a request whose fields are checked; `moreUsage` stands beside the standard counts. */
+export async function answerMessages(
+  exchange: Exchange,
+  body: JsonObject,
+  model: MessagesModel,
+  moreUsage: (counts: Counts) => JsonObject = () => ({}),
+): Promise<Response> {
   checkParameters(body, model);
   checkMessages(body, model);
   const wish = thinkingWish(body, model);
@@ -35,6 +45,7 @@ export async function createMessage(exchange: Exchange): Promise<Response> {
   const output = think(prompt, behaviours);
   const tokens = countCached(body, exchange.state);
   const message = messageOf(exchange, model, output, tokens, wish.isShown);
+  Object.assign(message.usage, moreUsage(countsOf(output, tokens)));
   const headers = { "request-id": exchange.state.nextId("req_") };
   if (body.stream === true) {
     const script = messagesScript(message, output);
@@ -128,6 +139,17 @@ function messageOf(
     container: null,
     diagnostics: null,
     usage: usageOf(output, tokens),
+  };
+}
+
+/** As the other dialects count. */
+function countsOf(output: Output, tokens: PromptTokens): Counts {
+  const { uncached, written5m, written1h, read } = tokens;
+  return {
+    input: uncached + written5m + written1h + read,
+    cached: read,
+    output: output.tokens,
+    reasoning: output.reasoning.tokens,
   };
 }
 

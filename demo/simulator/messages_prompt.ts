@@ -20,6 +20,7 @@ export function readMessagesPrompt(body: JsonObject, headerNames: string[]): Pro
     media: mediaOf(objectsIn(messages[asked]?.content), "messages"),
     outcomes: outcomesOf(messages, asked),
     toolRounds: sinceUser.filter((message) => callsOf(message).length > 0).length,
+    allToolRounds: messages.filter((message) => callsOf(message).length > 0).length,
     tools: objectsIn(body.tools).filter((tool) => tool.input_schema !== undefined)
       .map((tool) => ({
         name: asText(tool.name),

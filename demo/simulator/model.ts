@@ -1,5 +1,5 @@
 import { type Behaviours, withoutMagicWords } from "./behaviours.ts";
-import { instanceOf, placesIn } from "./instance.ts";
+import { HARMLESS, instanceOf, placesIn } from "./instance.ts";
 import { type Medium } from "./media.ts";
 import { answerProse, lastWords, reasoningProse, resultProse, type ToolOutcome } from "./prose.ts";
 import { tokenize } from "./tokens.ts";
@@ -25,6 +25,8 @@ export interface Prompt {
   outcomes: ToolOutcome[];
   /** Rounds of tool calls since the last user text. */
   toolRounds: number;
+  /** The same in the whole conversation. */
+  allToolRounds: number;
   tools: OfferedTool[];
   /** `forced` holds the names to choose from; empty means any. */
   toolMode: { kind: "auto" | "none" } | { kind: "forced"; names: string[] };
@@ -183,7 +185,10 @@ function chooseCalls(prompt: Prompt, behaviours: Behaviours): ToolCall[] {
   const open = names.length > 0 ? tools.filter((tool) => names.includes(tool.name)) : tools;
   const mentioned = open.filter((tool) => isMentioned(tool, question));
   const isForced = toolMode.kind === "forced";
-  if (!isForced && prompt.toolRounds >= behaviours.toolSteps) return [];
+  // An agent may put user texts between rounds for ever; each conversation ends all the same.
+  const most = Math.max(MOST_ROUNDS, behaviours.toolSteps);
+  const isOver = prompt.toolRounds >= behaviours.toolSteps || prompt.allToolRounds >= most;
+  if (!isForced && isOver) return [];
   const mayTakeFirst = isForced || /\bcall\b/i.test(question);
   const chosen = mentioned.length > 0 ? mentioned : mayTakeFirst ? open.slice(0, 1) : [];
   if (!prompt.mayCallSeveral) return chosen.slice(0, 1).map((tool) => call(tool, question, 0));
@@ -194,6 +199,9 @@ function chooseCalls(prompt: Prompt, behaviours: Behaviours): ToolCall[] {
   }
   return chosen.slice(0, 2).map((tool) => call(tool, question, 0));
 }
+
+/** Rounds of tool calls in one conversation, unless `[steps:N]` asks for more. */
+const MOST_ROUNDS = 2;
 
 const COMMON_WORDS = ["return", "returns", "current", "string", "number", "object", "function"];
 
@@ -206,9 +214,12 @@ function isMentioned(tool: OfferedTool, question: string): boolean {
     [...ofName, ...ofPurpose].some((word) => asked.includes(word));
 }
 
+/** Free-text tools of agents whose whole text is run. */
+const RUN_TOOL = /^(exec|bash|shell|local_shell|apply_patch)$/i;
+
 function call(tool: OfferedTool, question: string, variant: number): ToolCall {
   const input = tool.isFreeText
-    ? answerProse(question, `${variant}`, [])
+    ? (RUN_TOOL.test(tool.name) ? HARMLESS : answerProse(question, `${variant}`, []))
     : JSON.stringify(instanceOf(tool.schema ?? { type: "object" }, question, variant));
   return { name: tool.name, input, isFreeText: tool.isFreeText };
 }

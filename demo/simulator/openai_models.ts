@@ -6,6 +6,8 @@ export interface ChatModel {
   isReasoning: boolean;
   contextTokens: number;
   maxOutputTokens: number;
+  /** What its chat endpoint doesn't take: tools at all, or tools where reasoning is asked for. */
+  chatRefuses?: "tools" | "tools_with_reasoning";
   /** USD per million tokens: input, cached input, output. Only where the vendor lists prices. */
   prices?: { input: number; cacheRead: number; output: number };
 }
@@ -31,17 +33,24 @@ export const VENDOR_A_MODELS: readonly ChatModel[] = [
   row("kimi-k2.6", true, [0.95, 0.16, 4]),
 ];
 
+/** A reasoning model with what its chat endpoint refuses. */
+function refusing(id: string, chatRefuses: NonNullable<ChatModel["chatRefuses"]>): ChatModel {
+  return { ...row(id, true), chatRefuses };
+}
+
 export const VENDOR_B_MODELS: readonly ChatModel[] = [
-  row("gpt-6-astra", true),
-  row("gpt-6-sol", true),
-  row("gpt-6.1-sol", true),
-  row("gpt-6.1-terra", true),
-  row("gpt-6-luna", true),
-  row("gpt-5.6-sol", true),
-  row("gpt-5.5", true),
-  row("gpt-5.4", true),
-  row("gpt-5.4-mini", true),
-  row("gpt-5.4-nano", true),
+  refusing("gpt-6-astra", "tools"),
+  refusing("gpt-6-sol", "tools"),
+  refusing("gpt-6.1-sol", "tools"),
+  refusing("gpt-6.1-terra", "tools"),
+  refusing("gpt-6-luna", "tools"),
+  refusing("gpt-5.6-sol", "tools"),
+  refusing("gpt-5.6-terra", "tools"),
+  refusing("gpt-5.6-luna", "tools"),
+  refusing("gpt-5.5", "tools"),
+  refusing("gpt-5.4", "tools_with_reasoning"),
+  refusing("gpt-5.4-mini", "tools_with_reasoning"),
+  refusing("gpt-5.4-nano", "tools_with_reasoning"),
   row("gpt-5-mini", true),
   row("gpt-4.1", false),
   row("gpt-4o-mini", false),

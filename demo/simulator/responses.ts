@@ -14,6 +14,7 @@ import { admit, bodyOf, type Exchange, headerNames } from "./exchange.ts";
 import { asArray, asNumber, asObject, asText, type JsonObject } from "./json.ts";
 import { type Output, think } from "./model.ts";
 import { Problem } from "./problem.ts";
+import { type ChatModel } from "./openai_models.ts";
 import { outputItems, type OutputOptions } from "./responses_output.ts";
 import {
   checkChain,
@@ -37,13 +38,18 @@ interface StoredResponse {
   chain: JsonObject[];
 }
 
-type Shelf = Map<string, StoredResponse>;
+interface Shelf {
+  responses: Map<string, StoredResponse>;
+  /** Id of an item → id of the reasoning that it came after. */
+  reasoning: Map<string, string>;
+}
 
 const KEPT_RESPONSES = 500;
+const KEPT_PAIRS = 2000;
 
 /** The routes of a vendor that has the responses dialect; what it stores lives as long as they. */
 export function responsesRoutes(vendor: ChatVendor): Route[] {
-  const shelf: Shelf = new Map();
+  const shelf: Shelf = { responses: new Map(), reasoning: new Map() };
   return [
     {
       method: "POST",
@@ -69,7 +75,7 @@ export function responsesRoutes(vendor: ChatVendor): Route[] {
       path: /^\/responses\/([^/]+)$/,
       handle: (_exchange, match) => {
         const { id } = stored(shelf, match[1]).body;
-        shelf.delete(id);
+        shelf.responses.delete(id);
         return Response.json({ id, object: "response", deleted: true });
       },
     },
@@ -86,9 +92,14 @@ async function create(exchange: Exchange, vendor: ChatVendor, shelf: Shelf): Pro
   checkResponsesRequest(body, vendor.isStrict);
   const model = findModel(vendor, body.model);
   if (model.isReasoning) refuseForReasoning(body, vendor);
+  else if (vendor.isStrict && asArray(body.include).includes("reasoning.encrypted_content")) {
+    throw new Problem(400, "Encrypted content is not supported with this model.", {
+      param: "include",
+    });
+  }
   const input = itemsOf(body, vendor.isStrict);
   const chain = [...previousItems(shelf, body), ...resolve(input, shelf, vendor.isStrict)];
-  checkChain(chain, vendor.isStrict);
+  checkChain(chain, vendor.isStrict, (id) => shelf.reasoning.get(id));
   const prompt = readResponsesPrompt(body, chain, headerNames(exchange));
   const behaviours = readBehaviours(prompt.question);
   await admit(exchange, behaviours, prompt.question);
@@ -98,7 +109,8 @@ async function create(exchange: Exchange, vendor: ChatVendor, shelf: Shelf): Pro
   const counts = countAll(exchange, vendor, { ...body, input: chain }, [output]);
   const nextId = (prefix: string) => exchange.state.nextId(prefix, 32);
   const options = outputOptions(body, vendor, nextId);
-  const finished = finishedBody(body, model.id, output, counts, options, nextId("resp_"));
+  const finished = finishedBody(body, vendor, model, output, counts, options, nextId("resp_"));
+  rememberReasoning(shelf, finished);
   if (body.store !== false) {
     keep(shelf, {
       body: finished,
@@ -127,7 +139,7 @@ function outputOptions(
     hasEncrypted: include.includes("reasoning.encrypted_content"),
     hasSummary: asObject(body.reasoning)?.summary != null ||
       asObject(body.reasoning)?.generate_summary != null,
-    hasRawReasoning: vendor.reasoning === "content",
+    hasRawReasoning: vendor.hasRawReasoning === true,
     topLogprobs: include.includes("message.output_text.logprobs") || body.top_logprobs != null
       ? asNumber(body.top_logprobs) ?? 0
       : null,
@@ -137,7 +149,8 @@ function outputOptions(
 
 function finishedBody(
   body: JsonObject,
-  model: string,
+  vendor: ChatVendor,
+  model: ChatModel,
   output: Output,
   counts: Counts,
   options: OutputOptions,
@@ -158,7 +171,7 @@ function finishedBody(
     instructions: body.instructions ?? null,
     max_output_tokens: body.max_output_tokens ?? null,
     max_tool_calls: body.max_tool_calls ?? null,
-    model,
+    model: model.id,
     output: outputItems(output, options),
     parallel_tool_calls: body.parallel_tool_calls ?? true,
     previous_response_id: body.previous_response_id ?? null,
@@ -175,6 +188,7 @@ function finishedBody(
     top_p: body.top_p ?? 1,
     truncation: body.truncation ?? "disabled",
     usage: {
+      ...vendor.responsesUsage?.(counts, model),
       input_tokens: counts.input,
       input_tokens_details: { cached_tokens: counts.cached, cache_write_tokens: 0 },
       output_tokens: outputTokens,
@@ -189,14 +203,26 @@ function finishedBody(
   return finished as unknown as ResponseBody;
 }
 
-function keep(shelf: Shelf, response: StoredResponse): void {
-  shelf.set(response.body.id, response);
-  const oldest = shelf.size > KEPT_RESPONSES ? shelf.keys().next().value : undefined;
-  if (oldest !== undefined) shelf.delete(oldest);
+function keep({ responses }: Shelf, response: StoredResponse): void {
+  responses.set(response.body.id, response);
+  forgetOldest(responses, KEPT_RESPONSES);
+}
+
+/** What an answer says and calls belongs to the reasoning in front of it. */
+function rememberReasoning({ reasoning }: Shelf, { output }: ResponseBody): void {
+  const [first, next] = output;
+  if (first?.type !== "reasoning" || next?.id == null) return;
+  reasoning.set(next.id, first.id);
+  forgetOldest(reasoning, KEPT_PAIRS);
+}
+
+function forgetOldest(held: Map<string, unknown>, most: number): void {
+  const oldest = held.size > most ? held.keys().next().value : undefined;
+  if (oldest !== undefined) held.delete(oldest);
 }
 
 function stored(shelf: Shelf, id = ""): StoredResponse {
-  const found = shelf.get(id);
+  const found = shelf.responses.get(id);
   if (found) return found;
   throw new Problem(404, `Response with id '${id}' not found.`, { param: "id" });
 }
@@ -204,7 +230,7 @@ function stored(shelf: Shelf, id = ""): StoredResponse {
 function previousItems(shelf: Shelf, body: JsonObject): JsonObject[] {
   const id = asText(body.previous_response_id);
   if (id === "") return [];
-  const found = shelf.get(id);
+  const found = shelf.responses.get(id);
   if (found) return found.chain;
   throw new Problem(400, `Previous response with id '${id}' not found.`, {
     code: "previous_response_not_found",
@@ -218,7 +244,7 @@ function resolve(items: readonly JsonObject[], shelf: Shelf, isStrict: boolean):
     const isBareReasoning = isStrict && item.type === "reasoning" && item.id &&
       typeof item.encrypted_content !== "string";
     if (item.type !== "item_reference" && !isBareReasoning) return item;
-    for (const { chain } of shelf.values()) {
+    for (const { chain } of shelf.responses.values()) {
       const known = chain.find((other) => other.id === item.id);
       if (known) return known;
     }

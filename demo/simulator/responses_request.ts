@@ -106,8 +106,17 @@ function checkPart(value: unknown, allowed: string[], path: string, isStrict: bo
   mediaOf([value], path);
 }
 
-/** Checks that calls and outputs of the whole chain belong together. Throws a 400 Problem. */
-export function checkChain(items: readonly JsonObject[], isStrict: boolean): void {
+/**
+ * Checks that calls and outputs of the whole chain belong together, and reasoning with what came
+ * after it: `reasoningOf` gives the id of the reasoning that an item followed when it was made.
+ * Throws a 400 Problem.
+ */
+export function checkChain(
+  items: readonly JsonObject[],
+  isStrict: boolean,
+  reasoningOf: (id: string) => string | undefined,
+): void {
+  const ids = new Set<unknown>();
   const calls = new Set<string>();
   const outputs = new Set<string>();
   items.forEach((item, index) => {
@@ -120,6 +129,16 @@ export function checkChain(items: readonly JsonObject[], isStrict: boolean): voi
         });
       }
       outputs.add(id);
+    }
+    ids.add(item.id);
+    const reasoning = isStrict ? reasoningOf(asText(item.id)) : undefined;
+    if (reasoning !== undefined && !ids.has(reasoning)) {
+      throw new Problem(
+        400,
+        `Item '${item.id}' of type '${item.type}' was provided without its required 'reasoning' ` +
+          `item: '${reasoning}'.`,
+        { param: "input" },
+      );
     }
     const next = asText(items[index + 1]?.role) || asText(items[index + 1]?.type);
     if (isStrict && item.type === "reasoning" && !/assistant|_call$|reasoning/.test(next)) {
@@ -146,9 +165,8 @@ export function readResponsesPrompt(
   const sinceUser = items.slice(items.findLastIndex((item) => item.role === "user") + 1);
   const isCall = (item: JsonObject) => /^(function|custom_tool)_call$/.test(asText(item.type));
   const toolNames = new Map(items.filter(isCall).map((call) => [call.call_id, asText(call.name)]));
-  const rounds = sinceUser.filter((item, index) =>
-    isCall(item) && !isCall(sinceUser[index - 1] ?? {})
-  );
+  const roundsIn = (list: readonly JsonObject[]) =>
+    list.filter((item, index) => isCall(item) && !isCall(list[index - 1] ?? {})).length;
   const format = asObject(asObject(body.text)?.format);
   const instructions = items.filter((item) => /^(system|developer)$/.test(asText(item.role)));
   return {
@@ -165,9 +183,9 @@ export function readResponsesPrompt(
         isError: item.status === "incomplete",
         media: mediaOf(item.output, "input"),
       })),
-    toolRounds: rounds.length,
-    tools: objectsIn(body.tools).filter((tool) => /^(function|custom)$/.test(asText(tool.type)))
-      .map(offered),
+    toolRounds: roundsIn(sinceUser),
+    allToolRounds: roundsIn(items),
+    tools: toolsOf(body, items).map(offered),
     toolMode: toolMode(body.tool_choice),
     mayCallSeveral: body.parallel_tool_calls !== false,
     json: format?.type === "json_schema" || format?.type === "json_object"
@@ -179,6 +197,13 @@ export function readResponsesPrompt(
     hasPreamble: false,
     headerNames: names,
   };
+}
+
+/** Those of the request, and those that items of the conversation add. */
+function toolsOf(body: JsonObject, items: readonly JsonObject[]): JsonObject[] {
+  const added = items.filter((item) => item.type === "additional_tools");
+  return [body, ...added].flatMap(({ tools }) => objectsIn(tools))
+    .filter((tool) => /^(function|custom)$/.test(asText(tool.type)));
 }
 
 function offered(tool: JsonObject): OfferedTool {

@@ -24,6 +24,8 @@ export const BODY = {
   input: { is: ["string", "array"] },
   access_programs: object,
   background: flag,
+  // Not in the published type, but the vendor's own agent sends it.
+  client_metadata: object,
   context_management: { is: "array", nullable: true },
   conversation: { is: ["string", "object"], nullable: true },
   image: object,
@@ -53,7 +55,7 @@ export const BODY = {
   top_p: { is: "number", nullable: true, min: 0, max: 1 },
   truncation: { is: "string", nullable: true, oneOf: ["auto", "disabled"] },
   user: text,
-} satisfies Record<keyof ResponseCreateParamsBase, Rule>;
+} satisfies Record<keyof ResponseCreateParamsBase | "client_metadata", Rule>;
 
 const OUTPUT = {
   type: needed,
@@ -105,6 +107,12 @@ export const ITEMS: Readonly<Record<string, Record<string, Rule>>> = {
     encrypted_content: optionalText,
     status: optionalText,
   } satisfies Record<keyof ResponseReasoningItem, Rule>,
+  additional_tools: {
+    type: needed,
+    id: optionalText,
+    role: { is: "string", required: true, oneOf: ["developer"] },
+    tools: { is: "array", required: true },
+  },
   item_reference: { type: optionalText, id: needed },
 };
 

@@ -5,6 +5,7 @@ import type { SseEvent } from "../base/sse.ts";
 import type { CanonicalAnswer, CanonicalEvent } from "./canonical.ts";
 import type { HostedWork } from "./hosted.ts";
 import type { MediaField } from "./media_field.ts";
+import type { ToolDemand } from "./tool_demand.ts";
 
 /**
  * One wire format: how a request is read and spliced, and how answers become canonical events and
@@ -53,6 +54,8 @@ export interface Dialect {
    * holds it.
    */
   wholeOf?(event: SseEvent): unknown;
+  /** For the dialect of chat endpoints: what a request asks of one that such endpoints refuse. */
+  toolDemand?(body: unknown): ToolDemand;
   readonly asking: Asking;
   /** For a dialect with an endpoint that counts a request's tokens. */
   readonly counting?: Counting;
@@ -60,6 +63,19 @@ export interface Dialect {
   readonly conversation?: Conversation;
   /** For a dialect whose streams tell usage only where a flag asks for it. */
   readonly usageFlag?: UsageFlag;
+  /** An encoded request without what we ask for on our own and its model is known to refuse. */
+  fitToModel?(
+    request: Readonly<Record<string, unknown>>,
+    model: string,
+  ): Record<string, unknown>;
+  /**
+   * A translated request without what its vendor's refusal, given as text, says that this model or
+   * account doesn't get; undefined where the refusal is about something else.
+   */
+  withoutRefused?(
+    request: Readonly<Record<string, unknown>>,
+    refusal: string,
+  ): Record<string, unknown> | undefined;
   /** The member of a whole answer that tells its usage. */
   readonly usageMember: string;
   /** For a dialect whose callers may leave a call to the service and come back for its answer. */

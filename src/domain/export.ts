@@ -83,6 +83,7 @@ const interactionColumn: Readonly<Record<Column, (row: Interaction) => Cell>> = 
   request: (row) => payload(row.requestText, row.payloadTruncated),
   response: (row) => payload(row.responseText, row.payloadTruncated),
   payload_truncated: (row) => row.payloadTruncated,
+  attempts: (row) => row.attempts ? JSON.stringify(row.attempts) : null,
 };
 
 /** Text that was cut is no JSON any more: it is shown as the string it is. */

@@ -32,6 +32,10 @@ const full: Partial<Interaction> = {
   requestText: '{"seed": 12345678901234567890}',
   responseText: '{"b":1,"a":2}',
   payloadTruncated: false,
+  attempts: [
+    { vendor: "vendor-b", model: "m", http_status: 400, error_code: "invalid_value", ms: 3 },
+    { vendor: "vendor-b", model: "m", http_status: 200, error_code: null, ms: 4 },
+  ],
   kept: { reasoning: [] },
 };
 const interactionJson = (row: Interaction) => jsonWriter("interactions")(interactionCells(row));
@@ -40,10 +44,10 @@ const parse = (more: Partial<Interaction> = {}) =>
 
 Deno.test("the columns are those of the interface, in its order, and no other", () => {
   for (const more of [{}, full]) assert.deepEqual(Object.keys(parse(more)), interactionColumns);
-  assert.equal(interactionColumns.length, 38);
+  assert.equal(interactionColumns.length, 39);
   assert.deepEqual(
-    [interactionColumns[0], interactionColumns[37]],
-    ["transaction_id", "payload_truncated"],
+    [interactionColumns[0], interactionColumns[37], interactionColumns[38]],
+    ["transaction_id", "payload_truncated", "attempts"],
   );
 });
 
@@ -94,6 +98,7 @@ Deno.test("every value stands in its own column", () => {
     request: JSON.parse(full.requestText!),
     response: { b: 1, a: 2 },
     payload_truncated: false,
+    attempts: full.attempts,
   });
 });
 

@@ -20,6 +20,17 @@ export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter";
  */
 export type BillingBasis = "reported" | "vendor_cost" | "estimated" | "disputed" | "none";
 
+/** One request of a call to a vendor, as exports show it. */
+export interface VendorAttempt {
+  vendor: string;
+  model: string;
+  /** Null when no answer began. */
+  http_status: number | null;
+  /** What that was to our caller; null for a good answer. */
+  error_code: ErrorCode | null;
+  ms: number;
+}
+
 /**
  * One stored call: the columns of interface.md §6, in that order. Money is in nano-dollars.
  * `requestText` and `responseText` are JSON text as the caller sent and received it.
@@ -64,6 +75,8 @@ export interface Interaction {
   requestText: string | null;
   responseText: string | null;
   payloadTruncated: boolean;
+  /** All requests to vendors, the last one answered or ended the call; absent for a single one. */
+  attempts?: readonly VendorAttempt[];
   /** What the call leaves for the turns that follow; written with the row, never read with it. */
   kept?: Kept;
   /** Media that the payloads name; written with the row, never read with it. */

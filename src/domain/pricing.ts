@@ -29,6 +29,13 @@ export interface Fraction {
   denominator: bigint;
 }
 
+/**
+ * What chat endpoints are known to refuse: `tools` unless reasoning is turned off, or
+ * `tools_with_reasoning` only where the call asks for reasoning.
+ */
+export const chatRefusals = ["tools", "tools_with_reasoning"] as const;
+export type ChatRefusal = typeof chatRefusals[number];
+
 /** One model's prices at one vendor during a time. */
 export interface PriceRow {
   /** The vendor's label whose price list this is. */
@@ -43,6 +50,8 @@ export interface PriceRow {
   regions?: Readonly<Record<string, Fraction>>;
   maxOutputTokens?: number;
   contextTokens?: number;
+  /** What the vendor's chat endpoint refuses of this model; absent: nothing is known. */
+  chatRefuses?: readonly ChatRefusal[];
   /** Half-open: `validFrom` ≤ start of the request < `validTo`. */
   validFrom?: Date;
   validTo?: Date;

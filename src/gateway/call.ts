@@ -11,6 +11,7 @@ import {
   type Interaction,
   type InteractionStatus,
   type Mode,
+  type VendorAttempt,
 } from "../domain/interaction.ts";
 import type { Kept } from "../domain/kept.ts";
 import type { Media } from "../domain/media.ts";
@@ -129,6 +130,8 @@ export class Call<M extends CallMeter = Meter> {
   /** `#identity` as it was then. */
   readonly #asBegun: Identity;
   readonly #leaveStreams: () => void;
+  readonly #attempts: VendorAttempt[] = [];
+  #lane: CallFacts["lane"];
   #settling: Promise<void> | undefined;
   #isAnswered = false;
 
@@ -139,6 +142,7 @@ export class Call<M extends CallMeter = Meter> {
   constructor(parts: CallParts, facts: CallFacts, meter: M) {
     this.#parts = parts;
     this.#facts = facts;
+    this.#lane = facts.lane;
     this.transactionId = facts.transactionId;
     this.meter = meter;
     this.#request = facts.payload ?? this.#bound(facts.bodyText);
@@ -169,6 +173,16 @@ export class Call<M extends CallMeter = Meter> {
    */
   settle(ending: Ending): Promise<void> {
     return this.#settling ??= this.#settle(ending);
+  }
+
+  /** A request to the vendor came to this. */
+  attempted(attempt: VendorAttempt): void {
+    this.#attempts.push(attempt);
+  }
+
+  /** The vendor is asked once more, in another dialect. */
+  reroute(lane: CallFacts["lane"]): void {
+    this.#lane = lane;
   }
 
   /** Work for the call begins; see `CallTrace`. */
@@ -306,6 +320,7 @@ export class Call<M extends CallMeter = Meter> {
       latencyMs: since(this.#parts.clock.monotonicMs()),
       timeToFirstTokenMs: firstTokenMs === undefined ? null : since(firstTokenMs),
       ...payload,
+      ...(this.#attempts.length > 1 ? { attempts: [...this.#attempts] } : {}),
       ...this.#attempt(
         "kept",
         () => this.#kept(ending, answer.isCut ? undefined : answer.text),
@@ -324,7 +339,7 @@ export class Call<M extends CallMeter = Meter> {
       price,
       priceOf: (model: string) => this.#price(model),
       vendorCostBelieved: target.vendor.reportsCost,
-      unreportedSearches: unreportedSearches(this.#facts.lane.hosted),
+      unreportedSearches: unreportedSearches(this.#lane.hosted),
       promptTokens: () =>
         promptTokens ?? this.#attempt(
           "prompt",
@@ -343,7 +358,7 @@ export class Call<M extends CallMeter = Meter> {
     if (text !== undefined) return { text, isCut };
     return recordedAnswer(
       () => this.meter.answer(),
-      this.#facts.lane.encodeFolded,
+      this.#lane.encodeFolded,
       (act, otherwise) => this.#attempt("answer", act, otherwise),
     );
   }
@@ -355,7 +370,7 @@ export class Call<M extends CallMeter = Meter> {
 
   /** What doesn't change while the call runs. */
   #identity(): Identity {
-    const { caller, dialect, facts, target, mode, lane, funds } = this.#facts;
+    const { caller, dialect, facts, target, mode, funds } = this.#facts;
     return {
       transactionId: this.transactionId,
       createdAt: caller.arrivedAt,
@@ -375,7 +390,7 @@ export class Call<M extends CallMeter = Meter> {
       mode,
       stream: facts.stream,
       priceVersion: this.#price()?.version ?? null,
-      translationLoss: [...lane.losses],
+      translationLoss: [...this.#lane.losses],
       ...(funds.leaseId === null ? {} : { leaseId: funds.leaseId }),
       ...(caller.repeats ? { repeats: caller.repeats } : {}),
       ...(caller.trace.repeat ? { repeat: caller.trace.repeat } : {}),
@@ -392,7 +407,7 @@ export class Call<M extends CallMeter = Meter> {
   #kept(ending: Ending, responseText: string | undefined): { kept?: Kept } {
     const { task } = this.#facts;
     if (ending.status !== "completed") return this.#plainKept(ending);
-    const reasoning = this.#facts.lane.keptReasoning(this.meter.answer());
+    const reasoning = this.#lane.keptReasoning(this.meter.answer());
     const response = responseText === undefined ? undefined : this.#facts.kept?.(responseText);
     const background = task?.end(ending, response?.answerText);
     if (reasoning.length === 0 && !response && !background) return {};

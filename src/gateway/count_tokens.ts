@@ -9,6 +9,7 @@ import type { Upstream } from "../vendors/upstream.ts";
 import { vendorHeaders } from "../vendors/vendor_headers.ts";
 import { refuseState } from "./hosted_work.ts";
 import type { Caller } from "./caller.ts";
+import { readEndpointRefusal } from "./choose_dialects.ts";
 import { chooseKey } from "./choose_key.ts";
 import type { LaneParts } from "./lay_lane.ts";
 import type { Reply } from "./reply.ts";
@@ -40,7 +41,7 @@ export async function countTokens(
   const upstream = same ? dialect : parts.dialects[target.vendor.dialects[0]!];
   const plain = withoutTags(counted, dialect.readRequest(counted).tagBlocks);
   if (!upstream.counting) {
-    return reply(dialect, estimateTokens(promptText(plain)), { "x-token-count": "estimated" });
+    return estimate(dialect, plain);
   }
   const request = same ? plain : upstream.encodeRequest(dialect.decodeRequest(plain), {
     model: target.model,
@@ -66,6 +67,9 @@ export async function countTokens(
   const text = new TextDecoder().decode(await answer.body.readAll(1024 * 1024));
   const json = parse(text);
   if (answer.status !== 200) {
+    const refusal = readEndpointRefusal({ status: answer.status, json, text }, target.model);
+    // The dialect's own endpoint for it isn't everywhere where the dialect is.
+    if (refusal === "missing") return estimate(dialect, plain);
     const error = readVendorError(json, answer.status);
     throw vendorFault({ ...error, status: answer.status }, {
       mode,
@@ -76,6 +80,10 @@ export async function countTokens(
   const tokens = upstream.counting.read(json);
   if (tokens === undefined) throw new Fault("upstream_invalid_response");
   return reply(dialect, tokens, {});
+}
+
+function estimate(dialect: FullDialect, body: unknown): Reply {
+  return reply(dialect, estimateTokens(promptText(body)), { "x-token-count": "estimated" });
 }
 
 function reply(dialect: FullDialect, tokens: number, headers: Record<string, string>): Reply {

@@ -2,16 +2,20 @@ import { writeJson } from "../base/write_json.ts";
 import { atOnce } from "../base/heavy_work.ts";
 import type { Clock } from "../base/clock.ts";
 import type { DialectName } from "../../contracts/vendors.ts";
+import type { CanonicalRequest, Loss } from "../dialects/canonical_request.ts";
 import type { RequestFacts } from "../dialects/dialect.ts";
 import { promptTokens } from "../dialects/prompt_text.ts";
 import { withoutTags } from "../dialects/tag_blocks.ts";
+import { demandOf, type ToolDemand } from "../dialects/tool_demand.ts";
 import type { TranslationMode } from "../domain/api_key.ts";
 import { Fault } from "../domain/fault.ts";
 import type { KeptStore } from "../domain/kept.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
+import type { LearnedEndpoints } from "../vendors/learned_endpoints.ts";
 import type { Prices } from "../vendors/prices.ts";
 import type { PublicFetch } from "../vendors/public_fetch.ts";
 import type { Caller } from "./caller.ts";
+import { chatIsRefused, type DialectCall, dialectsFor } from "./choose_dialects.ts";
 import { inlineMedia } from "./inline_media.ts";
 import type { Lane } from "./lane.ts";
 import { passThrough } from "./pass_through.ts";
@@ -22,6 +26,7 @@ export interface LaneParts {
   clock: Clock;
   dialects: Readonly<Record<DialectName, FullDialect>>;
   prices: Prices;
+  learned: LearnedEndpoints;
   kept: KeptStore;
   publicFetch: PublicFetch;
   keepAliveMs: number;
@@ -43,19 +48,80 @@ export interface LaneRequest {
 }
 
 /**
- * Chooses the lane of a call and prepares its request: the vendor is called in the caller's own
- * dialect if it speaks it, else in the first of its row. Throws what is wrong with the request.
+ * Chooses the lane of a call and prepares its request for the vendor's dialect `upstream`; absent:
+ * the best that is known (`dialectsFor`). Throws what is wrong with the request.
  */
-export async function layLane(parts: LaneParts, request: LaneRequest): Promise<Lane> {
-  const { dialect, target, facts, caller } = request;
+export async function layLane(
+  parts: LaneParts,
+  request: LaneRequest,
+  upstream?: DialectName,
+): Promise<Lane> {
+  const { dialect, facts, caller } = request;
   const { step = atOnce } = caller;
-  if (target.vendor.dialects.includes(dialect.name)) return await step(() => passThrough(request));
-  const upstream = parts.dialects[target.vendor.dialects[0]!];
+  const demand = dialect.toolDemand?.(request.body);
+  const first = upstream ?? dialectsFor(parts, dialectCall(request, demand ?? "none"))[0];
+  if (first === dialect.name) return await step(() => passThrough(request));
   const mode = translationMode(caller);
-  const decoded = await step.inSteps(() =>
+  const read = await step.inSteps(() =>
     dialect.decodeSteps(withoutTags(request.body, facts.tagBlocks))
   );
+  const isMoved = request.target.vendor.dialects.includes(dialect.name);
+  const decoded = isMoved ? unshown(read) : read;
   const inputTokens = await step.inSteps(() => promptTokens(request.body));
+  const asked = dialectCall(request, demand ?? demandOf(decoded));
+  const [best, ...others] = upstream === undefined ? dialectsFor(parts, asked) : [upstream];
+  let encoded = await encodeFor(parts, request, decoded, best!);
+  // The row prefers an endpoint for what it takes; what only its first one can carry goes there.
+  const other = request.target.vendor.dialects[0]!;
+  const isOpen = others.includes(other) && !(other === "chat" && chatIsRefused(parts, asked));
+  if (isOpen && other !== dialect.name && isRefused(encoded.losses, mode)) {
+    const carried = await encodeFor(parts, request, decoded, other);
+    if (!isRefused(carried.losses, mode)) encoded = carried;
+  }
+  return translate({
+    transactionId: request.transactionId,
+    dialect,
+    ...encoded,
+    body: request.body,
+    inputTokens,
+    target: request.target,
+    mode,
+    showUsage: facts.wantsStreamUsage,
+    jsonArray: request.jsonArray,
+    keepAliveMs: parts.keepAliveMs,
+    created: Math.floor(caller.arrivedAt.getTime() / 1000),
+    now: secondsOf(parts.clock),
+  });
+}
+
+/**
+ * For a caller of an endpoint that the vendor has, but not for this call: it expects what that one
+ * gives, without summaries of the reasoning, for which vendors want an organisation to be verified.
+ */
+function unshown(request: CanonicalRequest): CanonicalRequest {
+  const { reasoning } = request;
+  return reasoning?.show ? { ...request, reasoning: { ...reasoning, show: false } } : request;
+}
+
+function dialectCall(request: LaneRequest, demand: ToolDemand): DialectCall {
+  const { target, dialect, caller } = request;
+  return { target, own: dialect.name, demand, at: caller.arrivedAt };
+}
+
+/** Whether these losses would end the call; `judge` says by which. In lenient mode: change it. */
+function isRefused(losses: readonly Loss[], mode: TranslationMode): boolean {
+  return losses.some(({ weight }) => mode === "strict" || weight === "meaning");
+}
+
+/** The request in a dialect of the vendor, with the reasoning of earlier turns put back. */
+async function encodeFor(
+  parts: LaneParts,
+  { caller, target }: LaneRequest,
+  decoded: CanonicalRequest,
+  name: DialectName,
+) {
+  const { step = atOnce } = caller;
+  const upstream = parts.dialects[name];
   const { needsInline } = upstream;
   const inlined = needsInline
     ? await inlineMedia(
@@ -73,25 +139,16 @@ export async function layLane(parts: LaneParts, request: LaneRequest): Promise<L
   const encoded = await step.inSteps(() =>
     upstream.encodeSteps(recalled, { model: target.model, maxOutputTokens, quirks })
   );
-  const requestText = await step.inSteps(() => writeJson(encoded.body));
-  return translate({
-    transactionId: request.transactionId,
-    dialect,
+  return {
     upstream,
     request: recalled.reasoning ? { reasoning: recalled.reasoning } : {},
     encoded: { losses: encoded.losses, undo: encoded.undo },
-    requestText,
+    losses: encoded.losses,
     hosted: upstream.hostedWork(encoded.body),
-    body: request.body,
-    inputTokens,
-    target,
-    mode,
-    showUsage: facts.wantsStreamUsage,
-    jsonArray: request.jsonArray,
-    keepAliveMs: parts.keepAliveMs,
-    created: Math.floor(caller.arrivedAt.getTime() / 1000),
-    now: secondsOf(parts.clock),
-  });
+    requestText: await step.inSteps(() =>
+      writeJson(upstream.fitToModel?.(encoded.body, target.model) ?? encoded.body)
+    ),
+  };
 }
 
 /** Made out here: a function that lives as long as the call holds all that stands around it. */

@@ -1,3 +1,4 @@
+import type { DialectName } from "../../contracts/vendors.ts";
 import { atOnce, type Step } from "../base/heavy_work.ts";
 import type { ApiKey } from "../domain/api_key.ts";
 import { promptTokens as countTokens } from "../dialects/prompt_text.ts";
@@ -21,6 +22,7 @@ import { deliver } from "./deliver.ts";
 import { chargeHosted, type HostedBound, refuseState } from "./hosted_work.ts";
 import type { KeptMemory } from "./kept_memory.ts";
 import { letGo } from "./let_go.ts";
+import { layingAgain } from "./lay_again.ts";
 import { type LaneParts, layLane } from "./lay_lane.ts";
 import type { FullDialect } from "./translation.ts";
 import type { Reply } from "./reply.ts";
@@ -85,9 +87,19 @@ export function createRelay(parts: RelayParts): Relay {
       const transactionId = background?.task.transactionId ?? parts.newTransactionId();
       const jsonArray = request.jsonArray === true;
       const known = { ...request, transactionId, facts, target, jsonArray, keepNothing };
-      const laid = await layLane(parts, { ...known, ...continued });
-      const hosted = price && chargeableWork(parts, { lane: laid, target, price, caller });
-      const lane = background ? backgroundLane(laid, background.task) : laid;
+      const laneRequest = { ...known, ...continued };
+      const laid = await layLane(parts, laneRequest);
+      const again = layingAgain(parts, laneRequest, laid, step);
+      const workOf = (laid: Lane) =>
+        price && chargeableWork(parts, { lane: laid, target, price, caller });
+      const hosted = workOf(laid);
+      const forTask = (laid: Lane) => background ? backgroundLane(laid, background.task) : laid;
+      const lane = forTask(laid);
+      const layAgain = again && (async (upstream: DialectName) => {
+        const other = await again(upstream);
+        workOf(other);
+        return forTask(other);
+      });
       const { promptTokens, inputItemsText }: Remembered = step.isHeavy
         ? await lightened(request, continued.body, step)
         : {};
@@ -108,9 +120,8 @@ export function createRelay(parts: RelayParts): Relay {
         call.answered();
         return await background.taken({ call, target, funds, losses: lane.losses });
       }
-      const out = { transactionId, caller, facts, target, key, mode, lane, call };
-      const vendor = { upstream: parts.upstream, log: parts.log, now: () => parts.clock.now() };
-      return await deliver(parts.clock, out, () => callVendor(vendor, out));
+      const out = { transactionId, caller, facts, target, key, mode, lane, call, layAgain };
+      return await deliver(parts.clock, out, () => callVendor(parts, out));
     },
   };
 }

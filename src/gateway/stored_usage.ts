@@ -18,9 +18,15 @@ export function storedUsage(call: PricedCall, registry: Registry): Usage | undef
 
 function rawUsage(call: PricedCall, registry: Registry): Usage | undefined {
   const vendor = registry.find(call.vendor);
-  const dialect = vendor?.dialects.find((name) => name === call.dialect) ?? vendor?.dialects[0];
-  if (!vendor || dialect === undefined || call.usageRawText === null) return undefined;
-  return readRawUsage(dialect, parse(call.usageRawText), vendor.quirks);
+  if (!vendor || call.usageRawText === null) return undefined;
+  const raw = parse(call.usageRawText);
+  const own = vendor.dialects.find((name) => name === call.dialect) ?? vendor.dialects[0];
+  // A vendor with several dialects may have been called in any of them; each has its own names.
+  for (const dialect of [own, ...vendor.dialects]) {
+    const usage = dialect && readRawUsage(dialect, raw, vendor.quirks);
+    if (usage) return usage;
+  }
+  return undefined;
 }
 
 /** The column holds the sum of both lifetimes, which only the vendor's own object tells apart. */

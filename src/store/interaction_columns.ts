@@ -37,6 +37,7 @@ export const columnTypes = {
   latency_ms: "bigint",
   time_to_first_token_ms: "bigint",
   payload_truncated: "boolean",
+  attempts: "text",
 } as const;
 
 export type Column = keyof typeof columnTypes;

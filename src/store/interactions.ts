@@ -129,6 +129,7 @@ function writeRow(row: Interaction): Record<Column, unknown> {
     latency_ms: row.latencyMs,
     time_to_first_token_ms: row.timeToFirstTokenMs,
     payload_truncated: row.payloadTruncated,
+    attempts: row.attempts ? storable(JSON.stringify(row.attempts)) : null,
   };
 }
 

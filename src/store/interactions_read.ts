@@ -1,5 +1,10 @@
 import { pushAll } from "../base/lists.ts";
-import type { Interaction, InteractionQuery, InteractionSummary } from "../domain/interaction.ts";
+import type {
+  Interaction,
+  InteractionQuery,
+  InteractionSummary,
+  VendorAttempt,
+} from "../domain/interaction.ts";
 import type { Queryable, SqlRow, SqlValue } from "./database.ts";
 import { filterConditions } from "./filter_conditions.ts";
 import { type Column, columns } from "./interaction_columns.ts";
@@ -170,5 +175,8 @@ export function readSummary(row: SqlRow): InteractionSummary {
     latencyMs: Number(row.latency_ms),
     timeToFirstTokenMs: number("time_to_first_token_ms"),
     payloadTruncated: row.payload_truncated as boolean,
+    ...(row.attempts === null
+      ? {}
+      : { attempts: JSON.parse(String(row.attempts)) as VendorAttempt[] }),
   };
 }

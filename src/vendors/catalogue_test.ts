@@ -60,6 +60,7 @@ function setup() {
   const learned: [string, readonly PriceRow[]][] = [];
   const prices: Prices = {
     find: () => undefined,
+    chatRefuses: () => [],
     listed: () => [],
     rows: () => [],
     learn: (label, rows) => void learned.push([label, rows]),

@@ -1,6 +1,13 @@
 import { sha256Hex } from "../base/hash.ts";
 import { parseUsd, picoDigits } from "../base/money.ts";
-import type { ContextTier, Fraction, PriceRow, Rates } from "../domain/pricing.ts";
+import {
+  type ChatRefusal,
+  chatRefusals,
+  type ContextTier,
+  type Fraction,
+  type PriceRow,
+  type Rates,
+} from "../domain/pricing.ts";
 
 /**
  * Prices of one model in the words of `PRICES_FILE` (interface.md §7): decimal strings, USD per
@@ -13,6 +20,8 @@ export interface PriceFields extends RateFields {
   /** Factors by the region that a vendor reports, such as `{"us": "1.1"}`. */
   regions?: Readonly<Record<string, string>>;
   max_output_tokens?: number;
+  /** What the vendor's chat endpoint refuses of this model, and its responses endpoint takes. */
+  chat_refuses?: readonly ChatRefusal[];
   /** First day, `YYYY-MM-DD`, UTC. */
   valid_from?: string;
   /** Last day, this one included. */
@@ -91,6 +100,9 @@ export function readPriceRow(origin: RowOrigin, fields: unknown, path: string): 
     serviceTiers: factorsAt(given.service_tiers, `${path}.service_tiers`),
     ...given.regions === undefined ? {} : { regions: factorsAt(given.regions, `${path}.regions`) },
     ...maxOutputTokens === undefined ? {} : { maxOutputTokens },
+    ...given.chat_refuses === undefined
+      ? {}
+      : { chatRefuses: refusalsAt(given.chat_refuses, `${path}.chat_refuses`) },
     ...validFrom === undefined ? {} : { validFrom },
     ...lastDay === undefined ? {} : { validTo: new Date(lastDay.getTime() + dayMs) },
   });
@@ -144,6 +156,7 @@ const rowNames = [
   "service_tiers",
   "regions",
   "max_output_tokens",
+  "chat_refuses",
   "valid_from",
   "valid_to",
 ];
@@ -199,6 +212,16 @@ function factorsAt(value: unknown, path: string): Record<string, Fraction> {
 }
 
 const factorDigits = 6;
+
+function refusalsAt(value: unknown, path: string): ChatRefusal[] {
+  return listAt(value, path).map((item) => {
+    const known = chatRefusals.find((name) => name === item.value);
+    if (known !== undefined) return known;
+    throw new Error(
+      `${item.path}: expected one of ${chatRefusals.join(", ")}, got ${shown(item.value)}`,
+    );
+  });
+}
 
 function usdAt(value: unknown, digits: number, path: string): bigint {
   if (typeof value !== "string") {

@@ -17,11 +17,17 @@ const familyB = {
   per_file_search: "0.0025",
   per_code_session: "0.03",
 };
+// Its chat endpoint refuses function tools where the call asks for reasoning
+// (openai/openai-openapi#541) …
+const familyB54 = { ...familyB, chat_refuses: ["tools_with_reasoning"] as const };
+// … and since 5.5, whose models reason unless they are told not to, with any effort but `none`
+// (BerriAI/litellm#34569, jeffdafoe/llm-memory-api#178).
+const familyB55 = { ...familyB, chat_refuses: ["tools"] as const };
 
 /** Bundled prices of vendor-b. */
 export const vendorBPrices: readonly PriceEntry[] = [
   {
-    ...familyB,
+    ...familyB55,
     models: ["gpt-6-astra"],
     input: "10",
     cache_read: "1",
@@ -39,7 +45,7 @@ export const vendorBPrices: readonly PriceEntry[] = [
     ...genaiPackage,
   },
   {
-    ...familyB,
+    ...familyB55,
     models: ["gpt-6-sol"],
     input: "2",
     cache_read: "0.20",
@@ -57,7 +63,7 @@ export const vendorBPrices: readonly PriceEntry[] = [
     ...genaiPackage,
   },
   {
-    ...familyB,
+    ...familyB55,
     models: ["gpt-6.1-sol"],
     input: "2",
     cache_read: "0.10",
@@ -65,7 +71,7 @@ export const vendorBPrices: readonly PriceEntry[] = [
     ...litellm,
   },
   {
-    ...familyB,
+    ...familyB55,
     models: ["gpt-6.1-terra"],
     input: "1",
     cache_read: "0.05",
@@ -84,7 +90,7 @@ export const vendorBPrices: readonly PriceEntry[] = [
     ...articles,
   },
   {
-    ...familyB,
+    ...familyB55,
     models: ["gpt-6-luna"],
     input: "0.10",
     cache_read: "0.01",
@@ -100,7 +106,7 @@ export const vendorBPrices: readonly PriceEntry[] = [
     ...genaiPackage,
   },
   {
-    ...familyB,
+    ...familyB55,
     // 5 / 30 until September 2026; the day of the change isn't known, so the row has no first day.
     models: ["gpt-5.6-sol"],
     input: "4",
@@ -119,7 +125,7 @@ export const vendorBPrices: readonly PriceEntry[] = [
     ...genaiPackage,
   },
   {
-    ...familyB,
+    ...familyB55,
     models: ["gpt-5.6-terra"],
     input: "2",
     cache_read: "0.20",
@@ -138,7 +144,7 @@ export const vendorBPrices: readonly PriceEntry[] = [
     ...repository("2026-08-02"),
   },
   {
-    ...familyB,
+    ...familyB55,
     models: ["gpt-5.6-luna"],
     input: "0.20",
     cache_read: "0.02",
@@ -155,7 +161,7 @@ export const vendorBPrices: readonly PriceEntry[] = [
     ...repository("2026-08-02"),
   },
   {
-    ...familyB,
+    ...familyB55,
     models: ["gpt-5.5"],
     input: "5",
     cache_read: "0.50",
@@ -164,7 +170,7 @@ export const vendorBPrices: readonly PriceEntry[] = [
     ...genaiPackage,
   },
   {
-    ...familyB,
+    ...familyB54,
     models: ["gpt-5.4"],
     input: "2.5",
     cache_read: "0.25",
@@ -173,7 +179,7 @@ export const vendorBPrices: readonly PriceEntry[] = [
     ...repository("2026-03-06"),
   },
   {
-    ...familyB,
+    ...familyB54,
     models: ["gpt-5.4-mini"],
     input: "0.75",
     cache_read: "0.075",
@@ -181,7 +187,7 @@ export const vendorBPrices: readonly PriceEntry[] = [
     ...repository("2026-03-18"),
   },
   {
-    ...familyB,
+    ...familyB54,
     models: ["gpt-5.4-nano"],
     input: "0.20",
     cache_read: "0.02",

@@ -1,4 +1,4 @@
-import { type PriceRow, validAt } from "../domain/pricing.ts";
+import { type ChatRefusal, type PriceRow, validAt } from "../domain/pricing.ts";
 import { priceNames } from "./price_names.ts";
 import { type PriceEntry, readPriceRow } from "./price_row.ts";
 import { priceTable } from "./price_table.ts";
@@ -26,6 +26,11 @@ export interface Prices {
    * rows come last. Undefined when no price is known.
    */
   find(label: string, model: string, at: Date): PriceRow | undefined;
+  /**
+   * What the vendor's chat endpoint refuses of a model, by the row that `find` gives; where that is
+   * the operator's and says nothing of it, by the bundled row that it replaces.
+   */
+  chatRefuses(label: string, model: string, at: Date): readonly ChatRefusal[];
   /** All models of a vendor with a price of their own at this time, each with its best row. */
   listed(label: string, at: Date): PriceRow[];
   /** The operator's rows, then the bundled ones; learned ones come last where they are asked for. */
@@ -68,6 +73,17 @@ export function createPrices({ bundled, overrides = [], familyOf }: PriceSources
       const names = priceNames(model);
       return firstOf(names, (name) => exact(labels, name, at)) ??
         firstOf([...names, anyModel], (name) => fallback(labels, name, at));
+    },
+    chatRefuses(label, model, at) {
+      const labels = labelsOf(label);
+      for (const name of priceNames(model)) {
+        const said = firstOf(
+          [overridden, table],
+          (index) => firstOf(labels, (one) => latest(index.get(one)?.get(name), at)?.chatRefuses),
+        );
+        if (said !== undefined) return said;
+      }
+      return [];
     },
     listed(label, at) {
       const labels = labelsOf(label);

@@ -188,3 +188,21 @@ Deno.test("the default model of every vendor has a price", () => {
     assert.ok(pricesWith().find(label, model, now), `${label}/${model}`);
   }
 });
+
+Deno.test("what chat endpoints refuse stays with a model whose price the operator sets", () => {
+  const told = pricesWith(JSON.stringify({
+    "vendor-b/gpt-5.6-sol": { input: "1" },
+    "openai/gpt-5.4": { input: "1", chat_refuses: [] },
+    "vendor-b/gpt-x": { input: "1", chat_refuses: ["tools_with_reasoning"] },
+  }));
+  const refused = (model: string) => told.chatRefuses("vendor-b", model, now);
+  assert.deepEqual(refused("gpt-5.6-sol"), ["tools"]);
+  assert.deepEqual(refused("gpt-5.6-sol-2026-07-01"), ["tools"]);
+  assert.deepEqual(refused("gpt-5.4"), []);
+  assert.deepEqual(refused("gpt-5.4-mini"), ["tools_with_reasoning"]);
+  assert.deepEqual(refused("gpt-x"), ["tools_with_reasoning"]);
+  for (const model of ["gpt-5-mini", "gpt-4.1", "unknown"]) assert.deepEqual(refused(model), []);
+  assert.throws(() => parsePricesFile('{"vendor-b/x": {"chat_refuses": ["all"]}}'), {
+    message: 'vendor-b/x.chat_refuses[0]: expected one of tools, tools_with_reasoning, got "all"',
+  });
+});

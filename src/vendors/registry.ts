@@ -38,6 +38,8 @@ export interface Vendor {
   readonly apiKey: Secret | undefined;
   /** Dialects that the vendor itself speaks, the preferred one first. */
   readonly dialects: readonly DialectName[];
+  /** One of `dialects`: which it is called in for callers of others; absent: the first. */
+  readonly translateTo?: DialectName;
   /** Operations beside the dialects; those that are missing the vendor doesn't have. */
   readonly operations: Readonly<Partial<Record<OperationKind, OperationWay>>>;
   readonly auth: VendorAuth;
@@ -158,6 +160,8 @@ const rows: readonly VendorRow[] = [
     aliases: ["openai"],
     baseUrl: "https://api.openai.com/v1",
     dialects: ["chat", "responses"],
+    // Its chat endpoint refuses tools together with reasoning on current models.
+    translateTo: "responses",
     ...mediaLanes["vendor-b"],
     sharesWith: "vendor-b",
   },
@@ -179,7 +183,7 @@ const rows: readonly VendorRow[] = [
     label: "vendor-f",
     aliases: ["openrouter"],
     baseUrl: "https://openrouter.ai/api/v1",
-    dialects: ["chat"],
+    dialects: ["chat", "responses", "messages"],
     operations: {
       imageGenerations: { path: "/images" },
       speech: chatOperations.speech,
@@ -197,7 +201,7 @@ const rows: readonly VendorRow[] = [
     label: "vendor-g",
     aliases: ["xai"],
     baseUrl: "https://api.x.ai/v1",
-    dialects: ["chat"],
+    dialects: ["chat", "responses"],
     operations: {
       imageGenerations: chatOperations.imageGenerations,
       imageEdits: chatOperations.imageEdits,
@@ -221,6 +225,8 @@ export interface CustomVendor {
   baseUrl: string;
   apiKey: Secret | undefined;
   dialects: readonly DialectName[];
+  /** Undefined: as a bundled row of the same label has it, where it names that dialect; else the first. */
+  translateTo?: DialectName;
   auth: VendorAuth;
   modelsPath: string;
 }
@@ -270,13 +276,15 @@ function customVendor(row: CustomVendor, existing: Vendor | undefined): Vendor {
     { ...chatDefaults, ...dialectDefaults[row.dialects[0] ?? "chat"], sharesWith: row.label };
   const aliases = [...new Set([...(existing?.aliases ?? []), ...row.aliases])];
   const operations: Vendor["operations"] = base.operations;
+  const { translateTo: _, ...inherited } = base as Vendor;
   return {
-    ...base,
+    ...inherited,
     label: row.label,
     aliases,
     baseUrl: row.baseUrl,
     apiKey: row.apiKey ?? existing?.apiKey,
     dialects: row.dialects,
+    ...translation(row, existing),
     auth: row.auth,
     modelsPath: row.modelsPath,
     family: existing ? { ...existing.family, aliases } : {
@@ -287,4 +295,10 @@ function customVendor(row: CustomVendor, existing: Vendor | undefined): Vendor {
       operations: operationKinds.filter((kind) => operations[kind] !== undefined),
     },
   };
+}
+
+/** What the row says, else what it overrides said, as long as the dialect is still in the row. */
+function translation(row: CustomVendor, existing: Vendor | undefined): Pick<Vendor, "translateTo"> {
+  const translateTo = row.translateTo ?? existing?.translateTo;
+  return translateTo !== undefined && row.dialects.includes(translateTo) ? { translateTo } : {};
 }

@@ -40,8 +40,14 @@ const table: [string, string, string, string, string][] = [
     "generate",
     "x-goog-api-key",
   ],
-  ["vendor-f", "openrouter", "https://openrouter.ai/api/v1", "chat", "bearer"],
-  ["vendor-g", "xai", "https://api.x.ai/v1", "chat", "bearer"],
+  [
+    "vendor-f",
+    "openrouter",
+    "https://openrouter.ai/api/v1",
+    "chat, responses, messages",
+    "bearer",
+  ],
+  ["vendor-g", "xai", "https://api.x.ai/v1", "chat, responses", "bearer"],
 ];
 for (const [label, alias, baseUrl, dialects, auth] of table) {
   Deno.test(`${label} is the row of the interface, found by label and by ${alias}`, () => {
@@ -169,4 +175,20 @@ Deno.test("no row prints its key", () => {
   const registry = createRegistry({ "vendor-b": { apiKey: new Secret("canary") } }, [row]);
   assert.doesNotMatch(Deno.inspect(registry, { depth: 9 }), /canary|corp-key/);
   assert.doesNotMatch(JSON.stringify(registry.all), /canary|corp-key/);
+});
+
+Deno.test("callers of other dialects are translated to what the row names, else to its first", () => {
+  assert.equal(get(seven, "vendor-b").translateTo, "responses");
+  for (const label of ["vendor-a", "vendor-f", "vendor-g"]) {
+    assert.equal(get(seven, label).translateTo, undefined);
+  }
+  const both = { ...row, dialects: ["chat", "responses"] as const };
+  const custom = get(createRegistry({}, [{ ...both, translateTo: "responses" }]), "corp");
+  assert.equal(custom.translateTo, "responses");
+  assert.equal(get(createRegistry({}, [both]), "corp").translateTo, undefined);
+  const over = (more: Partial<CustomVendor>) =>
+    get(createRegistry({}, [{ ...both, label: "vendor-b", aliases: [], ...more }]), "vendor-b");
+  assert.equal(over({}).translateTo, "responses", "kept from the row that it overrides");
+  assert.equal(over({ translateTo: "chat" }).translateTo, "chat");
+  assert.equal(over({ dialects: ["chat"] }).translateTo, undefined, "gone with its dialect");
 });

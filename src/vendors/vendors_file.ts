@@ -8,12 +8,15 @@ const name = z.string().regex(
   "expected lower-case letters, digits and dashes",
 );
 
+const dialect = z.enum(["chat", "responses", "messages", "generate"]);
+
 const file = z.array(z.strictObject({
   label: name,
   aliases: z.array(name).default([]),
   base_url: z.url({ protocol: /^https?$/ }),
   api_key_env: z.string().regex(/^[A-Za-z_]\w*$/).optional(),
-  dialects: z.array(z.enum(["chat", "responses", "messages", "generate"])).min(1),
+  dialects: z.array(dialect).min(1),
+  translate_to: dialect.optional(),
   auth: z.enum(["bearer", "x-api-key", "x-goog-api-key"]),
   models_path: z.string().startsWith("/").default("/models"),
 }));
@@ -54,12 +57,16 @@ export function parseVendorsFile(
   return parsed.data.map((row, index) => {
     const taken = [row.label, ...row.aliases].find((one) => reserved.includes(one));
     if (taken) throw new Error(`[${index}]: ${taken} is a path of the service itself`);
+    if (row.translate_to !== undefined && !row.dialects.includes(row.translate_to)) {
+      throw new Error(`[${index}].translate_to: expected one of the row's dialects`);
+    }
     return {
       label: row.label,
       aliases: row.aliases,
       baseUrl: withoutEnd(row.base_url, "/"),
       apiKey: row.api_key_env === undefined ? undefined : secretFrom(row.api_key_env),
       dialects: row.dialects,
+      ...(row.translate_to === undefined ? {} : { translateTo: row.translate_to }),
       auth: row.auth,
       modelsPath: row.models_path,
     };

@@ -42,6 +42,12 @@ Deno.test("aliases, key and models path may be left out; slashes at the end don'
   assert.deepEqual(parse([]), []);
 });
 
+Deno.test("a row names the dialect that others are translated to", () => {
+  const dialects = ["chat", "responses"];
+  const read = (more: object) => parse([{ ...row, dialects, ...more }])[0]?.translateTo;
+  assert.deepEqual([read({}), read({ translate_to: "responses" })], [undefined, "responses"]);
+});
+
 const wrong: [string, unknown, RegExp][] = [
   ["no array", row, /^the file: .*array/],
   ["no object", [7], /^\[0\]: /],
@@ -58,6 +64,12 @@ const wrong: [string, unknown, RegExp][] = [
   ["a key in place of its variable", [{ ...row, api_key_env: "sk-1" }], /^\[0\]\.api_key_env: /],
   ["a relative models path", [{ ...row, models_path: "models" }], /^\[0\]\.models_path: /],
   ["an unknown field", [{ ...row, api_key: "canary" }], /^\[0\]: .*api_key/],
+  [
+    "an unknown dialect to translate to",
+    [{ ...row, translate_to: "soap" }],
+    /^\[0\]\.translate_to/,
+  ],
+  ["one that isn't the row's", [{ ...row, translate_to: "messages" }], /^\[0\]\.translate_to: /],
   ["a path of the service for a label", [{ ...row, label: "api" }], /^\[0\]: api is a path of/],
   ["one for an alias", [row, { ...row, aliases: ["dashboard"] }], /^\[1\]: dashboard is a path/],
 ];

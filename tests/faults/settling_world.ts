@@ -1,4 +1,5 @@
 /** A gateway of real parts, of which each step between an answer's last byte and its row can fail. */
+import { createLearnedEndpoints } from "../../src/vendors/learned_endpoints.ts";
 import { parseConfig } from "../../src/config.ts";
 import type { DialectName } from "../../contracts/vendors.ts";
 import type { Principal } from "../../src/domain/api_key.ts";
@@ -141,6 +142,7 @@ function faultyCalls(services: Services, journal: Parameters<typeof faulty>[0], 
   return createCalls(services.config, {
     ...services,
     dialects,
+    learned: createLearnedEndpoints(),
     tries,
     journal: faulty(journal, named("journal")) as never,
     prices: faulty(services.prices, named("prices")),

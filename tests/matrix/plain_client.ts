@@ -11,6 +11,8 @@ export class PlainClient {
   readonly #messages: ChatCompletionMessageParam[];
   /** Ids of all tool calls so far. */
   readonly callIds: string[] = [];
+  /** Of the last answer. */
+  lastText = "";
 
   constructor(model: string, question: string) {
     this.#model = model;
@@ -33,6 +35,7 @@ export class PlainClient {
       ? await client.chat.completions.stream(params).finalChatCompletion()
       : await client.chat.completions.create(params);
     const choice = answer.choices[0]!;
+    this.lastText = choice.message.content ?? "";
     const calls = (choice.message.tool_calls ?? []).filter((call) => call.type === "function");
     this.callIds.push(...calls.map(({ id }) => id));
     this.#messages.push(

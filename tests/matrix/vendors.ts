@@ -10,6 +10,8 @@ export interface MatrixVendor {
   strictModel: string;
   /** What the vendor itself speaks, the preferred one first. */
   dialects: readonly DialectName[];
+  /** Which of them callers of others are translated to; absent: the first. */
+  translateTo?: DialectName;
   /** Its reasoning can be read, in its own first dialect. */
   showsReasoning: boolean;
 }
@@ -27,6 +29,7 @@ export const vendors: readonly MatrixVendor[] = [
     model: "gpt-6-luna",
     strictModel: "gpt-6-luna",
     dialects: ["chat", "responses"],
+    translateTo: "responses",
     showsReasoning: false,
   },
   {
@@ -54,22 +57,23 @@ export const vendors: readonly MatrixVendor[] = [
     label: "vendor-f",
     model: "openai/gpt-5-mini",
     strictModel: "openai/gpt-5-mini",
-    dialects: ["chat"],
+    dialects: ["chat", "responses", "messages"],
     showsReasoning: true,
   },
   {
     label: "vendor-g",
     model: "grok-4.3",
     strictModel: "grok-4.3",
-    dialects: ["chat"],
+    dialects: ["chat", "responses"],
     showsReasoning: true,
   },
 ];
 
 /** The dialect in which the service calls this vendor for a caller of `dialect`. */
 export function upstreamDialect(
-  vendor: Pick<MatrixVendor, "dialects">,
+  vendor: Pick<MatrixVendor, "dialects" | "translateTo">,
   dialect: DialectName,
 ): DialectName {
-  return vendor.dialects.includes(dialect) ? dialect : vendor.dialects[0]!;
+  if (vendor.dialects.includes(dialect)) return dialect;
+  return vendor.translateTo ?? vendor.dialects[0]!;
 }

@@ -2310,6 +2310,33 @@ export type Interaction = {
      * Whether a payload was too large to keep whole.
      */
     payload_truncated: boolean;
+    /**
+     * All requests to vendors, the last one answered; null for a single one.
+     */
+    attempts: Array<VendorAttempt> | null;
+};
+
+export type VendorAttempt = {
+    /**
+     * Label of the vendor.
+     */
+    vendor: string;
+    /**
+     * Model as sent to the vendor.
+     */
+    model: string;
+    /**
+     * The vendor's status; null when no answer began.
+     */
+    http_status: number | null;
+    /**
+     * What that was to the caller; null for a good answer.
+     */
+    error_code: string | null;
+    /**
+     * Until the answer began, milliseconds.
+     */
+    ms: number;
 };
 
 export type ExportedEvalRun = {

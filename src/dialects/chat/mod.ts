@@ -8,6 +8,7 @@ import { chatErrorFrame, ChatStreamDecoder } from "./stream.ts";
 import { ChatStreamEncoder } from "./stream_encoder.ts";
 import { hostedWork } from "./hosted.ts";
 import { chatMediaFields } from "./media_fields.ts";
+import { readToolDemand } from "./tool_demand.ts";
 
 /** Chat completions (protocols/chat-completions.md). */
 export const chat: Dialect & Translator = {
@@ -32,6 +33,7 @@ export const chat: Dialect & Translator = {
   decodeAnswer: decodeChatAnswer,
   encodeAnswer: encodeChatAnswer,
   errorFrame: chatErrorFrame,
+  toolDemand: readToolDemand,
   asking: { modelInPath: false, streaming: ["stream", "stream_options"], drop: [], set: [] },
   usageFlag: {
     isRefusedIn: (refusal) => refusal.includes("stream_options"),

@@ -1,6 +1,7 @@
 import type { Usage } from "../../domain/usage.ts";
 import type { DialectQuirks } from "../dialect.ts";
 import { count, isRecord } from "../json.ts";
+import { vendorCost } from "../vendor_cost.ts";
 
 /**
  * Reads a chat `usage` object (chat-completions.md §4.2) into the neutral form of
@@ -57,12 +58,6 @@ function wholeOutput(
 ): number {
   if (!told.additive || told.total === told.prompt + told.completion) return told.completion;
   return told.completion + told.reasoning;
-}
-
-function vendorCost(cost: unknown): { vendorCostUsd?: string } {
-  if (typeof cost !== "number" || !Number.isFinite(cost) || cost < 0) return {};
-  // Twelve decimals are pico-dollars: more than any vendor reports, and no exponent form.
-  return { vendorCostUsd: cost.toFixed(12) };
 }
 
 function present<K extends string>(key: K, value: number | undefined): { [P in K]?: number } {

@@ -1,5 +1,6 @@
 import type { Usage } from "../../domain/usage.ts";
 import { count, isRecord, type JsonRecord, words } from "../json.ts";
+import { vendorCost } from "../vendor_cost.ts";
 import { defined } from "./shape.ts";
 
 /**
@@ -33,6 +34,7 @@ export function readUsage(raw: unknown): Usage | undefined {
       serviceTier: raw.speed === "fast" ? "fast" : words(raw.service_tier),
       otherModels: otherModels.length > 0 ? otherModels : undefined,
     }),
+    ...vendorCost(raw.cost),
     raw,
   };
 }

@@ -8,6 +8,7 @@ import { encodeRequest, encodeSteps } from "./encode_request.ts";
 import { errorFrame } from "./failure.ts";
 import { hostedWork } from "./hosted.ts";
 import { readRequest } from "./request.ts";
+import { fitToModel, withoutRefused } from "./refused_extras.ts";
 import { spliceRequest } from "./splice.ts";
 import { stateless } from "./stateless.ts";
 import { ResponsesStreamDecoder } from "./stream_decoder.ts";
@@ -48,6 +49,8 @@ export const responses: Dialect & Translator = {
   },
   conversation,
   background,
+  fitToModel,
+  withoutRefused,
   decodeRequest,
   decodeSteps,
   encodeRequest,

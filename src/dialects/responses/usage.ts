@@ -2,6 +2,7 @@ import type { Usage } from "../../domain/usage.ts";
 import type { DialectQuirks } from "../dialect.ts";
 import { count, isRecord, type JsonRecord, words } from "../json.ts";
 import { imageToolUsage, readHostedUsage } from "./hosted_usage.ts";
+import { vendorCost } from "../vendor_cost.ts";
 
 /**
  * Reads the usage of a response object (responses.md §4) into the neutral form of
@@ -36,6 +37,7 @@ export function readUsage(response: JsonRecord, quirks: DialectQuirks): Usage | 
     ...named("imageOutput", count(outputDetails.image_tokens)),
     ...readHostedUsage(response, raw),
     ...tier(response),
+    ...vendorCost(raw.cost),
     raw,
   };
   return withImages(usage, imageToolUsage(response));

@@ -1,0 +1,16 @@
+import type { CanonicalRequest } from "./canonical_request.ts";
+
+/**
+ * What a call asks of a chat endpoint, by what such endpoints refuse of some models, the least
+ * first: no tools; tools with reasoning turned off; tools; tools with reasoning.
+ */
+export const toolDemands = ["none", "tools_alone", "tools", "tools_with_reasoning"] as const;
+export type ToolDemand = typeof toolDemands[number];
+
+/** What a translated call asks for. */
+export function demandOf({ tools, reasoning }: CanonicalRequest): ToolDemand {
+  if (tools.length === 0) return "none";
+  const { effort, budgetTokens } = reasoning ?? {};
+  if (effort === "none" || (effort === undefined && budgetTokens === 0)) return "tools_alone";
+  return effort === undefined && budgetTokens === undefined ? "tools" : "tools_with_reasoning";
+}
