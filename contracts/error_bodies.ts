@@ -7,6 +7,8 @@ export interface ErrorFacts {
   readonly message: string;
   /** Path of the wrong field. */
   readonly param: string | undefined;
+  /** A vendor's own account of its refusal. */
+  readonly details?: Readonly<Record<string, unknown>> | undefined;
   readonly requestId: string;
 }
 
@@ -28,9 +30,13 @@ const bodies: Readonly<Record<ErrorDialect, Encode>> = {
   service: (error) => ({ error }),
   chat: (error, { param }) => ({ error: { ...error, param: param || null } }),
   responses: (error, { param }) => ({ error: { ...error, param: param || null } }),
-  messages: (error, { requestId }) => ({
+  messages: (error, { details, requestId }) => ({
     type: "error",
-    error: { ...error, type: messagesTypes[error.code] ?? messagesTypes[error.type] ?? error.type },
+    error: {
+      ...error,
+      type: messagesTypes[error.code] ?? messagesTypes[error.type] ?? error.type,
+      ...(details ? { details } : {}),
+    },
     request_id: requestId,
   }),
   generate: (error) => ({

@@ -4,6 +4,7 @@ import type { PromptTags } from "../domain/prompt_tags.ts";
 import type { SseEvent } from "../base/sse.ts";
 import type { CanonicalAnswer, CanonicalEvent } from "./canonical.ts";
 import type { MediaField } from "./media_field.ts";
+import type { RefusedSettings } from "./refused_settings.ts";
 
 /**
  * One wire format: how a request is read and spliced, and how answers become canonical events and
@@ -134,6 +135,8 @@ export interface DialectQuirks {
   additiveReasoning?: boolean;
   /** The vendor's servers know the output limit by its older name (chat-completions.md §1.1). */
   olderTokenLimit?: boolean;
+  /** Settings that some of its models refuse; left out of translated calls, and reported. */
+  refuses?: readonly RefusedSettings[];
 }
 
 /** Facts of a request that routing, limits, price and record need. */

@@ -8,6 +8,8 @@ export interface FaultDetails {
   param?: string;
   /** Whole seconds after which a retry makes sense; becomes `Retry-After`. */
   retryAfterSeconds?: number;
+  /** A vendor's own account of its refusal, scrubbed, for clients that act on it. */
+  vendorDetails?: Readonly<Record<string, unknown>>;
   /** Internal note for the log; never leaves the process. */
   note?: string;
   cause?: unknown;
@@ -21,7 +23,10 @@ export class Fault extends Error {
   readonly code: ErrorCode;
   readonly param: string | undefined;
   readonly retryAfterSeconds: number | undefined;
+  readonly vendorDetails: Readonly<Record<string, unknown>> | undefined;
   readonly note: string | undefined;
+  /** The vendor's id of the request that failed; set by who knows the answer's headers. */
+  vendorRequestId: string | undefined;
 
   constructor(code: ErrorCode, details: FaultDetails = {}) {
     super(details.message ?? errors[code].message, { cause: details.cause });
@@ -29,6 +34,7 @@ export class Fault extends Error {
     this.code = code;
     this.param = details.param;
     this.retryAfterSeconds = details.retryAfterSeconds;
+    this.vendorDetails = details.vendorDetails;
     this.note = details.note;
   }
 }

@@ -19,6 +19,8 @@ export interface Caller {
   readonly path: string;
   /** A header of the request by its lower-case name. */
   header(name: string): string | undefined;
+  /** Lower-case names of the request's headers; absent where there was no request. */
+  readonly headerNames?: () => readonly string[];
   /** Aborted when the caller leaves. */
   readonly signal: AbortSignal;
   readonly arrivedAt: Date;

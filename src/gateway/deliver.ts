@@ -4,7 +4,7 @@ import { JsonCount } from "../base/json_count.ts";
 import type { Clock } from "../base/clock.ts";
 import { Fault } from "../domain/fault.ts";
 import { isAbort, type UpstreamAnswer } from "../vendors/upstream.ts";
-import { answerHeaders } from "../vendors/vendor_headers.ts";
+import { answerHeaders, vendorRequestId } from "../vendors/vendor_headers.ts";
 import type { Ending } from "./call.ts";
 import { lossHeader } from "./loss_header.ts";
 import type { Reply } from "./reply.ts";
@@ -27,8 +27,10 @@ export async function deliver(
   ask: () => Promise<UpstreamAnswer>,
 ): Promise<Reply> {
   let ending: Ending | undefined;
+  let vendorId: string | undefined;
   try {
     const answer = await ask();
+    vendorId = vendorRequestId(answer.headers);
     const type = answer.headers["content-type"] ?? "";
     // A vendor that answers a stream request with JSON has something else to say.
     if (out.facts.stream && !/\bjson\b/i.test(type)) return await streamReply(clock, out, answer);
@@ -39,7 +41,9 @@ export async function deliver(
     ending = endingOf(thrown, out.caller.signal.aborted);
     // Nobody is there to read it; the status is for the log.
     if (ending.status === "cancelled") return { status: 499, headers: {}, body: null };
-    throw thrown instanceof StreamFailure ? thrown.fault : thrown;
+    const failure = thrown instanceof StreamFailure ? thrown.fault : thrown;
+    if (failure instanceof Fault) failure.vendorRequestId ??= vendorId;
+    throw failure;
   } finally {
     // A stream that was handed over settles itself when it ends.
     if (ending) await out.call.settle(ending);

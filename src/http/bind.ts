@@ -204,6 +204,7 @@ function callerOf(context: Context<Env>, endpoint: string): Caller {
     endpoint,
     path: context.req.path,
     header,
+    headerNames: () => [...context.req.raw.headers.keys()],
     signal: context.req.raw.signal,
     arrivedAt: scene.arrivedAt,
     arrivedMs: scene.arrivedMs,

@@ -12,7 +12,9 @@ export function errorReply(fault: Fault, dialect: ErrorDialect, requestId: strin
   if (retrySeconds !== undefined) {
     headers["retry-after"] = String(Math.max(1, Math.ceil(retrySeconds)));
   }
-  const body = JSON.stringify(errorBody({ code, message, param, requestId }, dialect));
+  if (fault.vendorRequestId !== undefined) headers["x-vendor-request-id"] = fault.vendorRequestId;
+  const { vendorDetails: details } = fault;
+  const body = JSON.stringify(errorBody({ code, message, param, details, requestId }, dialect));
   return { status: errors[code].status, headers, body };
 }
 
