@@ -110,13 +110,19 @@ async function streamReply(clock: Clock, out: Outgoing, answer: UpstreamAnswer):
   return {
     status: answer.status,
     headers: {
-      ...headersOf(out, answer, lane.contentType),
+      ...headersOf(out, answer, lane.contentType ?? eventStreamType(answer)),
       "cache-control": "no-store",
       // Keeps a proxy in front of us from gathering the events.
       "x-accel-buffering": "no",
     },
     body: stream,
   };
+}
+
+/** Some servers label their events as text, or not at all: clients then read none. */
+function eventStreamType({ headers }: UpstreamAnswer): string {
+  const type = headers["content-type"] ?? "";
+  return /^text\/event-stream\b/i.test(type) ? type : "text/event-stream";
 }
 
 function headersOf(

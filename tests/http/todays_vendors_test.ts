@@ -4,7 +4,7 @@ import { GoogleGenAI } from "@google/genai";
 import assert from "@std/assert";
 import { type FakeExchange, startFakeVendor } from "../support/fake_vendor.ts";
 import { shared, startTestService } from "../support/service.ts";
-import { wholeAnswer } from "../support/service_scripted.ts";
+import { streamEvents, wholeAnswer } from "../support/service_scripted.ts";
 
 const serviceKeys = { b: "sk-of-the-service-b-1", c: "sk-ant-of-the-service-1" };
 
@@ -276,3 +276,79 @@ Deno.test("details of a refusal reach the library that acts on them, without sec
   assert.doesNotMatch(await refused.text(), /details/);
   world().play();
 });
+
+/** The same answer of each dialect's vendor, with `value` where one of its totals should be. */
+const usages = (value: unknown) => [
+  {
+    model: "vendor-b/gpt-4.1",
+    answer: { ...wholeAnswer, usage: { ...wholeAnswer.usage, prompt_tokens: value } },
+  },
+  {
+    model: "vendor-b/gpt-4.1",
+    answer: { ...wholeAnswer, usage: { ...wholeAnswer.usage, completion_tokens: value } },
+  },
+  {
+    model: "vendor-c/claude-haiku-4-5",
+    answer: { ...messagesAnswer, usage: { input_tokens: 10, output_tokens: value } },
+  },
+  {
+    model: "vendor-c/claude-haiku-4-5",
+    answer: { ...messagesAnswer, usage: { input_tokens: value, output_tokens: 5 } },
+  },
+];
+
+for (const value of [-5, 2.5, "7", 1e300]) {
+  Deno.test(`usage of ${JSON.stringify(value)} is none: what was said is counted and charged`, async () => {
+    for (const { model, answer } of usages(value)) {
+      world().play((exchange) => exchange.answer(200, answer));
+      const body = { model, messages: hello };
+      const said = await world().post("/chat/v1/chat/completions", body);
+      assert.equal(said.status, 200, await said.text());
+      const row = await world().row(said.headers.get("x-transaction-id"));
+      assert.equal(row.billing_basis, "estimated");
+      assert.ok(Number(row.input_tokens) > 0 && Number(row.output_tokens) > 0);
+      assert.ok(Number(row.charged_usd) > 0 && Number(row.charged_usd) < 0.001);
+    }
+    world().play();
+  });
+}
+
+/** The events of a chat stream and of a messages stream. */
+const chatStream = streamEvents.join("");
+const messagesStream = [
+  { type: "message_start", message: { ...messagesAnswer, content: [], stop_reason: null } },
+  { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
+  { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "Fine." } },
+  { type: "content_block_stop", index: 0 },
+  { type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens: 5 } },
+  { type: "message_stop" },
+].map((one) => `event: ${one.type}\ndata: ${JSON.stringify(one)}\n\n`).join("");
+
+for (const type of ["text/plain; charset=utf-8", "application/octet-stream", undefined]) {
+  Deno.test(`a stream labelled ${type} is an event stream to its caller, and metered`, async () => {
+    const cases = [
+      { model: "vendor-b/gpt-4.1", path: "/chat/v1/chat/completions", stream: chatStream },
+      { model: "vendor-c/claude-haiku-4-5", path: "/chat/v1/messages", stream: messagesStream },
+      {
+        model: "vendor-c/claude-haiku-4-5",
+        path: "/chat/v1/chat/completions",
+        stream: messagesStream,
+      },
+    ];
+    for (const { model, path, stream } of cases) {
+      world().play(async (exchange) => {
+        await exchange.head(200, type === undefined ? {} : { "content-type": type });
+        await exchange.write(stream);
+        await exchange.end();
+      });
+      const body = { model, max_tokens: 99, messages: hello, stream: true };
+      const answer = await world().post(path, body);
+      assert.match(answer.headers.get("content-type")!, /^text\/event-stream/);
+      assert.match(await answer.text(), /well|Fine/);
+      const row = await world().row(answer.headers.get("x-transaction-id"));
+      assert.deepEqual([row.status, row.billing_basis], ["completed", "reported"]);
+      assert.deepEqual([row.input_tokens, row.output_tokens], [10, 5]);
+    }
+    world().play();
+  });
+}

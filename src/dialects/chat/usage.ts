@@ -1,13 +1,13 @@
 import type { Usage } from "../../domain/usage.ts";
 import type { DialectQuirks } from "../dialect.ts";
-import { count, isRecord } from "../json.ts";
+import { count, isRecord, miscounts } from "../json.ts";
 
 /**
  * Reads a chat `usage` object (chat-completions.md §4.2) into the neutral form of
  * translation.md §9; undefined when it holds no numbers.
  */
 export function readChatUsage(raw: unknown, quirks: DialectQuirks): Usage | undefined {
-  if (!isRecord(raw)) return undefined;
+  if (!isRecord(raw) || miscounts(raw, "prompt_tokens", "completion_tokens")) return undefined;
   const prompt = count(raw.prompt_tokens);
   const completion = count(raw.completion_tokens);
   if (prompt === undefined && completion === undefined) return undefined;
