@@ -53,6 +53,16 @@ export interface Dialect {
   readonly conversation?: Conversation;
   /** For a dialect whose streams tell usage only where a flag asks for it. */
   readonly usageFlag?: UsageFlag;
+  /** For a dialect whose clients compare the model that answered with the one that they asked. */
+  readonly naming?: Naming;
+}
+
+/** Exchanges the model's name in an answer's own text; everything else stays as it was written. */
+export interface Naming {
+  /** In a whole answer. */
+  whole(text: string, model: string): string;
+  /** In one event of a stream; gives its bytes. */
+  event(event: SseEvent, model: string): Uint8Array;
 }
 
 /** What of a request says how it was asked: to be exchanged when it is asked again for itself. */

@@ -10,12 +10,14 @@ import { Fault } from "../domain/fault.ts";
 import type { KeptStore } from "../domain/kept.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
 import type { Prices } from "../vendors/prices.ts";
+import type { Vendor } from "../vendors/registry.ts";
 import type { PublicFetch } from "../vendors/public_fetch.ts";
 import type { Caller } from "./caller.ts";
 import { inlineMedia } from "./inline_media.ts";
 import type { Lane } from "./lane.ts";
 import { passThrough } from "./pass_through.ts";
 import { recallReasoning } from "./reasoning_vault.ts";
+import { shownModel } from "./shown_model.ts";
 import { type FullDialect, translate } from "./translation.ts";
 
 export interface LaneParts {
@@ -36,6 +38,8 @@ export interface LaneRequest {
   bodyText: string;
   facts: RequestFacts;
   target: ResolvedModel;
+  /** The vendor whose family was called; undefined on the unified family. */
+  vendor?: Vendor | undefined;
   /** The caller wants a stream as one JSON array, where its dialect has that form. */
   jsonArray: boolean;
 }
@@ -82,6 +86,7 @@ export async function layLane(parts: LaneParts, request: LaneRequest): Promise<L
     body: request.body,
     inputTokens,
     target,
+    shownModel: shownModel(request),
     mode,
     showUsage: facts.wantsStreamUsage,
     jsonArray: request.jsonArray,

@@ -1,10 +1,13 @@
 import type { Dialect, RequestFacts, StreamReframer } from "../dialects/dialect.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
+import type { Vendor } from "../vendors/registry.ts";
 import type { Lane, StreamLane } from "./lane.ts";
+import { shownModel } from "./shown_model.ts";
 
 /**
  * Same dialect on both sides: bytes go on as they are and a decoder listens. In the request only
- * the model's name, the usage flag and the tag lines are exchanged, in its own text.
+ * the model's name, the usage flag and the tag lines are exchanged, in its own text; in the answer
+ * only the model's name, where the dialect's clients compare it.
  */
 export function passThrough(
   call: {
@@ -12,6 +15,7 @@ export function passThrough(
     bodyText: string;
     facts: RequestFacts;
     target: ResolvedModel;
+    vendor?: Vendor | undefined;
     jsonArray: boolean;
   },
 ): Lane {
@@ -19,6 +23,7 @@ export function passThrough(
   const { dialect, bodyText, facts, target, jsonArray } = call;
   const splice = (askStreamUsage: boolean) =>
     dialect.spliceRequest(bodyText, facts, { model: target.model, askStreamUsage });
+  const shown = shownModel(call);
   // What the vendor itself repeats as the whole is truer than the fold of its pieces.
   let repeated: unknown;
   return {
@@ -28,7 +33,10 @@ export function passThrough(
     requestText: splice(facts.stream),
     plainRequestText: () => splice(false),
     losses: [],
-    whole: ({ bytes, text, events }) => ({ body: bytes, text, contentType: undefined, events }),
+    whole({ bytes, text, events }) {
+      const said = shown === undefined ? undefined : dialect.naming?.whole(text, shown);
+      return { body: said ?? bytes, text: said ?? text, contentType: undefined, events };
+    },
     stream: () =>
       jsonArray && dialect.reframe ? reframed(dialect.reframe()) : ({
         contentType: undefined,
@@ -36,12 +44,14 @@ export function passThrough(
           repeated ??= dialect.wholeOf?.(event);
           // Who didn't ask for usage doesn't see the event that holds nothing else.
           const hidden = usageOnly && !facts.wantsStreamUsage;
-          return { events, bytes: hidden ? undefined : event.bytes };
+          const bytes = shown === undefined ? event.bytes : dialect.naming!.event(event, shown);
+          return { events, bytes: hidden ? undefined : bytes };
         },
         end: (rest) => ({ events: rest, bytes: undefined }),
         fail: (fault) => new TextEncoder().encode(dialect.errorFrame(fault)),
       }),
-    encodeFolded: (answer) => repeated ?? dialect.encodeAnswer(answer),
+    encodeFolded: (answer) =>
+      repeated ?? dialect.encodeAnswer(shown === undefined ? answer : { ...answer, model: shown }),
     // A client that speaks the vendor's dialect carries its reasoning itself.
     keptReasoning: () => [],
   };

@@ -352,3 +352,60 @@ for (const type of ["text/plain; charset=utf-8", "application/octet-stream", und
     world().play();
   });
 }
+
+Deno.test("on the unified family a messages answer names the model as it was asked", async () => {
+  const names: Record<string, string[]> = {};
+  const path = { unified: "/chat/v1/messages", family: "/anthropic/v1/messages" };
+  const cases: [string, string, string][] = [
+    ["native", path.unified, "vendor-c/claude-haiku-4-5"],
+    ["translated", path.unified, "openai/gpt-4.1"],
+    ["family", path.family, "claude-haiku-4-5"],
+  ];
+  for (const [name, path, model] of cases) {
+    for (const stream of [false, true]) {
+      world().play((exchange) =>
+        !stream ? answered(exchange) : exchange.stream(
+          exchange.request.path.endsWith("/messages")
+            ? [messagesStream]
+            : exchange.request.path.endsWith("/responses")
+            ? responsesStream
+            : streamEvents,
+        )
+      );
+      const said = await world().post(path, { model, max_tokens: 9, messages: hello, stream });
+      const text = await said.text();
+      (names[name] ??= []).push(
+        ...[...text.matchAll(/"model": ?"([^"]*)"/g)].map(([, one]) => one!),
+      );
+      const row = await world().row(said.headers.get("x-transaction-id"));
+      assert.equal((row.response as { model: string }).model, names[name]!.at(-1));
+      assert.equal(row.requested_model, model);
+    }
+  }
+  const native = "vendor-c/claude-haiku-4-5";
+  assert.deepEqual(names, {
+    native: [native, native],
+    translated: ["openai/gpt-4.1", "openai/gpt-4.1"],
+    family: ["claude-haiku-4-5-20251001", "claude-haiku-4-5-20251001"],
+  });
+  world().play();
+});
+
+/** The same answer as events of the responses dialect. */
+const responsesStream = [
+  { type: "response.created", response: { ...responsesAnswer, status: "in_progress", output: [] } },
+  {
+    type: "response.output_item.added",
+    output_index: 0,
+    item: { ...responsesAnswer.output[0], content: [] },
+  },
+  {
+    type: "response.output_text.delta",
+    item_id: "msg_1",
+    output_index: 0,
+    content_index: 0,
+    delta: "Fine.",
+  },
+  { type: "response.output_item.done", output_index: 0, item: responsesAnswer.output[0] },
+  { type: "response.completed", response: responsesAnswer },
+].map((one) => `event: ${one.type}\ndata: ${JSON.stringify(one)}\n\n`);

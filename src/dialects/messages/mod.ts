@@ -6,6 +6,7 @@ import { decodeMessagesRequest, decodeMessagesSteps } from "./decode_request.ts"
 import { encodeMessagesAnswer, encodeWholeMessage } from "./encode_answer.ts";
 import { encodeMessagesRequest, encodeMessagesSteps } from "./encode_request.ts";
 import { errorEvent } from "./error_event.ts";
+import { naming } from "./name_model.ts";
 import { readMessagesRequest, spliceMessagesRequest } from "./request.ts";
 import { MessagesStreamDecoder } from "./stream_decoder.ts";
 import { MessagesStreamEncoder } from "./stream_encoder.ts";
@@ -25,6 +26,7 @@ export const messages: Dialect & Translator = {
   errorFrame: errorEvent,
   asking: { modelInPath: false, drop: ["stream"], set: [] },
   counting,
+  naming,
   decodeRequest: decodeMessagesRequest,
   decodeSteps: decodeMessagesSteps,
   encodeRequest: encodeMessagesRequest,
