@@ -1,5 +1,3 @@
-import type { Opaque } from "./canonical_request.ts";
-
 /** Stands for a signature that nobody has (generate-content.md §9): the vendor's documented way. */
 export const signatureSentinel = "skip_thought_signature_validator";
 
@@ -18,10 +16,9 @@ const sentinels: ReadonlySet<string> = new Set(
 );
 
 /**
- * A thought signature that a client carried; nothing where it carried none. A sentinel says that
+ * A thought signature that a client carried; undefined where it carried none. A sentinel says that
  * the client has none, so that ours is put back (`reasoning_vault.ts`).
  */
-export function carriedSignature(value: string | undefined): { opaque?: Opaque } {
-  if (value === undefined || value === "" || sentinels.has(value)) return {};
-  return { opaque: { dialect: "generate", kind: "thoughtSignature", value } };
+export function carriedSignature(value: string | undefined): string | undefined {
+  return value === undefined || value === "" || sentinels.has(value) ? undefined : value;
 }

@@ -106,13 +106,16 @@ function readToolCall(call: unknown, path: string): ToolCallPart {
   if (!isRecord(body) || name === undefined) {
     throw wrong(`${path}.${custom ? "custom" : "function"}.name`, "expected a name");
   }
+  const signature = carriedSignature(thoughtSignature(call));
   return {
     type: "tool-call",
     id,
     name,
     arguments: custom ? words(body.input) ?? "" : words(body.arguments) ?? "{}",
     custom,
-    ...carriedSignature(thoughtSignature(call)),
+    ...(signature === undefined
+      ? {}
+      : { opaque: { dialect: "generate", kind: "thoughtSignature", value: signature } }),
     path,
   };
 }

@@ -69,7 +69,10 @@ export function readPart(part: Fields, member: DataMember, context: PartContext)
 
 /** The signature beside a part's data. */
 export function readSignature(part: Fields): { opaque?: Opaque } {
-  return carriedSignature(part.string("thoughtSignature"));
+  const value = carriedSignature(part.string("thoughtSignature"));
+  return value === undefined
+    ? {}
+    : { opaque: { dialect: "generate", kind: "thoughtSignature", value } };
 }
 
 function readText(part: Fields): TextPart | ReasoningPart | undefined {
