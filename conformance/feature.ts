@@ -81,6 +81,9 @@ export const imagePrompt = "What do you see? One short sentence.";
 export const helloPrompt = "Say hello in one short sentence.";
 export const longPrompt = "Count from one to one hundred in words, separated by commas.";
 
+/** A server that leaves out what a model refuses says so when it is asked to be strict. */
+export const strictly = { "x-translation-mode": "strict" } as const;
+
 /** Parses an answer that has to be a person. */
 export function expectPerson(text: string): void {
   const person = JSON.parse(text) as { name?: unknown; age?: unknown };

@@ -13,6 +13,7 @@ import {
   pixelPng,
   type Probe,
   type ServerAddress,
+  strictly,
   weather,
   weatherPrompt,
 } from "./feature.ts";
@@ -118,7 +119,7 @@ function limitProbes(client: GoogleGenAI): Probe[] {
         const answer = await models.generateContent({
           model,
           contents: longPrompt,
-          config: { stopSequences: ["three"] },
+          config: { stopSequences: ["three"], httpOptions: { headers: strictly } },
         });
         expect(!answer.text?.includes("three"), "it went past the stop");
       },

@@ -13,6 +13,7 @@ import {
   pixelPng,
   type Probe,
   type ServerAddress,
+  strictly,
   weather,
   weatherPrompt,
 } from "./feature.ts";
@@ -95,7 +96,12 @@ function contentProbes(client: Anthropic): Probe[] {
     {
       name: "stop",
       async run(model) {
-        const answer = await ask(model, longPrompt, { stop_sequences: ["three"] });
+        const answer = await client.messages.create({
+          model,
+          max_tokens: 8000,
+          messages: [{ role: "user", content: longPrompt }],
+          stop_sequences: ["three"],
+        }, { headers: strictly });
         expect(!textOf(answer).includes("three"), "it went past the stop");
       },
     },

@@ -7,7 +7,7 @@ export interface ErrorFacts {
   readonly message: string;
   /** Path of the wrong field. */
   readonly param: string | undefined;
-  /** What the dialect's own clients recover by. */
+  /** What the dialect's own clients recover by: ours, or a vendor's own account of its refusal. */
   readonly details?: Readonly<Record<string, unknown>> | undefined;
   readonly requestId: string;
 }

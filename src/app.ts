@@ -54,7 +54,7 @@ export function createApp(
 
   const { trustProxy } = config;
   app.use(openScene({ clock, newRequestId: services.newId, trustProxy, ...loadOf(services) }));
-  app.use(secure());
+  app.use(secure(errorDialect));
   app.use(accessLog({ clock, log, metrics }));
   if (trustProxy) app.use(upgradePlain(config.baseUrl));
   if (config.corsOrigins.length > 0) app.use(allowOrigins(config.corsOrigins));

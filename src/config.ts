@@ -42,6 +42,8 @@ export interface Config {
   connectTimeoutMs: number;
   firstByteTimeoutMs: number;
   idleTimeoutMs: number;
+  /** How long a caller may take nothing of its answer. */
+  callerUnreadTimeoutMs: number;
   /** Silence in a translated stream after which the caller is sent something without meaning. */
   keepAliveMs: number;
   /** Streams that an account may have under way; accounts of the free tier a tenth. */
@@ -110,8 +112,9 @@ export function parseConfig(environment: Environment): Config {
     mediaInlineBytes: read.bytes("MEDIA_INLINE_BYTES") ?? 64 * 1024,
     journalMaxBytes: read.bytes("JOURNAL_MAX_BYTES") ?? 4 * 1024 ** 3,
     connectTimeoutMs: read.milliseconds("CONNECT_TIMEOUT_MS") ?? 5_000,
-    firstByteTimeoutMs: read.milliseconds("FIRST_BYTE_TIMEOUT_MS") ?? 120_000,
-    idleTimeoutMs: read.milliseconds("IDLE_TIMEOUT_MS") ?? 60_000,
+    firstByteTimeoutMs: read.milliseconds("FIRST_BYTE_TIMEOUT_MS") ?? 600_000,
+    idleTimeoutMs: read.milliseconds("IDLE_TIMEOUT_MS") ?? 300_000,
+    callerUnreadTimeoutMs: read.milliseconds("IDLE_TIMEOUT_MS") ?? 60_000,
     keepAliveMs: read.milliseconds("KEEP_ALIVE_MS") ?? 15_000,
     streamsPerAccountMax: read.integer("STREAMS_PER_ACCOUNT_MAX", { min: 1, max: 1_000_000 }) ??
       1_000,

@@ -7,7 +7,9 @@ import { createFrontDoor, type FrontDoor } from "./http/front_door.ts";
 import { httpsAddress } from "./http/middleware/https.ts";
 import { securityHeaders } from "./http/respond.ts";
 import { isOwnHost, nameOf } from "./http/own_address.ts";
-import { refuseUnread } from "./http/refuse_unread.ts";
+import { vendorFamilies } from "../contracts/vendors.ts";
+import { createErrorDialect } from "./http/error_dialect.ts";
+import { pathOfTarget, refuseUnread } from "./http/refuse_unread.ts";
 import {
   checkTls,
   type Handle,
@@ -235,6 +237,9 @@ function readPem(variable: string, path: string): string {
   throw new ConfigError(`${variable}=${path} is not valid: ${expected}.`);
 }
 
+/** In front of the vendors that the operator added, which are not known before the start. */
+const dialectOf = createErrorDialect(vendorFamilies);
+
 async function listenOn(
   config: Config,
   variable: string,
@@ -243,7 +248,9 @@ async function listenOn(
 ): Promise<Listener> {
   try {
     const { host } = config;
-    const common = { host, refuse: refuseUnread, limits: limitsOf(config), clock: systemClock };
+    const refuse: ListenOptions["refuse"] = (why, target) =>
+      refuseUnread(why, target === undefined ? "service" : dialectOf(pathOfTarget(target)));
+    const common = { host, refuse, limits: limitsOf(config), clock: systemClock };
     return await openListener({ ...common, ...options }, handle);
   } catch (thrown) {
     if (thrown instanceof SharedParsersError) throw thrown;

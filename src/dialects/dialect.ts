@@ -6,6 +6,7 @@ import type { CanonicalAnswer, CanonicalEvent } from "./canonical.ts";
 import type { HostedWork } from "./hosted.ts";
 import type { MediaField } from "./media_field.ts";
 import type { ToolDemand } from "./tool_demand.ts";
+import type { RefusedSettings } from "./refused_settings.ts";
 
 /**
  * One wire format: how a request is read and spliced, and how answers become canonical events and
@@ -80,6 +81,16 @@ export interface Dialect {
   readonly usageMember: string;
   /** For a dialect whose callers may leave a call to the service and come back for its answer. */
   readonly background?: BackgroundForm;
+  /** For a dialect whose clients compare the model that answered with the one that they asked. */
+  readonly naming?: Naming;
+}
+
+/** Exchanges the model's name in an answer's own text; everything else stays as it was written. */
+export interface Naming {
+  /** In a whole answer. */
+  whole(text: string, model: string): string;
+  /** In one event of a stream; gives its bytes. */
+  event(event: SseEvent, model: string): Uint8Array;
 }
 
 /** How a dialect's calls go on without their caller. */
@@ -202,6 +213,8 @@ export interface DialectQuirks {
   additiveReasoning?: boolean;
   /** The vendor's servers know the output limit by its older name (chat-completions.md §1.1). */
   olderTokenLimit?: boolean;
+  /** Settings that some of its models refuse; left out of translated calls, and reported. */
+  refuses?: readonly RefusedSettings[];
 }
 
 /** Facts of a request that routing, limits, price and record need. */

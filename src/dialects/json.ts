@@ -5,15 +5,25 @@ export function isRecord(value: unknown): value is JsonRecord {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** A whole count ≥ 0; anything else is absent. A negative count is a vendor's error, read as 0. */
+/** A whole count ≥ 0; anything else is absent. */
 export function count(value: unknown): number | undefined {
-  if (typeof value !== "number" || !Number.isSafeInteger(Math.trunc(value))) return undefined;
-  return Math.max(0, Math.trunc(value));
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
+}
+
+/**
+ * Whether a member holds something that is no count (negative, a fraction, text, more than numbers
+ * hold): who counts so has not counted, and the whole is estimated, as where nothing was reported.
+ */
+export function miscounts(usage: JsonRecord, ...names: readonly string[]): boolean {
+  return names.some((name) => {
+    const value = usage[name] ?? undefined;
+    return value !== undefined && count(value) === undefined;
+  });
 }
 
 /** Unix time in whole seconds; what no calendar has is absent. */
 export function unixTime(value: unknown): number | undefined {
-  const seconds = count(value);
+  const seconds = typeof value === "number" ? count(Math.trunc(value)) : undefined;
   return seconds === undefined || seconds > lastSecond ? undefined : seconds;
 }
 

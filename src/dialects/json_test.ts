@@ -1,11 +1,12 @@
 import assert from "@std/assert";
-import { choiceIndex, count, unixTime } from "./json.ts";
+import { choiceIndex, count, miscounts, unixTime } from "./json.ts";
 
 Deno.test("a count is whole and no larger than numbers that can be counted with", () => {
   const counts: [unknown, number | undefined][] = [
     [3, 3],
-    [3.9, 3],
-    [-2, 0],
+    [3.9, undefined],
+    [-2, undefined],
+    [0, 0],
     [Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER],
     [1e21, undefined],
     [Infinity, undefined],
@@ -29,4 +30,13 @@ Deno.test("an answer without a usable index has that of its place", () => {
     assert.equal(choiceIndex(value, 7), 7, String(value));
   }
   for (const value of [0, 1, 127]) assert.equal(choiceIndex(value, 7), value);
+});
+
+Deno.test("who tells something else than a count has not counted; who tells nothing has not erred", () => {
+  for (const value of [-1, 0.5, "7", 1e300, NaN, {}, true]) {
+    assert.equal(miscounts({ a: 1, b: value }, "a", "b"), true, String(value));
+  }
+  for (const value of [0, 7, null, undefined]) {
+    assert.equal(miscounts({ a: 1, b: value, c: -1 }, "a", "b"), false, String(value));
+  }
 });

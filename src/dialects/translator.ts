@@ -70,6 +70,8 @@ export interface AnswerContext {
   created: number;
   /** Model to show when the vendor names none. */
   model: string;
+  /** Model to show whatever the vendor names. */
+  shownModel?: string | undefined;
   /** Of the caller's request; the whole of it may be large. */
   request: Pick<CanonicalRequest, "reasoning">;
   /** The caller's own body, for what is echoed as it was sent. */

@@ -11,6 +11,8 @@ export interface VendorError {
   param: string | undefined;
   /** Seconds that the body asks to wait (google.rpc.RetryInfo). */
   retryAfterSeconds: number | undefined;
+  /** What clients of the messages dialect act on (`details.error_code`). */
+  details?: JsonRecord;
 }
 
 /**
@@ -29,6 +31,7 @@ export function readVendorError(body: unknown, httpStatus: number | undefined): 
     message: words(error.message) ?? inner ?? detailOf(record.detail),
     param: words(error.param),
     retryAfterSeconds: retryInfo(error.details),
+    ...(isRecord(error.details) ? { details: error.details } : {}),
   };
 }
 

@@ -10,6 +10,8 @@ export interface FaultDetails {
   details?: Readonly<Record<string, unknown>>;
   /** Whole seconds after which a retry makes sense; becomes `Retry-After`. */
   retryAfterSeconds?: number;
+  /** A vendor's own account of its refusal, scrubbed, for clients that act on it. */
+  vendorDetails?: Readonly<Record<string, unknown>>;
   /** Internal note for the log; never leaves the process. */
   note?: string;
   cause?: unknown;
@@ -24,7 +26,10 @@ export class Fault extends Error {
   readonly param: string | undefined;
   readonly details: Readonly<Record<string, unknown>> | undefined;
   readonly retryAfterSeconds: number | undefined;
+  readonly vendorDetails: Readonly<Record<string, unknown>> | undefined;
   readonly note: string | undefined;
+  /** The vendor's id of the request that failed; set by who knows the answer's headers. */
+  vendorRequestId: string | undefined;
 
   constructor(code: ErrorCode, details: FaultDetails = {}) {
     super(details.message ?? errors[code].message, { cause: details.cause });
@@ -33,6 +38,7 @@ export class Fault extends Error {
     this.param = details.param;
     this.details = details.details;
     this.retryAfterSeconds = details.retryAfterSeconds;
+    this.vendorDetails = details.vendorDetails;
     this.note = details.note;
   }
 }

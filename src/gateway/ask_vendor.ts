@@ -7,7 +7,7 @@ import type { ResolvedModel } from "../vendors/model_name.ts";
 import { isAbort, type Upstream, type UpstreamAnswer } from "../vendors/upstream.ts";
 import type { RequestBytes } from "../vendors/upstream.ts";
 import { retryAfterMs } from "../vendors/upstream_retry.ts";
-import { vendorHeaders } from "../vendors/vendor_headers.ts";
+import { vendorHeaders, vendorRequestId } from "../vendors/vendor_headers.ts";
 import type { Caller } from "./caller.ts";
 import { vendorFault } from "./vendor_fault.ts";
 
@@ -51,7 +51,7 @@ export async function askVendor(
 /** The vendor's answer, whatever its status. */
 export function postToVendor(
   upstream: Upstream,
-  { caller, target, key }: Errand,
+  { caller, target, key, mode }: Errand,
   request: VendorRequest,
 ): Promise<UpstreamAnswer> {
   const cancel = caller.principal.key.onDisconnect === "cancel";
@@ -59,7 +59,10 @@ export function postToVendor(
     url: target.vendor.baseUrl + request.path,
     method: "POST",
     headers: {
-      ...vendorHeaders(target.vendor, key, caller.header, request.sameDialect),
+      ...vendorHeaders(target.vendor, key, caller, {
+        sameDialect: request.sameDialect,
+        isOwnKey: mode !== "managed",
+      }),
       "content-type": request.contentType,
       accept: request.accept,
     },
@@ -110,6 +113,7 @@ export function refusalFault(
     key: errand.key,
     ...(retryMs === undefined ? {} : { retryAfterSeconds: Math.ceil(retryMs / 1000) }),
   });
+  fault.vendorRequestId = vendorRequestId(answer.headers);
   if (operatorsProblem.has(fault.code)) {
     parts.log.error("the service's own vendor key does not work", {
       vendor: errand.target.vendor.label,

@@ -6,7 +6,7 @@ import { Fault } from "../domain/fault.ts";
 import { resolveTarget } from "../vendors/model_name.ts";
 import type { Registry, Vendor } from "../vendors/registry.ts";
 import type { Upstream } from "../vendors/upstream.ts";
-import { vendorHeaders } from "../vendors/vendor_headers.ts";
+import { vendorHeaders, vendorRequestId } from "../vendors/vendor_headers.ts";
 import { refuseState } from "./hosted_work.ts";
 import type { Caller } from "./caller.ts";
 import { readEndpointRefusal } from "./choose_dialects.ts";
@@ -58,7 +58,10 @@ export async function countTokens(
     url: target.vendor.baseUrl + upstream.counting.path(target.model),
     method: "POST",
     headers: {
-      ...vendorHeaders(target.vendor, key, caller.header, same),
+      ...vendorHeaders(target.vendor, key, caller, {
+        sameDialect: same,
+        isOwnKey: mode !== "managed",
+      }),
       "content-type": "application/json",
     },
     body: JSON.stringify(upstream.counting.requestBody(rest, target.model)),
@@ -71,15 +74,18 @@ export async function countTokens(
     // The dialect's own endpoint for it isn't everywhere where the dialect is.
     if (refusal === "missing") return estimate(dialect, plain);
     const error = readVendorError(json, answer.status);
-    throw vendorFault({ ...error, status: answer.status }, {
+    const fault = vendorFault({ ...error, status: answer.status }, {
       mode,
       address: target.vendor.baseUrl,
       key,
     });
+    fault.vendorRequestId = vendorRequestId(answer.headers);
+    throw fault;
   }
   const tokens = upstream.counting.read(json);
   if (tokens === undefined) throw new Fault("upstream_invalid_response");
-  return reply(dialect, tokens, {});
+  const id = vendorRequestId(answer.headers);
+  return reply(dialect, tokens, id === undefined ? {} : { "x-vendor-request-id": id });
 }
 
 function estimate(dialect: FullDialect, body: unknown): Reply {

@@ -6,7 +6,7 @@ import type { Clock } from "../base/clock.ts";
 import type { CanonicalEvent } from "../dialects/canonical.ts";
 import { Fault } from "../domain/fault.ts";
 import { isAbort, type UpstreamAnswer, type UpstreamBody } from "../vendors/upstream.ts";
-import { answerHeaders } from "../vendors/vendor_headers.ts";
+import { answerHeaders, vendorRequestId } from "../vendors/vendor_headers.ts";
 import type { Ending } from "./call.ts";
 import { lossHeader } from "./loss_header.ts";
 import type { Reply } from "./reply.ts";
@@ -30,8 +30,10 @@ export async function deliver(
   ask: () => Promise<UpstreamAnswer>,
 ): Promise<Reply> {
   let ending: Ending | undefined;
+  let vendorId: string | undefined;
   try {
     const answer = await ask();
+    vendorId = vendorRequestId(answer.headers);
     const type = answer.headers["content-type"] ?? "";
     // A vendor that answers a stream request with JSON has something else to say.
     if (out.facts.stream && !/\bjson\b/i.test(type)) return await streamReply(clock, out, answer);
@@ -42,7 +44,9 @@ export async function deliver(
     ending = endingOf(thrown, out.caller.signal.aborted);
     // Nobody is there to read it; the status is for the log.
     if (ending.status === "cancelled") return { status: 499, headers: {}, body: null };
-    throw thrown instanceof StreamFailure ? thrown.fault : thrown;
+    const failure = thrown instanceof StreamFailure ? thrown.fault : thrown;
+    if (failure instanceof Fault) failure.vendorRequestId ??= vendorId;
+    throw failure;
   } finally {
     // A stream that was handed over settles itself when it ends.
     if (ending) await out.call.settle(ending);
@@ -154,7 +158,7 @@ async function streamReply(clock: Clock, out: Outgoing, answer: UpstreamAnswer):
     const lane = out.lane.stream();
     // Before anything is handed over: what throws here still ends the call.
     const headers = {
-      ...headersOf(out, answer, lane.contentType),
+      ...headersOf(out, answer, lane.contentType ?? eventStreamType(answer)),
       "cache-control": "no-store",
       // Keeps a proxy in front of us from gathering the events.
       "x-accel-buffering": "no",
@@ -177,6 +181,12 @@ async function streamReply(clock: Clock, out: Outgoing, answer: UpstreamAnswer):
     answer.body.destroy();
     throw thrown;
   }
+}
+
+/** Some servers label their events as text, or not at all: clients then read none. */
+function eventStreamType({ headers }: UpstreamAnswer): string {
+  const type = headers["content-type"] ?? "";
+  return /^text\/event-stream\b/i.test(type) ? type : "text/event-stream";
 }
 
 function headersOf(

@@ -13,6 +13,7 @@ import type { KeptStore } from "../domain/kept.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
 import type { LearnedEndpoints } from "../vendors/learned_endpoints.ts";
 import type { Prices } from "../vendors/prices.ts";
+import type { Vendor } from "../vendors/registry.ts";
 import type { PublicFetch } from "../vendors/public_fetch.ts";
 import type { Caller } from "./caller.ts";
 import { chatIsRefused, type DialectCall, dialectsFor } from "./choose_dialects.ts";
@@ -20,6 +21,7 @@ import { inlineMedia } from "./inline_media.ts";
 import type { Lane } from "./lane.ts";
 import { passThrough } from "./pass_through.ts";
 import { recallReasoning } from "./reasoning_vault.ts";
+import { shownModel } from "./shown_model.ts";
 import { type FullDialect, translate } from "./translation.ts";
 
 export interface LaneParts {
@@ -41,6 +43,8 @@ export interface LaneRequest {
   bodyText: string;
   facts: RequestFacts;
   target: ResolvedModel;
+  /** The vendor whose family was called; undefined on the unified family. */
+  vendor?: Vendor | undefined;
   /** The caller wants a stream as one JSON array, where its dialect has that form. */
   jsonArray: boolean;
   /** The service's own key is used: nothing of the call is to stay in the vendor's account. */
@@ -85,6 +89,7 @@ export async function layLane(
     body: request.body,
     inputTokens,
     target: request.target,
+    shownModel: shownModel(request),
     mode,
     showUsage: facts.wantsStreamUsage,
     jsonArray: request.jsonArray,

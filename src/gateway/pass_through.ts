@@ -3,14 +3,16 @@ import type { CanonicalAnswer } from "../dialects/canonical.ts";
 import type { Dialect, RequestFacts, StatelessCall, StreamReframer } from "../dialects/dialect.ts";
 import type { KeptReasoning } from "../domain/kept.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
+import type { Vendor } from "../vendors/registry.ts";
 import type { Lane, StreamLane } from "./lane.ts";
 import { keptSeals } from "./reasoning_vault.ts";
+import { shownModel } from "./shown_model.ts";
 
 /**
  * Same dialect on both sides: bytes go on as they are and a decoder listens. In the request only
  * the model's name, the usage flag and the tag lines are exchanged, in its own text; and where the
- * vendor is to keep nothing, what tells it so. What that changes in the answer is taken out of its
- * text again, and every other byte stays.
+ * vendor is to keep nothing, what tells it so. In the answer only what that adds is taken out, and
+ * the model's name exchanged where the dialect's clients compare it.
  */
 export function passThrough(
   call: {
@@ -19,6 +21,7 @@ export function passThrough(
     bodyText: string;
     facts: RequestFacts;
     target: ResolvedModel;
+    vendor?: Vendor | undefined;
     jsonArray: boolean;
     keepNothing: boolean;
   },
@@ -30,6 +33,7 @@ export function passThrough(
   const keepNothing = call.keepNothing ? { keepNothing: { sealReasoning } } : {};
   const splice = (askStreamUsage: boolean) =>
     dialect.spliceRequest(bodyText, facts, { model: target.model, askStreamUsage, ...keepNothing });
+  const shown = shownModel(call);
   // What the vendor itself repeats as the whole is truer than the fold of its pieces.
   let repeated: unknown;
   const { label } = target.vendor;
@@ -42,9 +46,9 @@ export function passThrough(
     plainRequestText: () => splice(false),
     losses: [],
     whole({ bytes, text, events }) {
-      const shown = stateless?.show(text) ?? text;
-      const isChanged = shown !== text;
-      return { body: isChanged ? shown : bytes, text: shown, contentType: undefined, events };
+      const seen = stateless?.show(text) ?? text;
+      const told = shown === undefined ? seen : dialect.naming?.whole(seen, shown) ?? seen;
+      return { body: told === text ? bytes : told, text: told, contentType: undefined, events };
     },
     stream: () =>
       jsonArray && dialect.reframe ? reframed(dialect.reframe()) : ({
@@ -54,12 +58,14 @@ export function passThrough(
           repeated ??= dialect.wholeOf?.(event);
           // Who didn't ask for usage doesn't see the event that holds nothing else.
           const hidden = usageOnly && !facts.wantsStreamUsage;
-          return { events, bytes: hidden ? undefined : event.bytes };
+          const bytes = shown === undefined ? event.bytes : dialect.naming!.event(event, shown);
+          return { events, bytes: hidden ? undefined : bytes };
         },
         end: (rest) => ({ events: rest, bytes: undefined }),
         fail: (fault) => new TextEncoder().encode(dialect.errorFrame(fault)),
       }),
-    encodeFolded: (answer) => repeated ?? dialect.encodeAnswer(answer),
+    encodeFolded: (answer) =>
+      repeated ?? dialect.encodeAnswer(shown === undefined ? answer : { ...answer, model: shown }),
     // A client that speaks the vendor's dialect carries its reasoning itself, but for what it
     // doesn't see.
     keptReasoning: sealReasoning ? sealsOf(label) : () => [],

@@ -73,7 +73,8 @@ export async function findSeals(
 
 /**
  * The request with what its turns lost put back, for a vendor of dialect `target`. What a client
- * carried itself stands; what belongs to another dialect stays away.
+ * carried of that dialect stands; what belongs to another one stays away, and is no reason to leave
+ * out what we hold.
  */
 export async function recallReasoning(
   request: CanonicalRequest,
@@ -82,7 +83,7 @@ export async function recallReasoning(
   store: KeptStore,
 ): Promise<CanonicalRequest> {
   const callIds = request.turns.flatMap((turn) => turn.parts)
-    .filter((part) => part.type === "tool-call" && part.opaque === undefined)
+    .filter((part) => part.type === "tool-call" && part.opaque?.dialect !== target)
     .map((part) => (part as ToolCallPart).id);
   if (callIds.length === 0) return request;
   const found = await store.findReasoning(accountId, callIds);
@@ -111,7 +112,7 @@ function recallTurn(
       before = kept.before.filter(({ opaque }) => opaque.dialect === target)
         .map(({ text, opaque }) => ({ type: "reasoning", text, opaque, path: part.path }));
     }
-    const usable = part.opaque === undefined && kept.call?.dialect === target;
+    const usable = part.opaque?.dialect !== target && kept.call?.dialect === target;
     return usable ? { ...part, opaque: kept.call! } : part;
   });
   const carried = parts.some((part) =>

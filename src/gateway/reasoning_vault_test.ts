@@ -103,6 +103,16 @@ Deno.test("what the client carried itself stands, unsealed reasoning gives way",
   assert.deepEqual(recalled.turns[0]!.parts.map((part) => part.path), ["p", "p"]);
 });
 
+Deno.test("what the client carried of another dialect is no reason to leave ours out", async () => {
+  const store = storeOf(keptReasoning(signed));
+  const foreign = { ...call("c1"), opaque: seal("generate", "x") } as Part;
+  const { turns } = await recallReasoning(requestOf([foreign]), "messages", 1, store);
+  assert.deepEqual(turns[0]!.parts, [
+    { type: "reasoning", text: "why", opaque: seal("messages", "sig"), path: "p" },
+    foreign,
+  ]);
+});
+
 Deno.test("an answer without tool calls keeps nothing, a history without them asks nobody", async () => {
   const parts: AnswerPart[] = [{ kind: "reasoning", text: "", opaque: seal("messages", "s") }];
   assert.deepEqual(keptReasoning(answerOf(parts)), []);

@@ -26,6 +26,8 @@ export interface TranslationCall {
   /** The caller's body, for what is echoed as it was sent. */
   body: unknown;
   target: ResolvedModel;
+  /** The model's name that the answer has to say; undefined: as the vendor says it. */
+  shownModel: string | undefined;
   /** The request as the vendor gets it. */
   encoded: Pick<EncodedRequest, "losses" | "undo">;
   /** JSON text of that. */
@@ -113,6 +115,7 @@ function contextOf(call: TranslationCall): AnswerContext {
     id: answerIds(call.transactionId),
     created: call.created,
     model: call.target.model,
+    shownModel: call.shownModel,
     request: call.request,
     body: call.body,
     showUsage: call.showUsage,

@@ -3,6 +3,7 @@ import { maskSecrets, type Secret } from "../base/secret.ts";
 import type { VendorError } from "../dialects/vendor_error.ts";
 import { Fault } from "../domain/fault.ts";
 import type { Mode } from "../domain/interaction.ts";
+import { publicDetails } from "./vendor_details.ts";
 
 /**
  * What a vendor's failure is to our caller (translation.md §14.1). The vendor's message is passed
@@ -23,8 +24,11 @@ export function vendorFault(
   const code = codeOf(error, managed);
   const retryAfterSeconds = context.retryAfterSeconds ?? error.retryAfterSeconds;
   const text = callersFault.has(code) && error.message ? scrub(error.message, context) : undefined;
+  const isShown = callersFault.has(code) || !managed;
+  const details = isShown && publicDetails(error.details, (one) => scrub(one, context));
   return new Fault(code, {
     ...(text === undefined ? {} : { message: text.slice(0, 2000) }),
+    ...(details ? { vendorDetails: details } : {}),
     ...(callersFault.has(code) && error.param
       ? { param: scrub(error.param, context).slice(0, 200) }
       : {}),

@@ -6,12 +6,14 @@ import type { Reply } from "../gateway/reply.ts";
 
 /** The one encoder of error answers: the specification's three fields, and the dialect's own. */
 export function errorReply(fault: Fault, dialect: ErrorDialect, requestId: string): Reply {
-  const { code, message, param, details } = fault;
+  const { code, message, param } = fault;
   const headers: Record<string, string> = { "content-type": "application/json" };
   const retrySeconds = fault.retryAfterSeconds ?? usualRetrySeconds[code];
   if (retrySeconds !== undefined) {
     headers["retry-after"] = String(Math.max(1, Math.ceil(retrySeconds)));
   }
+  if (fault.vendorRequestId !== undefined) headers["x-vendor-request-id"] = fault.vendorRequestId;
+  const details = fault.details ?? fault.vendorDetails;
   const body = JSON.stringify(errorBody({ code, message, param, details, requestId }, dialect));
   return { status: errors[code].status, headers, body };
 }

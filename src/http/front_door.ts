@@ -101,13 +101,15 @@ class Door implements FrontDoor {
     const requestId = typeof said === "string" && /^[\x21\x23-\x5b\x5d-\x7e]{1,200}$/.test(said)
       ? said
       : crypto.randomUUID();
-    const { status, headers, pieces } = this.#refusalIn(this.#parts.errorDialect(path));
+    const dialect = this.#parts.errorDialect(path);
+    const { status, headers, pieces } = this.#refusalIn(dialect);
     const body = pieces.join(requestId);
     const tell = () => {
       outgoing.writeHead(status, [
         ...headers,
         "x-request-id",
         requestId,
+        ...(dialect === "messages" ? ["request-id", requestId] : []),
         "content-length",
         String(body.length),
       ]);

@@ -1,3 +1,4 @@
+import type { ErrorDialect } from "../../contracts/contract.ts";
 import { Fault } from "../domain/fault.ts";
 import { errorReply } from "./errors.ts";
 import { securityHeaders } from "./respond.ts";
@@ -31,14 +32,25 @@ const faults = {
 
 /**
  * The answer to a request that was not read, or not to its end: like every other, with a body and
- * the headers of all answers, though nothing is known of it, not even whether it has an id.
+ * the headers of all answers, though nothing is known of it but its target at most, not even
+ * whether it has an id.
  */
-export function refuseUnread(why: keyof typeof faults) {
+export function refuseUnread(why: keyof typeof faults, dialect: ErrorDialect = "service") {
   const requestId = crypto.randomUUID();
-  const { status, headers, body } = errorReply(faults[why](), "service", requestId);
+  const { status, headers, body } = errorReply(faults[why](), dialect, requestId);
   return {
     status,
-    headers: { ...headers, ...securityHeaders, "x-request-id": requestId },
+    headers: {
+      ...headers,
+      ...securityHeaders,
+      "x-request-id": requestId,
+      ...(dialect === "messages" ? { "request-id": requestId } : {}),
+    },
     body: String(body),
   };
+}
+
+/** The path of a request's target as it was sent: in origin form or, to a proxy, in absolute form. */
+export function pathOfTarget(target: string): string {
+  return target.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, "").split(/[?#]/, 1)[0]!;
 }

@@ -29,3 +29,12 @@ function isHost(host: string): boolean {
   const match = /^(?:[\w~-]+(?:\.[\w~-]+)*\.?|\[[\da-fA-F:.]{2,45}\])(?::(\d{1,5}))?$/.exec(host);
   return match !== null && host.length <= 300 && Number(match[1] ?? 0) <= 65_535;
 }
+
+/**
+ * What is wrong with a request's target: it is a path, or an address of HTTP as proxies get it
+ * (RFC 9112 §3.2). `*` asks about the server as a whole, of which there is nothing to say.
+ */
+export function faultOfTarget(target = ""): Unreadable | undefined {
+  const isPath = target.startsWith("/") && !target.includes("\\");
+  return isPath || /^https?:/i.test(target) && URL.canParse(target) ? undefined : "malformed";
+}

@@ -25,7 +25,7 @@ export function limitsOf(config: {
   readonly callerHeadTimeoutMs: number;
   readonly callerBodyTimeoutMs: number;
   readonly callerIdleTimeoutMs: number;
-  readonly idleTimeoutMs: number;
+  readonly callerUnreadTimeoutMs: number;
   readonly connectionsMax: number;
   readonly connectionsPerPeerMax: number;
   readonly trustProxy: boolean;
@@ -35,7 +35,7 @@ export function limitsOf(config: {
     bodyMs: config.callerBodyTimeoutMs,
     ...leastBodyRate,
     idleMs: config.callerIdleTimeoutMs,
-    unreadMs: config.idleTimeoutMs,
+    unreadMs: config.callerUnreadTimeoutMs,
     most: config.connectionsMax,
     // All connections of a proxy have its address.
     mostPerPeer: config.trustProxy ? Infinity : config.connectionsPerPeerMax,

@@ -8,7 +8,7 @@ import { AcceptWatch } from "./accept_watch.ts";
 import { Connections } from "./connections.ts";
 import { CountedMessage } from "./counted_message.ts";
 import { doorOf, listen } from "./door.ts";
-import { faultOfHead } from "./head.ts";
+import { faultOfHead, faultOfTarget } from "./head.ts";
 import type { ConnectionLimits } from "./limits.ts";
 import { type Hearers, News } from "./news.ts";
 import { type Refusal, type Unreadable, unreadable } from "./refusal.ts";
@@ -37,8 +37,11 @@ export interface Listener {
 export interface ListenOptions {
   host: string;
   port: number;
-  /** What who sends such a request is told, before the connection is closed. */
-  refuse(why: Unreadable): Refusal;
+  /**
+   * What who sends such a request is told, before the connection is closed; `target` as it was
+   * sent, where it could be read.
+   */
+  refuse(why: Unreadable, target?: string): Refusal;
   /** Stands before what answers requests, and may answer in its place. */
   guard?: ((listener: http.RequestListener) => http.RequestListener) | undefined;
   /** Certificate and key in PEM; the listener speaks HTTPS then. */
@@ -176,10 +179,10 @@ function takeRequests(
   }));
   const take = (request: http.IncomingMessage, response: http.ServerResponse) => {
     if (!connections.requestBegan(request, response)) return void request.resume();
-    const fault = faultOfHead(request);
+    const fault = faultOfHead(request) ?? faultOfTarget(request.url);
     if (fault === undefined) return void answer(request, response);
     connections.refuseFurther(request.socket);
-    const { status, headers, body } = options.refuse(fault);
+    const { status, headers, body } = options.refuse(fault, request.url);
     const length = { "content-length": new TextEncoder().encode(body).length };
     response.writeHead(status, { ...headers, ...length, connection: "close" });
     response.end(body);

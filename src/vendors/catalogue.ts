@@ -172,7 +172,10 @@ async function readPage(
   const answer = await upstream.call({
     url: vendor.baseUrl + vendor.modelsPath + query,
     method: "GET",
-    headers: vendorHeaders(vendor, key, () => undefined, false),
+    headers: vendorHeaders(vendor, key, { header: () => undefined }, {
+      sameDialect: false,
+      isOwnKey: false,
+    }),
     signal: AbortSignal.timeout(15_000),
   });
   const bytes = await answer.body.readAll(16 * 1024 * 1024);

@@ -11,6 +11,7 @@ import type { DialectQuirks } from "../dialects/dialect.ts";
 import type { ImageWire } from "../dialects/image_wire.ts";
 import type { SpeechWire } from "../dialects/speech_wire.ts";
 import type { PriceRow } from "../domain/pricing.ts";
+import { refusedByVendorB, refusedByVendorG } from "./refused_settings.ts";
 import { hostMedia, type MediaLane, mediaLanes, noMedia } from "./media_lanes.ts";
 import { rowsFromAggregatorModels, rowsFromHostedModels } from "./listed_prices.ts";
 
@@ -47,8 +48,13 @@ export interface Vendor {
   readonly fixedHeaders: Readonly<Record<string, string>>;
   /** Caller's headers that go to the vendor as they are (lower case). */
   readonly forwardHeaders: readonly string[];
-  /** The same, of callers who speak the vendor's own dialect: they say how it is meant. */
+  /**
+   * The same, of callers who speak the vendor's own dialect: they say how it is meant. A name that
+   * ends in `*` stands for all that begin so.
+   */
   readonly dialectHeaders: readonly string[];
+  /** Of those, and beside them, what names an account: never sent with the service's own key. */
+  readonly ownKeyHeaders: readonly string[];
   /** Path of the model list below the base address. */
   readonly modelsPath: string;
   readonly modelsFormat: "openai" | "anthropic" | "google";
@@ -95,6 +101,7 @@ const chatDefaults = {
   fixedHeaders: {},
   forwardHeaders: [],
   dialectHeaders: ["openai-beta"],
+  ownKeyHeaders: [],
   modelsPath: "/models",
   modelsFormat: "openai",
   reportsCost: false,
@@ -102,6 +109,15 @@ const chatDefaults = {
   quirks: {},
   ...noMedia,
 } as const;
+
+/** By which vendor-b's own coding agent says what it understands and which session a call is of. */
+const agentHeaders = [
+  "x-codex-*",
+  "x-openai-internal-codex-responses-lite",
+  "originator",
+  "session-id",
+  "session_id",
+];
 
 const messagesDefaults = {
   operations: {},
@@ -130,6 +146,7 @@ const googleRow = {
   fixedHeaders: {},
   forwardHeaders: [],
   dialectHeaders: [],
+  ownKeyHeaders: [],
   modelsPath: "/models",
   modelsFormat: "google",
   reportsCost: false,
@@ -146,6 +163,8 @@ const rows: readonly VendorRow[] = [
     aliases: ["huggingface"],
     baseUrl: "https://router.huggingface.co/v1",
     dialects: ["chat", "responses"],
+    dialectHeaders: [],
+    ownKeyHeaders: ["x-hf-*"],
     operations: {
       imageGenerations: chatOperations.imageGenerations,
       embeddings: chatOperations.embeddings,
@@ -162,6 +181,9 @@ const rows: readonly VendorRow[] = [
     dialects: ["chat", "responses"],
     // Its chat endpoint refuses tools together with reasoning on current models.
     translateTo: "responses",
+    dialectHeaders: ["openai-*", ...agentHeaders],
+    ownKeyHeaders: ["openai-organization", "openai-project"],
+    quirks: { refuses: refusedByVendorB },
     ...mediaLanes["vendor-b"],
     sharesWith: "vendor-b",
   },
@@ -173,6 +195,8 @@ const rows: readonly VendorRow[] = [
     dialects: ["messages"],
     auth: "x-api-key",
     ...messagesDefaults,
+    dialectHeaders: ["anthropic-*"],
+    ownKeyHeaders: ["anthropic-organization*", "anthropic-workspace*"],
     modelsPath: "/models",
     sharesWith: "vendor-c",
   },
@@ -206,7 +230,8 @@ const rows: readonly VendorRow[] = [
       imageGenerations: chatOperations.imageGenerations,
       imageEdits: chatOperations.imageEdits,
     },
-    quirks: { additiveReasoning: true },
+    dialectHeaders: ["x-grok-*"],
+    quirks: { additiveReasoning: true, refuses: refusedByVendorG },
     ...mediaLanes["vendor-g"],
     sharesWith: "vendor-g",
   },

@@ -58,7 +58,7 @@ export function createCalls(
     publicFetch,
     streams: createOpenStreams({
       perAccount: config.streamsPerAccountMax,
-      unreadMs: config.idleTimeoutMs,
+      unreadMs: config.callerUnreadTimeoutMs,
     }),
   };
   const operations = createOperations({ ...all, answers: gateOf(config) });

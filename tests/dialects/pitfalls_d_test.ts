@@ -149,8 +149,11 @@ Deno.test("pitfall 78 (chat → generate as an array): each element parses where
   const text = events.map((event) => stream.encode(event)).join("") + stream.end();
   const elements = JSON.parse(text) as Payload[];
   assert.equal(elements.length, 2);
-  const [first] = elements[0]!.candidates as { content: { parts: { text: string }[] } }[];
-  assert.equal(first!.content.parts[0]!.text, awkward);
+  const said = elements.map(({ candidates }) => {
+    const [first] = candidates as { content: { parts: { text: string }[] } }[];
+    return first!.content.parts.map(({ text }) => text).join("");
+  });
+  assert.equal(said.join(""), awkward);
 });
 
 Deno.test("pitfalls 119, 120, 122 (generate → chat): wrapped errors, comments, loose framing", () => {

@@ -12,6 +12,7 @@ import type {
 } from "../canonical_request.ts";
 import { isRecord, type JsonRecord, words } from "../json.ts";
 import { base64Source, mediaSource, standardBase64 } from "../media_source.ts";
+import { carriedSignature } from "../thought_signature.ts";
 
 /**
  * Reads chat messages (chat-completions.md §2): system texts in front, then the turns. Parts of
@@ -115,7 +116,7 @@ function readToolCall(call: unknown, path: string): ToolCallPart {
   if (!isRecord(body) || name === undefined) {
     throw wrong(`${path}.${custom ? "custom" : "function"}.name`, "expected a name");
   }
-  const signature = thoughtSignature(call);
+  const signature = carriedSignature(thoughtSignature(call));
   return {
     type: "tool-call",
     id,

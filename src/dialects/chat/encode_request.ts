@@ -8,6 +8,7 @@ import type {
   Tool,
 } from "../canonical_request.ts";
 import { cacheLosses } from "../cache_losses.ts";
+import { withoutRefused } from "../refused_settings.ts";
 import { aliasToolNames, toolNamesOf } from "../tool_names.ts";
 import type { EncodedRequest, Target } from "../translator.ts";
 import { writeMessages } from "./encode_messages.ts";
@@ -25,10 +26,11 @@ export function encodeChatRequest(request: CanonicalRequest, target: Target): En
 
 /** The same in steps. */
 export function* encodeChatSteps(
-  request: CanonicalRequest,
+  asked: CanonicalRequest,
   target: Target,
 ): Steps<EncodedRequest> {
-  const losses: Loss[] = request.foreign.map(({ path, weight }) => ({ path, weight }));
+  const { request, losses } = withoutRefused(asked, target);
+  for (const { path, weight } of request.foreign) losses.push({ path, weight });
   const { aliasOf, toolNames } = aliasToolNames(yield* toolNamesOf(request), acceptedToolName);
   const lose = (setting: SettingName, weight: Loss["weight"]) => {
     if (request[setting] !== undefined) {

@@ -1,6 +1,6 @@
 import type { Usage } from "../../domain/usage.ts";
 import type { DialectQuirks } from "../dialect.ts";
-import { count, isRecord } from "../json.ts";
+import { count, isRecord, miscounts } from "../json.ts";
 import { vendorCost } from "../vendor_cost.ts";
 
 /**
@@ -8,7 +8,7 @@ import { vendorCost } from "../vendor_cost.ts";
  * translation.md §9; undefined when it holds no numbers.
  */
 export function readChatUsage(raw: unknown, quirks: DialectQuirks): Usage | undefined {
-  if (!isRecord(raw)) return undefined;
+  if (!isRecord(raw) || miscounts(raw, "prompt_tokens", "completion_tokens")) return undefined;
   const prompt = count(raw.prompt_tokens);
   const completion = count(raw.completion_tokens);
   if (prompt === undefined && completion === undefined) return undefined;

@@ -90,9 +90,9 @@ const rows: Row[] = [
     read: { input: 1, output: 5, cacheRead: 0, reasoning: 9 },
   },
   {
-    name: "what is no count is absent, a negative one is 0",
-    raw: { prompt_tokens: -3, completion_tokens: "7", ...details("x", NaN) },
-    read: { input: 0, output: 0 },
+    name: "a part that is no count is absent",
+    raw: { prompt_tokens: 3, completion_tokens: 7, ...details("x", -1) },
+    read: { input: 3, output: 7 },
   },
   {
     name: "only one of the totals",
@@ -127,7 +127,22 @@ for (const { name, raw, additive = false, read } of rows) {
   });
 }
 
-for (const raw of [undefined, null, "x", [], {}, { total_tokens: 5 }, { prompt_tokens: null }]) {
+for (
+  const raw of [
+    undefined,
+    null,
+    "x",
+    [],
+    {},
+    { total_tokens: 5 },
+    { prompt_tokens: null },
+    { prompt_tokens: -3, completion_tokens: 7 },
+    { prompt_tokens: 3, completion_tokens: -7 },
+    { prompt_tokens: 3, completion_tokens: 7.5 },
+    { prompt_tokens: "3", completion_tokens: 7 },
+    { prompt_tokens: 3, completion_tokens: 1e300 },
+  ]
+) {
   Deno.test(`${JSON.stringify(raw)} is no usage`, () => {
     assert.equal(readChatUsage(raw, {}), undefined);
   });

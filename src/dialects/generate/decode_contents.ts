@@ -12,6 +12,7 @@ import type {
 import { isRecord, type JsonRecord } from "../json.ts";
 import {
   dataMember,
+  isEmptyPart,
   type PartContext,
   readBlob,
   readFile,
@@ -26,7 +27,10 @@ export function* readContents(request: Fields, context: PartContext): Steps<Turn
   const contents = request.objects("contents");
   if (contents.length === 0) throw wrong("contents", "at least one content");
   const reader = new ContentReader(context);
-  return yield* mapInSteps(contents, (content) => reader.read(content), 1);
+  const turns = yield* mapInSteps(contents, (content) => reader.read(content), 1);
+  // What says nothing is left out, unless nobody said anything.
+  const said = turns.filter(({ parts }) => parts.length > 0);
+  return said.length > 0 ? said : turns;
 }
 
 /** `systemInstruction`: text parts only; a bare string is taken too, as client libraries do. */
@@ -39,8 +43,8 @@ export function readSystem(request: Fields): SystemText[] {
   const system = request.object("systemInstruction")!;
   return system.objects("parts").flatMap((part) => {
     const text = part.string("text");
-    if (text === undefined) throw wrong(part.path, "a text part");
-    return text === "" ? [] : [{ text, path: part.path }];
+    if (text === undefined && !isEmptyPart(part)) throw wrong(part.path, "a text part");
+    return text === undefined || text === "" ? [] : [{ text, path: part.path }];
   });
 }
 

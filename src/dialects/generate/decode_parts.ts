@@ -1,6 +1,7 @@
 import type { MediaPart, Opaque, Part, ReasoningPart, TextPart } from "../canonical_request.ts";
 import type { ForeignField } from "../canonical_request.ts";
 import { base64Source, plainMime, standardBase64 } from "../media_source.ts";
+import { carriedSignature } from "../thought_signature.ts";
 import { isOwnFile, isVideoAddress } from "./file_address.ts";
 import { type Fields, missing, wrong } from "./reader.ts";
 
@@ -26,15 +27,26 @@ export const dataMembers = [
 
 export type DataMember = typeof dataMembers[number];
 
-/** Which data member a part has; a part with a signature alone is an empty text. */
+/**
+ * Which data member a part has. A part with a signature alone is an empty text, and so is one
+ * without any member: client libraries that leave empty strings out send it back.
+ */
 export function dataMember(part: Fields): DataMember {
   const found = dataMembers.filter((name) => part.has(name));
   if (found.length === 1) return found[0]!;
-  if (found.length === 0 && part.has("thoughtSignature")) return "text";
+  if (found.length === 0 && isEmptyPart(part)) return "text";
   throw wrong(part.path, `exactly one of ${dataMembers.slice(0, 5).join(", ")}`);
 }
 
-/** A part that is no call and no result; undefined for what has no neutral form. */
+/** Whether a part has nothing but what may stand beside an empty text. */
+export function isEmptyPart({ record }: Fields): boolean {
+  return Object.entries(record).every(([name, value]) =>
+    value === null || name === "thought" || name === "thoughtSignature" ||
+    name === "thought_signature"
+  );
+}
+
+/** A part that is no call and no result; undefined for what says nothing or has no neutral form. */
 export function readPart(part: Fields, member: DataMember, context: PartContext): Part | undefined {
   noteForeign(part, context);
   switch (member) {
@@ -57,14 +69,18 @@ export function readPart(part: Fields, member: DataMember, context: PartContext)
 
 /** The signature beside a part's data. */
 export function readSignature(part: Fields): { opaque?: Opaque } {
-  const value = part.string("thoughtSignature");
-  if (value === undefined || value === "") return {};
-  return { opaque: { dialect: "generate", kind: "thoughtSignature", value } };
+  const value = carriedSignature(part.string("thoughtSignature"));
+  return value === undefined
+    ? {}
+    : { opaque: { dialect: "generate", kind: "thoughtSignature", value } };
 }
 
-function readText(part: Fields): TextPart | ReasoningPart {
+function readText(part: Fields): TextPart | ReasoningPart | undefined {
   const type = part.boolean("thought") === true ? "reasoning" : "text";
-  return { type, text: part.string("text") ?? "", ...readSignature(part), path: part.path };
+  const text = part.string("text") ?? "";
+  const signature = readSignature(part);
+  if (text === "" && signature.opaque === undefined) return undefined;
+  return { type, text, ...signature, path: part.path };
 }
 
 /** `inlineData` of a part, or of an item of a function's result. */

@@ -223,6 +223,43 @@ Deno.test("a list of words is asked of others as an object with one member", () 
   });
 });
 
+Deno.test("parts that say nothing are ignored, wherever client libraries left them", () => {
+  const call = { functionCall: { name: "f", args: {} } };
+  const result = { functionResponse: { name: "f", response: { output: "1" } } };
+  const empty = [{}, { text: "" }, { text: "", thought: true }, { thought: true }, { text: null }];
+  const { turns, system } = decode({
+    systemInstruction: { parts: [{}, { text: "" }, { text: "be kind" }] },
+    contents: [
+      { role: "user", parts: [...empty, { text: "x" }, ...empty] },
+      { role: "model", parts: [{ text: "y" }, ...empty, call, ...empty] },
+      { role: "model", parts: empty },
+      { role: "model" },
+      { role: "user", parts: [...empty, result, ...empty] },
+    ],
+  });
+  assert.deepEqual(turns.map(({ role, parts }) => [role, ...parts.map(({ type }) => type)]), [
+    ["user", "text"],
+    ["assistant", "text", "tool-call"],
+    ["user", "tool-result"],
+  ]);
+  assert.deepEqual(system.map(({ text }) => text), ["be kind"]);
+});
+
+Deno.test("both sentinels are no signature, as text and as bytes; a signature is one", () => {
+  const words = ["skip_thought_signature_validator", "context_engineering_is_the_way_to_go"];
+  const carried = (thoughtSignature: string) =>
+    decode({
+      contents: [
+        { parts: [{ text: "x" }] },
+        { role: "model", parts: [{ functionCall: { name: "f" }, thoughtSignature }] },
+      ],
+    }).turns[1]!.parts.map((part) => "opaque" in part && part.opaque?.value);
+  for (const word of words) {
+    assert.deepEqual([carried(word), carried(btoa(word))], [[false], [false]]);
+  }
+  assert.deepEqual(carried("c2lnbmF0dXJl"), ["c2lnbmF0dXJl"]);
+});
+
 Deno.test("wrong shapes are refused with the path of the field", () => {
   const part = (value: unknown) => ({ contents: [{ parts: [value] }] });
   const cases: [Record<string, unknown>, string][] = [
@@ -231,7 +268,7 @@ Deno.test("wrong shapes are refused with the path of the field", () => {
     [{ contents: "x" }, "contents"],
     [{ contents: [1] }, "contents[0]"],
     [{ contents: [{ role: "robot", parts: [] }] }, "contents[0].role"],
-    [part({}), "contents[0].parts[0]"],
+    [part({ words: "x" }), "contents[0].parts[0]"],
     [part({ text: "x", functionCall: { name: "f" } }), "contents[0].parts[0]"],
     [part({ text: 5 }), "contents[0].parts[0].text"],
     [part({ inlineData: { data: "?" } }), "contents[0].parts[0].inlineData.data"],

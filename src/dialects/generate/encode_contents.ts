@@ -11,6 +11,7 @@ import type {
   Turn,
 } from "../canonical_request.ts";
 import { leftOutNote } from "../media_source.ts";
+import { signatureSentinel } from "../thought_signature.ts";
 import { mediaPart } from "./encode_media.ts";
 import { parseArguments, signatureOf } from "./encode_parts.ts";
 import type { ModelTraits } from "./models.ts";
@@ -25,9 +26,6 @@ interface Content {
   role: "user" | "model";
   parts: Record<string, unknown>[];
 }
-
-/** Stands for a signature that nobody has (generate-content.md §9): the vendor's documented way. */
-export const signatureSentinel = "skip_thought_signature_validator";
 
 /** Put before a conversation that begins with the model's words, which the vendor refuses. */
 const opening = "(continue)";

@@ -11,7 +11,7 @@ import {
 } from "../../../tests/support/canonical_request.ts";
 import { Fault } from "../../domain/fault.ts";
 import type { CanonicalRequest, Part } from "../canonical_request.ts";
-import { signatureSentinel } from "./encode_contents.ts";
+import { signatureSentinel } from "../thought_signature.ts";
 import { encodeGenerateRequest } from "./encode_request.ts";
 
 Deno.test("results of parallel calls are one user turn in the order of the calls (32)", () => {

@@ -1,3 +1,4 @@
+import { pushAll } from "../../base/lists.ts";
 import type { Fault } from "../../domain/fault.ts";
 import type {
   AnswerPart,
@@ -15,6 +16,7 @@ import { bareEnumText, endingOf, wantsBareEnum } from "./encode_answer.ts";
 import { answerPart, isInvalidCall } from "./encode_parts.ts";
 import { ArrayFraming, failedStream, type Framing, sseFraming } from "./framing.ts";
 import { writeCitations } from "./grounding.ts";
+import { LastPart } from "./last_part.ts";
 import { writeLogprobs } from "./logprobs.ts";
 import { writeUsage } from "./usage.ts";
 
@@ -29,11 +31,15 @@ interface ChoiceState {
   parts: Pick<AnswerPart, "kind">[];
   sawInvalidCall: boolean;
   finish: FinishEvent | undefined;
+  readonly last: LastPart;
+  /** What the next element says beside its parts. */
+  grounding: Record<string, unknown> | undefined;
+  logprobs: TokenLogprob[];
 }
 
 /**
  * Writes one streamed answer (translation.md §13, G writer): text goes out as it comes, calls and
- * media whole when their block ends, endings and usage in the one last element.
+ * media whole when their block ends, endings and usage in the one last element, with the last part.
  */
 export class GenerateStreamEncoder implements StreamEncoder {
   readonly contentType: string;
@@ -100,9 +106,8 @@ export class GenerateStreamEncoder implements StreamEncoder {
     const candidates = [...this.#choices].sort(([a], [b]) => a - b).map(([index, choice]) => {
       const finishReason = endingOf(choice, choice.sawInvalidCall);
       return {
-        content: { role: "model", parts: [{ text: "" }] },
+        ...candidateOf(index, choice, choice.last.take()),
         ...(finishReason === undefined ? {} : { finishReason }),
-        index,
       };
     });
     const usageMetadata = this.#usage ?? writeUsage(this.#estimate.usage);
@@ -110,7 +115,8 @@ export class GenerateStreamEncoder implements StreamEncoder {
   }
 
   fail(fault: Fault): string {
-    return failedStream(this.#framing, fault);
+    const left = [...this.#choices].map(([index, choice]) => this.#say(index, choice.last.take()));
+    return left.join("") + failedStream(this.#framing, fault);
   }
 
   keepAlive(): string {
@@ -123,7 +129,12 @@ export class GenerateStreamEncoder implements StreamEncoder {
     open.pieces.push(event.text);
     if (!this.#goesOutAtOnce(open.content)) return "";
     const part = answerPart({ ...open.content, text: event.text });
-    return part || event.logprobs ? this.#candidate(open.choice, part, event.logprobs) : "";
+    const choice = this.#choice(open.choice);
+    if (!event.logprobs) return part ? this.#say(open.choice, choice.last.add(part)) : "";
+    // The probabilities stand beside the tokens that they are of.
+    const before = part ? this.#say(open.choice, choice.last.addWhole(part)) : "";
+    pushAll(choice.logprobs, event.logprobs);
+    return before;
   }
 
   #end(block: number, opaque: Opaque | undefined): string {
@@ -131,21 +142,19 @@ export class GenerateStreamEncoder implements StreamEncoder {
     if (!open) return "";
     this.#blocks.delete(block);
     const whole: AnswerPart = { ...open.content, text: open.pieces.join("") };
+    const choice = this.#choice(open.choice);
     if (this.#goesOutAtOnce(open.content)) {
-      const cited = open.citations.length === 0 ? "" : this.#element({
-        candidates: [{
-          index: open.choice,
-          groundingMetadata: writeCitations(open.citations, whole.text),
-        }],
-      });
+      if (open.citations.length > 0) {
+        choice.grounding = writeCitations(open.citations, whole.text);
+      }
       // What is left to say of text that is out already is its signature.
       const rest = opaque && answerPart({ ...open.content, text: "", opaque });
-      return cited + (rest ? this.#candidate(open.choice, rest) : "");
+      return rest ? this.#say(open.choice, choice.last.add(rest)) : "";
     }
-    if (isInvalidCall(whole)) this.#choice(open.choice).sawInvalidCall = true;
+    if (isInvalidCall(whole)) choice.sawInvalidCall = true;
     const text = open.content.kind === "text" ? bareEnumText(whole.text) : whole.text;
     const part = answerPart({ ...whole, text, ...(opaque ? { opaque } : {}) });
-    return part ? this.#candidate(open.choice, part) : "";
+    return part ? this.#say(open.choice, choice.last.add(part)) : "";
   }
 
   #goesOutAtOnce(content: BlockKind): boolean {
@@ -153,18 +162,10 @@ export class GenerateStreamEncoder implements StreamEncoder {
     return content.kind === "reasoning" || content.kind === "refusal";
   }
 
-  #candidate(
-    index: number,
-    part: Record<string, unknown> | undefined,
-    logprobs?: readonly TokenLogprob[],
-  ): string {
-    return this.#element({
-      candidates: [{
-        content: { role: "model", parts: part ? [part] : [] },
-        index,
-        ...(logprobs ? { logprobsResult: writeLogprobs(logprobs) } : {}),
-      }],
-    });
+  /** An element with these parts of a candidate; none without any. */
+  #say(index: number, parts: readonly Record<string, unknown>[]): string {
+    if (parts.length === 0) return "";
+    return this.#element({ candidates: [candidateOf(index, this.#choice(index), parts)] });
   }
 
   #element(members: Record<string, unknown>): string {
@@ -174,11 +175,34 @@ export class GenerateStreamEncoder implements StreamEncoder {
   #choice(index: number): ChoiceState {
     let choice = this.#choices.get(index);
     if (!choice) {
-      choice = { parts: [], sawInvalidCall: false, finish: undefined };
+      choice = {
+        parts: [],
+        sawInvalidCall: false,
+        finish: undefined,
+        last: new LastPart(),
+        grounding: undefined,
+        logprobs: [],
+      };
       this.#choices.set(index, choice);
     }
     return choice;
   }
+}
+
+function candidateOf(
+  index: number,
+  choice: ChoiceState,
+  parts: readonly Record<string, unknown>[],
+): Record<string, unknown> {
+  const { grounding, logprobs } = choice;
+  choice.grounding = undefined;
+  choice.logprobs = [];
+  return {
+    content: { role: "model", parts },
+    index,
+    ...(grounding ? { groundingMetadata: grounding } : {}),
+    ...(logprobs.length > 0 ? { logprobsResult: writeLogprobs(logprobs) } : {}),
+  };
 }
 
 function isoTime(unixSeconds: number): string {

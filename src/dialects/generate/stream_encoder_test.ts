@@ -14,17 +14,17 @@ const finish = (reason: "stop" | "length" | "tool_calls"): CanonicalEvent => ({
   raw: reason,
 });
 
-Deno.test("text goes out as it comes; the last element has ending and usage, and nothing else has", () => {
+Deno.test("text goes out as it comes but for its last character, which has ending and usage with it", () => {
   const [elements] = write([
     start,
-    ...block(0, { kind: "text" }, "a", "b"),
+    ...block(0, { kind: "text" }, "Good ", "day"),
     finish("length"),
     usage,
   ]);
   assert.deepEqual(elements.map((one) => one.candidates[0]), [
-    { content: { role: "model", parts: [{ text: "a" }] }, index: 0 },
-    { content: { role: "model", parts: [{ text: "b" }] }, index: 0 },
-    { content: { role: "model", parts: [{ text: "" }] }, finishReason: "MAX_TOKENS", index: 0 },
+    { content: { role: "model", parts: [{ text: "Good" }] }, index: 0 },
+    { content: { role: "model", parts: [{ text: " da" }] }, index: 0 },
+    { content: { role: "model", parts: [{ text: "y" }] }, finishReason: "MAX_TOKENS", index: 0 },
   ]);
   assert.deepEqual(elements.map(({ usageMetadata }) => usageMetadata), [
     undefined,
@@ -47,9 +47,9 @@ Deno.test("a call goes out whole, with STOP at the end", () => {
         role: "model",
         parts: [{ functionCall: { id: "c1", name: "f", args: { a: 1 } } }],
       },
+      finishReason: "STOP",
       index: 0,
     },
-    { content: { role: "model", parts: [{ text: "" }] }, finishReason: "STOP", index: 0 },
   ]);
 });
 
@@ -62,6 +62,58 @@ Deno.test("arguments that are no JSON end as MALFORMED_FUNCTION_CALL without a p
   };
   assert.equal(endings("tool_calls"), "MALFORMED_FUNCTION_CALL");
   assert.equal(endings("length"), "MAX_TOKENS");
+});
+
+Deno.test("no element is without a part, and no part is empty, whatever the answer holds", () => {
+  const call = { kind: "tool-call" as const, id: "c1", name: "f", custom: false };
+  const media = { kind: "media" as const, media: "image" as const, mimeType: "image/png" };
+  const blocks = [
+    block(0, { kind: "reasoning" }, "", "th", "ink", ""),
+    block(1, { kind: "text" }, "", "a", "", "😀", "\uD83D"),
+    block(2, call, "{}"),
+    block(3, { ...media, id: undefined }, "aGk="),
+    block(4, { kind: "refusal" }, "no"),
+    block(5, { kind: "text" }, ""),
+  ];
+  const random = [[0, 1, 2], [2], [3], [1, 2, 1], [0], [4], [5, 1, 5], [1, 5], [2, 3, 0], [
+    0,
+    2,
+    5,
+  ]];
+  for (const order of random) {
+    const events = order.flatMap((at, place) =>
+      blocks[at]!.map((event) => "block" in event ? { ...event, block: place } : event)
+    );
+    const [elements] = write([start, ...events, finish("stop"), usage]);
+    for (const { candidates } of elements) {
+      const { parts } = candidates[0]!.content as { parts: { text?: string }[] };
+      assert.ok(parts.length > 0, `${order}: an element without parts`);
+      assert.ok(parts.every(({ text }) => text !== ""), `${order}: an empty part`);
+    }
+    const words = elements.flatMap(({ candidates }) => candidates[0]!.content.parts)
+      .map((part) => (part as { text?: string }).text ?? "").join("");
+    const said = events.map((event) =>
+      event.type === "block-delta" && ![2, 3].includes(order[event.block]!) ? event.text : ""
+    ).join("");
+    assert.equal(words, said, "nothing is lost, nothing changes its place");
+  }
+  const [nothing] = write([start, ...block(0, { kind: "text" }, ""), finish("stop"), usage]);
+  assert.deepEqual(nothing.map(({ candidates }) => candidates[0]!.content.parts), [[]]);
+});
+
+Deno.test("probabilities stand beside the text that they are of", () => {
+  const token = (token: string) => ({ token, logprob: -1, bytes: null, top: [] });
+  const events = block(0, { kind: "text" }, "Good ", "day").map((event): CanonicalEvent =>
+    event.type === "block-delta" ? { ...event, logprobs: [token(event.text)] } : event
+  );
+  const [elements] = write([start, ...events, finish("stop"), usage]);
+  assert.deepEqual(
+    elements.map(({ candidates: [one] }) => [
+      one!.content.parts,
+      one!.logprobsResult?.chosenCandidates.map(({ token }) => token),
+    ]),
+    [[[{ text: "Good " }], ["Good "]], [[{ text: "day" }], ["day"]]],
+  );
 });
 
 Deno.test("other vendors' signatures never get out, this one's stand on their part", () => {
@@ -102,9 +154,9 @@ Deno.test("a failure is the last element, with the status as digits for the clie
   assert.equal(sse.fail(fault), `data: ${JSON.stringify(expected)}\r\n\r\n: the stream failed`);
   assert.equal(generate.errorFrame(fault), sse.fail(fault));
   const array = generate.streamEncoder(context({ jsonArray: true }));
-  const before = block(0, { kind: "text" }, "a").map((event) => array.encode(event)).join("");
+  const before = block(0, { kind: "text" }, "ab").map((event) => array.encode(event)).join("");
   const elements = JSON.parse(before + array.fail(fault));
-  assert.deepEqual([elements.length, elements[1]], [2, expected]);
+  assert.deepEqual([elements.length, elements[2]], [3, expected], "what was said is all there");
   const early = generate.streamEncoder(context({ jsonArray: true }));
   assert.deepEqual(JSON.parse(early.fail(fault)), [expected]);
 });
@@ -133,7 +185,8 @@ Deno.test("a caller who asked for one word of a list gets the bare word", () => 
   const body = { generation_config: { response_mime_type: "text/x.enum" } };
   const events = [...block(0, { kind: "text" }, '{"value"', ':"red"}'), finish("stop")];
   const [elements] = write(events, { body });
-  assert.deepEqual(elements[0]!.candidates[0]!.content.parts, [{ text: "red" }]);
+  const parts = elements.flatMap(({ candidates }) => candidates[0]!.content.parts);
+  assert.equal(parts.map((part) => (part as { text: string }).text).join(""), "red");
   const whole = generate.encodeWhole({
     id: undefined,
     model: undefined,
@@ -156,7 +209,12 @@ Deno.test("a refusal ends as SAFETY", () => {
 });
 
 interface Element {
-  candidates: { content: { parts: unknown[] }; finishReason?: string; index: number }[];
+  candidates: {
+    content: { parts: unknown[] };
+    finishReason?: string;
+    index: number;
+    logprobsResult?: { chosenCandidates: { token: string }[] };
+  }[];
   usageMetadata?: unknown;
   modelVersion: string;
   responseId: string;

@@ -1,5 +1,5 @@
 import type { Usage } from "../../domain/usage.ts";
-import { count, isRecord, type JsonRecord, words } from "../json.ts";
+import { count, isRecord, type JsonRecord, miscounts, words } from "../json.ts";
 
 /**
  * Reads `usageMetadata` (generate-content.md §4.1) into the neutral form of translation.md §9;
@@ -10,7 +10,7 @@ export function readUsage(
   raw: unknown,
   hosted: Pick<Usage, "webSearches" | "mapsQueries"> = {},
 ): Usage | undefined {
-  if (!isRecord(raw)) return undefined;
+  if (!isRecord(raw) || miscounts(raw, ...totals)) return undefined;
   const prompt = count(raw.promptTokenCount);
   const candidates = count(raw.candidatesTokenCount);
   const thoughts = count(raw.thoughtsTokenCount);
@@ -35,6 +35,8 @@ export function readUsage(
     raw,
   };
 }
+
+const totals = ["promptTokenCount", "candidatesTokenCount", "thoughtsTokenCount"] as const;
 
 /** Writes usage as `usageMetadata`; totals are recomputed. */
 export function writeUsage(usage: Usage): Record<string, unknown> {

@@ -2,7 +2,7 @@ import { Fault } from "../../domain/fault.ts";
 import type { Usage } from "../../domain/usage.ts";
 import type { DrawnImage, ImageAnswer } from "../image_wire.ts";
 import { given } from "../given.ts";
-import { count, isRecord, type JsonRecord, words } from "../json.ts";
+import { count, isRecord, type JsonRecord, miscounts, words } from "../json.ts";
 import { standardBase64 } from "../media_source.ts";
 
 /**
@@ -42,6 +42,9 @@ export function readImage(entry: JsonRecord): DrawnImage[] {
 /** What is counted in tokens, and what the vendor says it charged. */
 export function readImageUsage(raw: unknown): Usage | undefined {
   if (!isRecord(raw)) return undefined;
+  if (miscounts(raw, "input_tokens", "prompt_tokens", "output_tokens", "completion_tokens")) {
+    return undefined;
+  }
   const input = count(raw.input_tokens) ?? count(raw.prompt_tokens);
   const output = count(raw.output_tokens) ?? count(raw.completion_tokens);
   const cost = raw.cost;

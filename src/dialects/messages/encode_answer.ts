@@ -28,7 +28,7 @@ export function encodeWholeMessage(answer: CanonicalAnswer, context: AnswerConte
   const showsReasoning = context.request.reasoning?.show !== false;
   return writeMessage(choice, {
     id: context.id("msg_"),
-    model: answer.model ?? context.model,
+    model: context.shownModel ?? answer.model ?? context.model,
     usage: answer.usage ?? estimatedUsage(answer, context.inputTokens),
     showsReasoning,
   });

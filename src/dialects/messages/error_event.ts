@@ -4,7 +4,13 @@ import { sseEvent } from "./sse_event.ts";
 
 /** Ends a stream with the dialect's own error event (messages.md §5, §6); nothing follows it. */
 export function errorEvent(fault: Fault): string {
-  const error = { type: errorType(fault.code), message: fault.message, code: fault.code };
+  const { vendorDetails: details } = fault;
+  const error = {
+    type: errorType(fault.code),
+    message: fault.message,
+    code: fault.code,
+    ...(details ? { details } : {}),
+  };
   return sseEvent({ type: "error", error, request_id: null });
 }
 

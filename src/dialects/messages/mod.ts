@@ -7,6 +7,7 @@ import { encodeMessagesAnswer, encodeWholeMessage } from "./encode_answer.ts";
 import { encodeMessagesRequest, encodeMessagesSteps } from "./encode_request.ts";
 import { errorEvent } from "./error_event.ts";
 import { hostedWork } from "./hosted.ts";
+import { naming } from "./name_model.ts";
 import { readMessagesRequest, spliceMessagesRequest } from "./request.ts";
 import { MessagesStreamDecoder } from "./stream_decoder.ts";
 import { MessagesStreamEncoder } from "./stream_encoder.ts";
@@ -28,6 +29,7 @@ export const messages: Dialect & Translator = {
   errorFrame: errorEvent,
   asking: { modelInPath: false, streaming: ["stream"], drop: [], set: [] },
   counting,
+  naming,
   decodeRequest: decodeMessagesRequest,
   decodeSteps: decodeMessagesSteps,
   encodeRequest: encodeMessagesRequest,

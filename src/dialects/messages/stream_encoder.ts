@@ -95,7 +95,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
       id: this.#context.id("msg_"),
       type: "message",
       role: "assistant",
-      model: event?.model ?? this.#context.model,
+      model: this.#context.shownModel ?? event?.model ?? this.#context.model,
       content: [],
       stop_reason: null,
       stop_sequence: null,

@@ -1,5 +1,5 @@
 import type { Usage } from "../../domain/usage.ts";
-import { count, isRecord, type JsonRecord, words } from "../json.ts";
+import { count, isRecord, type JsonRecord, miscounts, words } from "../json.ts";
 import { vendorCost } from "../vendor_cost.ts";
 import { defined } from "./shape.ts";
 
@@ -9,7 +9,7 @@ import { defined } from "./shape.ts";
  * the vendor's own that the totals leave out (compaction, advisor) are added.
  */
 export function readUsage(raw: unknown): Usage | undefined {
-  if (!isRecord(raw)) return undefined;
+  if (!isRecord(raw) || miscounts(raw, "input_tokens", "output_tokens")) return undefined;
   if (count(raw.input_tokens) === undefined && count(raw.output_tokens) === undefined) {
     return undefined;
   }

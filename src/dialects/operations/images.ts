@@ -4,7 +4,7 @@ import type { BillableUsage, ImageCount, PriceRow } from "../../domain/pricing.t
 import { longStrings } from "../../base/json_strings.ts";
 import { splice } from "../../base/json_text.ts";
 import type { SseEvent } from "../../base/sse.ts";
-import { count, isRecord, type JsonRecord, words } from "../json.ts";
+import { count, isRecord, type JsonRecord, miscounts, words } from "../json.ts";
 import type { MediaField } from "../media_field.ts";
 import { carriesError, readVendorError } from "../vendor_error.ts";
 import { imageTokens, partialImageTokens } from "../image_tokens.ts";
@@ -176,7 +176,7 @@ function withoutPictures(text: string): string {
 
 /** The usage of the images dialect; undefined when it holds no numbers. */
 export function readImageUsage(raw: unknown): BillableUsage | undefined {
-  if (!isRecord(raw)) return undefined;
+  if (!isRecord(raw) || miscounts(raw, "input_tokens", "output_tokens")) return undefined;
   const input = count(raw.input_tokens);
   const output = count(raw.output_tokens);
   if (input === undefined && output === undefined) return undefined;

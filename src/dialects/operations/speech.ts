@@ -4,7 +4,7 @@ import type { SseEvent } from "../../base/sse.ts";
 import { estimateTokens, inputTokenBound } from "../../domain/estimate.ts";
 import { Fault } from "../../domain/fault.ts";
 import type { BillableUsage, PriceRow } from "../../domain/pricing.ts";
-import { count, isRecord, words } from "../json.ts";
+import { count, isRecord, miscounts, words } from "../json.ts";
 import type { MediaField } from "../media_field.ts";
 import { carriesError, readVendorError } from "../vendor_error.ts";
 import { costField } from "./cost_field.ts";
@@ -151,7 +151,7 @@ const contentTypes: Readonly<Record<string, string>> = {
 
 /** The usage of a speech stream; undefined when it holds no numbers. */
 export function readSpeechUsage(raw: unknown): BillableUsage | undefined {
-  if (!isRecord(raw)) return undefined;
+  if (!isRecord(raw) || miscounts(raw, "input_tokens", "output_tokens")) return undefined;
   const input = count(raw.input_tokens);
   const output = count(raw.output_tokens);
   if (input === undefined && output === undefined) return undefined;

@@ -3,7 +3,7 @@ import type { SseEvent } from "../../base/sse.ts";
 import { estimateTokens } from "../../domain/estimate.ts";
 import { Fault } from "../../domain/fault.ts";
 import type { BillableUsage, PriceRow } from "../../domain/pricing.ts";
-import { count, isRecord, type JsonRecord, words } from "../json.ts";
+import { count, isRecord, type JsonRecord, miscounts, words } from "../json.ts";
 import { carriesError, readVendorError } from "../vendor_error.ts";
 import { costField } from "./cost_field.ts";
 import type { AnswerReader, EventNews, Operation, Outcome } from "../operation.ts";
@@ -119,7 +119,7 @@ class TranscriptReader implements AnswerReader {
 
 /** The usage of a transcript, in tokens or seconds; undefined when it holds no numbers. */
 export function readTranscriptUsage(raw: unknown): BillableUsage | undefined {
-  if (!isRecord(raw)) return undefined;
+  if (!isRecord(raw) || miscounts(raw, "input_tokens", "output_tokens")) return undefined;
   const seconds = typeof raw.seconds === "number" && raw.seconds >= 0 ? raw.seconds : undefined;
   const input = count(raw.input_tokens);
   const output = count(raw.output_tokens);

@@ -7,6 +7,7 @@ import type {
   SettingName,
 } from "../canonical_request.ts";
 import { cacheLosses } from "../cache_losses.ts";
+import { withoutRefused } from "../refused_settings.ts";
 import { aliasToolNames, toolNamesOf } from "../tool_names.ts";
 import type { EncodedRequest, Target } from "../translator.ts";
 import { writeItems } from "./encode_items.ts";
@@ -28,10 +29,11 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Encode
 
 /** The same in steps. */
 export function* encodeSteps(
-  request: CanonicalRequest,
+  asked: CanonicalRequest,
   target: Target,
 ): Steps<EncodedRequest> {
-  const losses = yield* lossesOf(request);
+  const { request, losses } = withoutRefused(asked, target);
+  for (const loss of yield* lossesOf(request)) losses.push(loss);
   const { aliasOf, toolNames } = aliasToolNames(yield* toolNamesOf(request), acceptedToolName);
   const include = [
     "reasoning.encrypted_content",

@@ -1,6 +1,6 @@
 import type { Usage } from "../../domain/usage.ts";
 import type { DialectQuirks } from "../dialect.ts";
-import { count, isRecord, type JsonRecord, words } from "../json.ts";
+import { count, isRecord, type JsonRecord, miscounts, words } from "../json.ts";
 import { imageToolUsage, readHostedUsage } from "./hosted_usage.ts";
 import { vendorCost } from "../vendor_cost.ts";
 
@@ -10,7 +10,7 @@ import { vendorCost } from "../vendor_cost.ts";
  */
 export function readUsage(response: JsonRecord, quirks: DialectQuirks): Usage | undefined {
   const raw = response.usage;
-  if (!isRecord(raw)) return undefined;
+  if (!isRecord(raw) || miscounts(raw, "input_tokens", "output_tokens")) return undefined;
   const input = count(raw.input_tokens);
   const output = count(raw.output_tokens);
   if (input === undefined && output === undefined) return undefined;

@@ -1,4 +1,4 @@
-import { count, isRecord, words } from "../json.ts";
+import { count, isRecord, miscounts, words } from "../json.ts";
 import { given } from "../given.ts";
 import {
   checkLength,
@@ -67,7 +67,8 @@ function readSpeechEvent(event: unknown): SpeechPiece {
   if (!isRecord(event)) return {};
   if (isRecord(event.error)) return { error: event };
   const raw = event.usage;
-  const [input, output] = isRecord(raw) ? [count(raw.input_tokens), count(raw.output_tokens)] : [];
+  const isCounted = isRecord(raw) && !miscounts(raw, "input_tokens", "output_tokens");
+  const [input, output] = isCounted ? [count(raw.input_tokens), count(raw.output_tokens)] : [];
   const hasUsage = input !== undefined || output !== undefined;
   return {
     ...given("data", words(event.audio)),

@@ -10,6 +10,8 @@ export function allowOrigins(origins: readonly string[]): MiddlewareHandler<Env>
     exposeHeaders: [
       "X-Request-ID",
       "X-Transaction-ID",
+      "X-Vendor-Request-ID",
+      "Request-ID",
       "X-RateLimit-Limit",
       "X-RateLimit-Remaining",
       "X-RateLimit-Reset",

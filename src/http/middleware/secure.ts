@@ -1,4 +1,5 @@
 import type { MiddlewareHandler } from "hono";
+import type { ErrorDialect } from "../../../contracts/contract.ts";
 import { pageHeaders, securityHeaders } from "../respond.ts";
 import type { Env } from "../scene.ts";
 
@@ -6,7 +7,9 @@ import type { Env } from "../scene.ts";
  * Puts the security headers on whatever answer comes out, whoever made it. What is for one key is
  * kept by nobody on the way; the rest may say for itself how long it may be kept.
  */
-export function secure(): MiddlewareHandler<Env> {
+export function secure(
+  errorDialect: (path: string) => ErrorDialect,
+): MiddlewareHandler<Env> {
   return async (context, next) => {
     await next();
     const scene = context.get("scene");
@@ -26,5 +29,7 @@ export function secure(): MiddlewareHandler<Env> {
       if (!headers.has("cache-control")) headers.set("cache-control", "no-store");
     }
     if (!headers.has("x-request-id")) headers.set("x-request-id", scene.requestId);
+    // The messages dialect's own clients look for it here (`_request_id`, `APIError.requestID`).
+    if (errorDialect(context.req.path) === "messages") headers.set("request-id", scene.requestId);
   };
 }

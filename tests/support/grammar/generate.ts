@@ -157,7 +157,7 @@ class GenerateWalk {
       const content = object(candidate.content, "content");
       must(content.role === "model", "role is not model");
       for (const part of list(content.parts, "parts")) {
-        readCandidatePart(part, said, isLast);
+        readCandidatePart(part, said);
       }
     } else {
       must(isLast || "groundingMetadata" in candidate, "a candidate says nothing");
@@ -166,15 +166,15 @@ class GenerateWalk {
   }
 }
 
-/** A part of a candidate; an empty text may stand in its last element. */
-export function readCandidatePart(value: unknown, said: SaidChoice, isLast: boolean): void {
+/** A part of a candidate: never an empty one, which client libraries send back as none. */
+export function readCandidatePart(value: unknown, said: SaidChoice): void {
   const part = object(value, "part");
   const members = dataMembers.filter((key) => key in part);
   must(members.length === 1, `a part with ${members.length} data members`);
   hasOnly(part, "part", [...members, "thought", "thoughtSignature"]);
   if (members[0] === "text") {
     const words = text(part.text, "part.text");
-    must(words !== "" || isLast || "thoughtSignature" in part, "an empty text part");
+    must(words !== "" || "thoughtSignature" in part, "an empty text part");
     if (part.thought === true) said.reasoning += words;
     else said.text += words;
   }

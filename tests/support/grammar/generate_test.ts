@@ -19,7 +19,7 @@ const whole: Payloads = [
     ...head,
     candidates: [{
       index: 0,
-      content: { role: "model", parts: [{ text: "" }] },
+      content: { role: "model", parts: [] },
       finishReason: "STOP",
     }],
     usageMetadata: {
@@ -144,6 +144,11 @@ const broken: BrokenRow[] = [
     sse(changed(whole, 1, [...candidate, "content", "role"], "assistant")),
   ],
   ["an empty text part", /empty text/, sse(spliced(whole, 1, 1, parts({ text: "" })))],
+  [
+    "an empty text part at the end",
+    /empty text/,
+    sse(changed(whole, 4, [...candidate, "content", "parts"], [{ text: "" }])),
+  ],
   [
     "a part with two members",
     /2 data members/,

@@ -111,7 +111,7 @@ function checkGenerateWhole(answer: Json): Said {
     const said = newChoice();
     const content = object(candidate.content, "content");
     must(content.role === "model", "role is not model");
-    for (const part of list(content.parts, "parts")) readCandidatePart(part, said, false);
+    for (const part of list(content.parts, "parts")) readCandidatePart(part, said);
     said.finish = finishOf(candidate.finishReason, said);
     return said;
   });

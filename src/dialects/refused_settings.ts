@@ -1,0 +1,69 @@
+import type { CanonicalRequest, Loss, LossWeight, SettingName } from "./canonical_request.ts";
+import type { Target } from "./translator.ts";
+
+/** Settings that some models of a vendor refuse with a 400; a field of the vendor's row. */
+export interface RefusedSettings {
+  /** Of the vendor's own model name. The first rule that fits a name holds. */
+  readonly models: RegExp;
+  /** Models that `models` names too, and that take everything. */
+  readonly except?: RegExp;
+  /** Refused whatever the request says. */
+  readonly always: readonly SettingName[];
+  /** Refused unless the request switches reasoning off. */
+  readonly whileReasoning?: readonly SettingName[];
+}
+
+/**
+ * The request without the settings that its model is known to refuse, for translated calls: who
+ * asked in another dialect doesn't know the rules of this vendor. They are reported as losses,
+ * unless their value changes nothing.
+ */
+export function withoutRefused(
+  request: CanonicalRequest,
+  { model, quirks }: Target,
+): { request: CanonicalRequest; losses: Loss[] } {
+  const rule = quirks?.refuses?.find(({ models, except }) =>
+    models.test(model) && except?.test(model) !== true
+  );
+  if (!rule) return { request, losses: [] };
+  const { whileReasoning = [] } = rule;
+  const refused = isReasoningOff(request) ? rule.always : [...rule.always, ...whileReasoning];
+  const kept = { ...request };
+  const losses: Loss[] = [];
+  for (const setting of refused) {
+    if (request[setting] === undefined) continue;
+    if (!changesNothing(request, setting)) {
+      losses.push({ path: request.paths[setting] ?? setting, weight: weightOf(setting) });
+    }
+    delete kept[setting];
+  }
+  return { request: kept, losses };
+}
+
+/** How an answer is drawn is a hint; to leave out what the answer was to hold is not. */
+function weightOf(setting: SettingName): LossWeight {
+  return setting === "logprobs" ? "meaning" : "hint";
+}
+
+function isReasoningOff({ reasoning }: CanonicalRequest): boolean {
+  if (reasoning?.effort !== undefined) return reasoning.effort === "none";
+  return reasoning?.budgetTokens === 0;
+}
+
+/** The value is what the vendor goes by without it. */
+function changesNothing(request: CanonicalRequest, setting: SettingName): boolean {
+  switch (setting) {
+    case "temperature":
+    case "topP":
+      return request[setting] === 1;
+    case "frequencyPenalty":
+    case "presencePenalty":
+      return request[setting] === 0;
+    case "stop":
+      return request.stop?.length === 0;
+    case "logitBias":
+      return Object.keys(request.logitBias ?? {}).length === 0;
+    default:
+      return false;
+  }
+}

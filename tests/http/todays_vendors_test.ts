@@ -1,0 +1,204 @@
+/** What today's vendors and their clients say beside their bodies, and what they refuse. */
+import Anthropic, { APIError } from "@anthropic-ai/sdk";
+import { GoogleGenAI } from "@google/genai";
+import assert from "@std/assert";
+import type { FakeExchange } from "../support/fake_vendor.ts";
+import { shared } from "../support/service.ts";
+import { answered, hello, serviceKeys, startTodaysVendors } from "../support/todays_vendors.ts";
+
+const world = shared(startTodaysVendors);
+
+/** Refuses sampling as vendor-b's reasoning models do, on whichever endpoint they are asked. */
+function refusing(exchange: FakeExchange) {
+  const body = JSON.parse(exchange.request.body) as Record<string, unknown>;
+  const refused = ["temperature", "top_p", "frequency_penalty", "presence_penalty", "stop"]
+    .concat("logit_bias", "top_k").find((name) => name in body);
+  if (refused === undefined) return answered(exchange);
+  const message = `Unsupported parameter: '${refused}' is not supported with this model.`;
+  return exchange.answer(400, {
+    error: { message, type: "invalid_request_error", param: refused, code: "unsupported_value" },
+  });
+}
+
+/** What the library throws. */
+async function refusal(call: Promise<unknown>): Promise<APIError> {
+  const thrown: unknown = await call.then(() => undefined, (thrown) => thrown);
+  if (thrown instanceof APIError) return thrown;
+  throw new Error(`no refusal: ${thrown}`);
+}
+
+/** Not in the published type of every answer. */
+function idOf(answer: { _request_id?: string | null | undefined } | object): unknown {
+  return "_request_id" in answer ? answer._request_id : undefined;
+}
+
+Deno.test("Google's client with its program's sampling is answered by reasoning models", async () => {
+  world().play(refusing);
+  const { baseUrl, key } = world();
+  const client = new GoogleGenAI({ apiKey: key, httpOptions: { baseUrl: `${baseUrl}/chat` } });
+  for (const model of ["vendor-b/gpt-5-mini", "vendor-b/gpt-5.6-sol", "vendor-g/grok-4.3"]) {
+    const answer = await client.models.generateContent({
+      model,
+      contents: "Hi",
+      config: { topK: 64, ...(model.includes("grok") ? {} : { topP: 0.95, temperature: 0.7 }) },
+    });
+    assert.match(answer.text ?? "", /I am well|Fine/);
+  }
+  world().play();
+});
+
+Deno.test("what was left out is named; a strict caller is told in place of it", async () => {
+  world().play(refusing);
+  const path = "/chat/v1/models/vendor-b/gpt-5-mini:generateContent";
+  const body = {
+    contents: [{ parts: [{ text: "Hi" }] }],
+    generationConfig: { topP: 0.95, temperature: 1, stopSequences: ["END"] },
+  };
+  const usual = await world().post(path, body);
+  assert.equal(usual.status, 200, await usual.text());
+  const losses = usual.headers.get("x-translation-loss")!.split(/, ?/).toSorted();
+  assert.deepEqual(losses, ["generationConfig.stopSequences", "generationConfig.topP"]);
+  const strict = await world().post(path, body, { "x-translation-mode": "strict" });
+  assert.equal(strict.status, 400);
+  await strict.body?.cancel();
+  world().play();
+});
+
+Deno.test("open prefixes reach their own vendor in its own dialect, and no other", async () => {
+  world().play();
+  const headers = {
+    "anthropic-new": "1",
+    "anthropic-version": "2026-10-21",
+    "openai-new": "2",
+    "openai-organization": "org-callers",
+    "x-grok-conv-id": "3",
+    "x-hf-bill-to": "callers-org",
+    "x-codex-turn-state": "4",
+    originator: "codex_cli_rs",
+  };
+  const sent = async (path: string, model: string, own = false) => {
+    const body = { model, max_tokens: 99, messages: hello };
+    const { key } = world();
+    const authorization = own ? { authorization: `Bearer ${key};sk-of-the-caller` } : {};
+    const answer = await world().post(path, body, { ...headers, ...authorization });
+    assert.equal(answer.status, 200, await answer.text());
+    const { headers: got } = world().last();
+    return Object.entries(headers).filter(([name, value]) => got[name] === value)
+      .map(([name]) => name);
+  };
+  const chat = "/chat/v1/chat/completions";
+  const messages = "/chat/v1/messages";
+  assert.deepEqual(await sent(messages, "vendor-c/claude-haiku-4-5"), [
+    "anthropic-new",
+    "anthropic-version",
+  ]);
+  const codex = ["x-codex-turn-state", "originator"];
+  assert.deepEqual(await sent(chat, "vendor-b/gpt-4.1"), ["openai-new", ...codex]);
+  const owned = ["openai-new", "openai-organization", ...codex];
+  assert.deepEqual(await sent(chat, "vendor-b/gpt-4.1", true), owned);
+  assert.deepEqual(await sent(chat, "vendor-g/grok-4.3"), ["x-grok-conv-id"]);
+  assert.deepEqual(await sent(chat, "vendor-a/kimi-k2.6"), []);
+  assert.deepEqual(await sent(chat, "vendor-a/kimi-k2.6", true), ["x-hf-bill-to"]);
+  // Translated: the version that our encoder was written for, and none of the caller's words.
+  assert.deepEqual(await sent(chat, "vendor-c/claude-haiku-4-5"), []);
+  assert.equal(world().last().headers["anthropic-version"], "2023-06-01");
+  assert.deepEqual(await sent(messages, "vendor-b/gpt-4.1", true), []);
+});
+
+Deno.test("the vendor's id comes back on answers and errors, ours under the library's name", async () => {
+  const { baseUrl, key } = world();
+  const client = new Anthropic({ baseURL: `${baseUrl}/chat`, apiKey: key, maxRetries: 0 });
+  const ask = (model: string, id: string) =>
+    client.messages.create(
+      { model, max_tokens: 99, messages: [{ role: "user", content: "Hi" }] },
+      { headers: { "x-request-id": id } },
+    ).withResponse();
+  world().play((exchange) => answered(exchange, { "request-id": "req_c" }));
+  const good = await ask("vendor-c/claude-haiku-4-5", "mine-1");
+  assert.equal(idOf(good.data), "mine-1");
+  assert.equal(good.request_id, "mine-1");
+  assert.equal(good.response.headers.get("x-vendor-request-id"), "req_c");
+  world().play((exchange) => answered(exchange, { "x-request-id": "req_b" }));
+  const translated = await ask("vendor-b/gpt-4.1", "mine-2");
+  assert.equal(idOf(translated.data), "mine-2");
+  assert.equal(translated.response.headers.get("x-vendor-request-id"), "req_b");
+  world().play((exchange) =>
+    exchange.answer(400, {
+      type: "error",
+      error: { type: "invalid_request_error", message: "No." },
+    }, { "request-id": "req_bad" })
+  );
+  for (const model of ["vendor-c/claude-haiku-4-5", "vendor-b/gpt-4.1"]) {
+    const failure = await refusal(ask(model, `mine-${model}`));
+    assert.equal(failure.requestID, `mine-${model}`);
+    assert.equal(failure.headers?.get("x-vendor-request-id"), "req_bad");
+  }
+  // Refused before any vendor was asked.
+  const unknown = await world().fetch("/chat/v1/messages", { headers: { authorization: "" } });
+  assert.equal(unknown.headers.get("request-id"), unknown.headers.get("x-request-id"));
+  await unknown.body?.cancel();
+  // A stream that failed before its first event.
+  world().play((exchange) =>
+    exchange.stream(
+      ['event: error\ndata: {"type":"error","error":{"type":"api_error","message":"x"}}\n\n'],
+      { "request-id": "req_stream" },
+    )
+  );
+  const body = {
+    model: "vendor-c/claude-haiku-4-5",
+    max_tokens: 9,
+    messages: hello,
+    stream: true,
+  };
+  const failed = await world().post("/chat/v1/messages", body);
+  assert.equal(failed.headers.get("x-vendor-request-id"), "req_stream");
+  await failed.body?.cancel();
+  world().play();
+});
+
+Deno.test("details of a refusal reach the library that acts on them, without secrets", async () => {
+  const details = {
+    error_code: "thread_unsupported_request",
+    unsupported: ["thread", `key ${serviceKeys.c}`],
+    organization_id: "0f2c",
+    deep: { [`x ${serviceKeys.c}`]: `at ${world().vendor.url}/c` },
+  };
+  world().play((exchange) =>
+    exchange.answer(400, {
+      type: "error",
+      error: { type: "invalid_request_error", message: "No threads.", details },
+    })
+  );
+  const { baseUrl, key } = world();
+  const client = new Anthropic({ baseURL: `${baseUrl}/chat`, apiKey: key, maxRetries: 0 });
+  const failure = await refusal(client.messages.create({
+    model: "vendor-c/claude-haiku-4-5",
+    max_tokens: 99,
+    messages: [{ role: "user", content: "Hi" }],
+  }));
+  assert.deepEqual(failure.details, {
+    error_code: "thread_unsupported_request",
+    unsupported: ["thread", "key ***"],
+    deep: { "x ***": "at [address]" },
+  });
+  // Other dialects have no such field.
+  const chat = await world().post("/chat/v1/chat/completions", {
+    model: "vendor-c/claude-haiku-4-5",
+    messages: hello,
+  });
+  assert.equal("details" in (await chat.json()).error, false);
+  // What is the operator's own trouble is not told.
+  world().play((exchange) =>
+    exchange.answer(401, {
+      type: "error",
+      error: { type: "authentication_error", message: "No.", details: { error_code: "x" } },
+    })
+  );
+  const refused = await world().post("/chat/v1/messages", {
+    model: "vendor-c/claude-haiku-4-5",
+    max_tokens: 9,
+    messages: hello,
+  });
+  assert.doesNotMatch(await refused.text(), /details/);
+  world().play();
+});
