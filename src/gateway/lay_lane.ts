@@ -4,13 +4,17 @@ import type { Clock } from "../base/clock.ts";
 import type { DialectName } from "../../contracts/vendors.ts";
 import type { RequestFacts } from "../dialects/dialect.ts";
 import { promptTokens } from "../dialects/prompt_text.ts";
+import type { Target } from "../dialects/translator.ts";
+import { cacheForm } from "../vendors/cache_form.ts";
 import { withoutTags } from "../dialects/tag_blocks.ts";
 import type { TranslationMode } from "../domain/api_key.ts";
 import { Fault } from "../domain/fault.ts";
+import type { Interaction } from "../domain/interaction.ts";
 import type { KeptStore } from "../domain/kept.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
 import type { Prices } from "../vendors/prices.ts";
 import type { PublicFetch } from "../vendors/public_fetch.ts";
+import { searchForm } from "../vendors/web_search.ts";
 import type { Caller } from "./caller.ts";
 import { inlineMedia } from "./inline_media.ts";
 import type { Lane } from "./lane.ts";
@@ -36,6 +40,8 @@ export interface LaneRequest {
   bodyText: string;
   facts: RequestFacts;
   target: ResolvedModel;
+  /** Whose vendor key the call goes with. */
+  mode: Interaction["mode"];
   /** The caller wants a stream as one JSON array, where its dialect has that form. */
   jsonArray: boolean;
 }
@@ -65,11 +71,8 @@ export async function layLane(parts: LaneParts, request: LaneRequest): Promise<L
     : decoded;
   const account = caller.principal.account.id;
   const recalled = await recallReasoning(inlined, upstream.name, account, parts.kept);
-  const maxOutputTokens = parts.prices.find(target.vendor.label, target.model, caller.arrivedAt)
-    ?.maxOutputTokens;
-  const { quirks } = target.vendor;
   const encoded = await step.inSteps(() =>
-    upstream.encodeSteps(recalled, { model: target.model, maxOutputTokens, quirks })
+    upstream.encodeSteps(recalled, targetOf(parts, request, upstream.name))
   );
   const requestText = await step.inSteps(() => writeJson(encoded.body));
   return translate({
@@ -91,9 +94,34 @@ export async function layLane(parts: LaneParts, request: LaneRequest): Promise<L
   });
 }
 
+/** What the encoder must know of where the request goes. */
+function targetOf(parts: LaneParts, request: LaneRequest, dialect: DialectName): Target {
+  const { target: { vendor, model }, caller, mode } = request;
+  const price = parts.prices.find(vendor.label, model, caller.arrivedAt);
+  return {
+    model,
+    maxOutputTokens: price?.maxOutputTokens,
+    quirks: vendor.quirks,
+    ...searchForm(vendor, dialect, model, price, mode === "managed"),
+    ...cacheForm(vendor, dialect, price),
+    autoCache: setsCacheMarks(caller),
+  };
+}
+
 /** Made out here: a function that lives as long as the call holds all that stands around it. */
 function secondsOf(clock: Clock): () => number {
   return () => Math.floor(clock.now().getTime() / 1000);
+}
+
+/** `X-Prompt-Cache`, else the key's own setting (interface.md §4). */
+function setsCacheMarks(caller: Caller): boolean {
+  const asked = caller.header("x-prompt-cache");
+  if (asked === undefined) return caller.principal.key.promptCache;
+  if (asked === "on" || asked === "off") return asked === "on";
+  throw new Fault("invalid_value", {
+    param: "X-Prompt-Cache",
+    message: "X-Prompt-Cache: expected 'on' or 'off'.",
+  });
 }
 
 /** `X-Translation-Mode`, else the key's own (interface.md §5). */

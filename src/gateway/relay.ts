@@ -70,7 +70,7 @@ export function createRelay(parts: RelayParts): Relay {
       // The lane is laid before the call begins: what is wrong with the request is no interaction.
       const transactionId = parts.newTransactionId();
       const jsonArray = request.jsonArray === true;
-      const known = { ...request, transactionId, facts, target, jsonArray };
+      const known = { ...request, transactionId, facts, target, mode, jsonArray };
       const lane = await layLane(parts, { ...known, ...continued });
       const { promptTokens, inputItemsText }: Remembered = step.isHeavy
         ? await lightened(request, continued.body, step)
@@ -83,7 +83,7 @@ export function createRelay(parts: RelayParts): Relay {
         : noFunds;
       const begun = { payload, promptTokens };
       const meter = new Meter(parts.payloadMaxBytes, () => parts.clock.monotonicMs());
-      const call = begin(parts, { ...known, ...begun, mode, lane, kept, funds }, meter);
+      const call = begin(parts, { ...known, ...begun, lane, kept, funds }, meter);
       const out = { transactionId, caller, facts, target, key, mode, lane, call };
       const vendor = { upstream: parts.upstream, log: parts.log, now: () => parts.clock.now() };
       return await deliver(parts.clock, out, () => callVendor(vendor, out));

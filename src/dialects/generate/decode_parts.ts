@@ -1,6 +1,7 @@
 import type { MediaPart, Opaque, Part, ReasoningPart, TextPart } from "../canonical_request.ts";
 import type { ForeignField } from "../canonical_request.ts";
 import { base64Source, plainMime, standardBase64 } from "../media_source.ts";
+import { readCacheMark } from "../read_cache_mark.ts";
 import { isOwnFile, isVideoAddress } from "./file_address.ts";
 import { type Fields, missing, wrong } from "./reader.ts";
 
@@ -64,7 +65,13 @@ export function readSignature(part: Fields): { opaque?: Opaque } {
 
 function readText(part: Fields): TextPart | ReasoningPart {
   const type = part.boolean("thought") === true ? "reasoning" : "text";
-  return { type, text: part.string("text") ?? "", ...readSignature(part), path: part.path };
+  return {
+    type,
+    text: part.string("text") ?? "",
+    ...readSignature(part),
+    ...(type === "text" ? readCacheMark(part.record, part.path) : {}),
+    path: part.path,
+  };
 }
 
 /** `inlineData` of a part, or of an item of a function's result. */
@@ -112,6 +119,7 @@ function mediaPart(
     kind: known ?? "file",
     ...(name === undefined ? {} : { name }),
     ...(detail === undefined ? {} : { detail }),
+    ...readCacheMark(part.record, part.path),
     ...(name === undefined && detail === undefined ? {} : {
       fieldPaths: {
         ...(name === undefined ? {} : { name: data.at("displayName") }),

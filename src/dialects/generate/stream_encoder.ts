@@ -11,10 +11,16 @@ import type {
 import type { Opaque } from "../canonical_request.ts";
 import { EstimatedUsage } from "../estimated_usage.ts";
 import type { AnswerContext, StreamEncoder } from "../translator.ts";
-import { bareEnumText, endingOf, wantsBareEnum } from "./encode_answer.ts";
+import {
+  bareEnumText,
+  endingOf,
+  moveCitation,
+  searchQueries,
+  wantsBareEnum,
+} from "./encode_answer.ts";
 import { answerPart, isInvalidCall } from "./encode_parts.ts";
 import { ArrayFraming, failedStream, type Framing, sseFraming } from "./framing.ts";
-import { writeCitations } from "./grounding.ts";
+import { writeGrounding } from "./grounding.ts";
 import { writeLogprobs } from "./logprobs.ts";
 import { writeUsage } from "./usage.ts";
 
@@ -26,7 +32,11 @@ interface OpenBlock {
 }
 
 interface ChoiceState {
-  parts: Pick<AnswerPart, "kind">[];
+  parts: BlockKind[];
+  /** Texts that have ended, and their sources, with places in all of them. */
+  said: string[];
+  saidLength: number;
+  citations: Citation[];
   sawInvalidCall: boolean;
   finish: FinishEvent | undefined;
 }
@@ -69,7 +79,7 @@ export class GenerateStreamEncoder implements StreamEncoder {
         };
         return "";
       case "block-start":
-        this.#choice(event.choice).parts.push({ kind: event.content.kind });
+        this.#choice(event.choice).parts.push(event.content);
         this.#blocks.set(event.block, {
           choice: event.choice,
           content: event.content,
@@ -103,6 +113,7 @@ export class GenerateStreamEncoder implements StreamEncoder {
         content: { role: "model", parts: [{ text: "" }] },
         ...(finishReason === undefined ? {} : { finishReason }),
         index,
+        ...writeGrounding(choice.citations, choice.said.join(""), searchQueries(choice.parts)),
       };
     });
     const usageMetadata = this.#usage ?? writeUsage(this.#estimate.usage);
@@ -132,20 +143,25 @@ export class GenerateStreamEncoder implements StreamEncoder {
     this.#blocks.delete(block);
     const whole: AnswerPart = { ...open.content, text: open.pieces.join("") };
     if (this.#goesOutAtOnce(open.content)) {
-      const cited = open.citations.length === 0 ? "" : this.#element({
-        candidates: [{
-          index: open.choice,
-          groundingMetadata: writeCitations(open.citations, whole.text),
-        }],
-      });
+      if (open.content.kind === "text") this.#keepSources(open, whole.text);
       // What is left to say of text that is out already is its signature.
       const rest = opaque && answerPart({ ...open.content, text: "", opaque });
-      return cited + (rest ? this.#candidate(open.choice, rest) : "");
+      return rest ? this.#candidate(open.choice, rest) : "";
     }
     if (isInvalidCall(whole)) this.#choice(open.choice).sawInvalidCall = true;
     const text = open.content.kind === "text" ? bareEnumText(whole.text) : whole.text;
     const part = answerPart({ ...whole, text, ...(opaque ? { opaque } : {}) });
     return part ? this.#candidate(open.choice, part) : "";
+  }
+
+  /** Sources are named at the end, since their places count in all that was said. */
+  #keepSources(open: OpenBlock, text: string): void {
+    const choice = this.#choice(open.choice);
+    for (const citation of open.citations) {
+      choice.citations.push(moveCitation(citation, choice.saidLength));
+    }
+    choice.said.push(text);
+    choice.saidLength += text.length;
   }
 
   #goesOutAtOnce(content: BlockKind): boolean {
@@ -174,7 +190,14 @@ export class GenerateStreamEncoder implements StreamEncoder {
   #choice(index: number): ChoiceState {
     let choice = this.#choices.get(index);
     if (!choice) {
-      choice = { parts: [], sawInvalidCall: false, finish: undefined };
+      choice = {
+        parts: [],
+        said: [],
+        saidLength: 0,
+        citations: [],
+        sawInvalidCall: false,
+        finish: undefined,
+      };
       this.#choices.set(index, choice);
     }
     return choice;

@@ -4,6 +4,7 @@ import type {
   OutputFormat,
   Reasoning,
   SettingName,
+  WebSearch,
 } from "../canonical_request.ts";
 import { isRecord, type JsonRecord, words } from "../json.ts";
 import { otherFields } from "../other_fields.ts";
@@ -28,8 +29,9 @@ export function* decodeSteps(body: unknown): Steps<CanonicalRequest> {
     request.input,
     field.text(request, "instructions"),
   );
-  const { tools, toolChoice, foreign: foreignTools } = readTools(request);
-  const settings = { ...readSettings(request), ...defined({ toolChoice }) };
+  const { tools, toolChoice, foreign: foreignTools, ...searching } = readTools(request);
+  const webSearch = limitSearches(searching.webSearch, request);
+  const settings = { ...readSettings(request), ...defined({ toolChoice, webSearch }) };
   return {
     model: String(request.model),
     stream: request.stream === true,
@@ -39,12 +41,21 @@ export function* decodeSteps(body: unknown): Steps<CanonicalRequest> {
     foreign: [
       ...foreign,
       ...foreignTools,
-      ...foreignFields(request),
+      ...foreignFields(request, webSearch?.maxUses !== undefined),
       ...(yield* otherFields(request, knownFields)),
     ],
     ...settings,
     paths: pathsOf(request, settings),
   };
+}
+
+/** Of vendor-side tools the web search alone is carried, so their common limit is its own. */
+function limitSearches(search: WebSearch | undefined, request: JsonRecord): WebSearch | undefined {
+  const maxUses = field.number(request, "max_tool_calls");
+  if (!search || search.maxUses !== undefined || maxUses === undefined || maxUses < 1) {
+    return search;
+  }
+  return { ...search, maxUses, paths: { ...search.paths, maxUses: "max_tool_calls" } };
 }
 
 type Settings = Omit<
@@ -65,6 +76,7 @@ function readSettings(request: JsonRecord): Settings {
     reasoning: readReasoning(objectAt(request, "reasoning")),
     user: field.text(request, "safety_identifier") ?? field.text(request, "user"),
     serviceTier: field.text(request, "service_tier"),
+    promptCacheKey: field.text(request, "prompt_cache_key"),
     metadata: objectAt(request, "metadata") as Readonly<Record<string, string>> | undefined,
   });
 }
@@ -82,6 +94,7 @@ const fieldNames: Readonly<Partial<Record<SettingName, string>>> = {
   verbosity: "text.verbosity",
   user: "user",
   serviceTier: "service_tier",
+  promptCacheKey: "prompt_cache_key",
   metadata: "metadata",
 };
 
