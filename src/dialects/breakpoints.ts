@@ -1,6 +1,13 @@
 import { sha256Hex } from "../base/hash.ts";
-import type { CacheMark, CanonicalRequest, Loss } from "./canonical_request.ts";
-import { markPath } from "./read_cache_mark.ts";
+import type {
+  CacheMark,
+  CanonicalRequest,
+  Loss,
+  MediaPart,
+  TextPart,
+  ToolResultPart,
+} from "./canonical_request.ts";
+import { markLast, markPath } from "./read_cache_mark.ts";
 import type { Target } from "./translator.ts";
 
 /** More of them are not written (openai 7.57, `prompt_cache_options`). */
@@ -57,6 +64,17 @@ export class Breakpoints {
     if (ttl === "1h" && !isOurs) this.#lose(`${path}.ttl`);
     const long = ttl === "1h" && isOurs ? { ttl: "12h" } : {};
     return { ...part, prompt_cache_breakpoint: { mode: "explicit", ...long } };
+  }
+
+  /** The parts of a tool's result, the last with the result's mark; named where it has its own. */
+  ofResult<P extends TextPart | MediaPart>(parts: readonly P[], result: ToolResultPart): P[] {
+    const { cache, path } = result;
+    if (!cache) return [...parts];
+    if (parts.length > 0 && !parts.at(-1)!.cache) {
+      return markLast(parts, { cache: { ...cache, path: markPath(cache, path) } });
+    }
+    this.lose(result);
+    return [...parts];
   }
 
   /** Names the mark of what has no part of its own to stand on. */

@@ -13,8 +13,6 @@ import type {
 import type { Breakpoints } from "../breakpoints.ts";
 import { dataUrl, leftOutNote, mediaFieldPath } from "../media_source.ts";
 
-import { markLast } from "../read_cache_mark.ts";
-
 type Message = Record<string, unknown>;
 
 /** What the writing of one conversation shares. */
@@ -110,10 +108,8 @@ function writeCall(call: ToolCallPart, aliasOf: (name: string) => string): Messa
 
 function writeResult(result: ToolResultPart, writing: Writing): Message {
   const { marks } = writing;
-  const words = markLast(result.parts.filter((part) => part.type === "text"), result);
+  const words = marks.ofResult(result.parts.filter((part) => part.type === "text"), result);
   const texts = words.map(({ text }) => text);
-  // Media follow in a message of their own, with their marks.
-  if (words.length === 0) marks.lose(result);
   const marked = writeTexts(words, writing, "\n");
   if (typeof marked !== "string") {
     const shown = result.isError

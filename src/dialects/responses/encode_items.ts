@@ -15,7 +15,6 @@ import type {
 import type { Breakpoints } from "../breakpoints.ts";
 import { innerJson } from "../inner_json.ts";
 import { dataUrl, leftOutNote, mediaFieldPath } from "../media_source.ts";
-import { markLast } from "../read_cache_mark.ts";
 import { requirePairs } from "./pairing.ts";
 
 type Item = Record<string, unknown>;
@@ -180,11 +179,8 @@ function outputOf(result: ToolResultPart, writing: Writing): unknown {
   // The dialect has no flag for a failed tool (translation.md §4.8).
   const mark = result.isError ? "Error: " : "";
   const [first] = result.parts;
-  if (!first) {
-    writing.marks.lose(result);
-    return mark + (result.object ? objectText(result.object) : "");
-  }
-  const given = markLast(result.parts, result);
+  const given = writing.marks.ofResult(result.parts, result);
+  if (!first) return mark + (result.object ? objectText(result.object) : "");
   const parts = given.flatMap((part): Item[] =>
     part.type === "text" ? [writeText(part, writing)] : writeMarked(part, writing)
   );
