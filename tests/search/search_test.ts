@@ -1,8 +1,7 @@
 /** Web search of each vendor, asked for by the official client libraries of each dialect. */
 import assert from "@std/assert";
-import { startTap, type Tap } from "../matrix/tap.ts";
-import { type Label, startSimulators } from "../../demo/simulators.ts";
-import { type Row, shared, startTestService } from "../support/service.ts";
+import type { Label } from "../../demo/simulators.ts";
+import { shared } from "../support/service.ts";
 import {
   chatSearcher,
   generateSearcher,
@@ -10,6 +9,7 @@ import {
   responsesSearcher,
   type Searcher,
 } from "./clients.ts";
+import { costOf, startSearchWorld } from "./world.ts";
 
 /** Vendors that can search, with the dialect in which the service asks them. */
 const vendors = [
@@ -35,80 +35,12 @@ const vendors = [
   { label: "vendor-f", model: "openai/gpt-5-mini", dialect: "chat", usd: undefined },
 ] as const satisfies readonly { label: Label; model: string; dialect: string; usd: unknown }[];
 
-/** Prices by the bundled table: tokens in USD per million. */
-function costOf(row: Row, usd: NonNullable<typeof vendors[number]["usd"]>): number {
-  const count = (name: string) => Number(row[name] ?? 0);
-  const read = count("cache_read_tokens");
-  const write = count("cache_write_tokens");
-  const plain = count("input_tokens") - read - write;
-  const tokens = plain * usd.input + read * usd.read + write * usd.write +
-    count("output_tokens") * usd.output;
-  return tokens / 1e6 + 2 * usd.search;
-}
-
 /** What can't be carried of the requests in `clients.ts`. */
 function lossesOf(client: string, dialect: string): string | null {
   return client === "@anthropic-ai/sdk" && dialect === "generate" ? "tools[0].max_uses" : null;
 }
 
-const service = shared(async () => {
-  const simulators = await startSimulators();
-  const directory = await Deno.makeTempDir({ prefix: "search-" });
-  const file = `${directory}/vendors.json`;
-  const taps = Object.fromEntries(
-    vendors.map(({ label }) => [label, startTap(simulators.vendors[label].baseUrl)]),
-  ) as Record<string, Tap>;
-  await Deno.writeTextFile(
-    file,
-    JSON.stringify([{
-      label: "vendor-b",
-      aliases: [],
-      base_url: taps["vendor-b"]!.url,
-      api_key_env: "VENDOR_B_API_KEY",
-      dialects: ["responses"],
-      auth: "bearer",
-    }]),
-  );
-  const env = Object.fromEntries(
-    (["vendor-a", ...vendors.map(({ label }) => label)] as Label[]).flatMap((label) => {
-      const name = label.toUpperCase().replace("-", "_");
-      const { apiKey, baseUrl } = simulators.vendors[label];
-      return [
-        [`${name}_BASE_URL`, taps[label]?.url ?? baseUrl],
-        [`${name}_API_KEY`, apiKey],
-      ];
-    }),
-  );
-  const started = await startTestService({
-    env: { ...env, VENDORS_FILE: file, STARTING_CREDIT_USD: "1000" },
-  });
-  const callers = startTap(started.baseUrl);
-  const address = { url: callers.url, key: started.key };
-  const stop = async () => {
-    await callers.close();
-    await started.stop();
-    await Promise.all(Object.values(taps).map((tap) => tap.close()));
-    await simulators.close();
-    await Deno.remove(directory, { recursive: true });
-  };
-  const silence = () => {
-    for (const tap of [callers, ...Object.values(taps)]) tap.take();
-  };
-  const balance = async () => {
-    const { json } = await started.admin("credits", "show");
-    return Number((json as { balance_usd: string }).balance_usd);
-  };
-  return {
-    ...started,
-    address,
-    callers,
-    taps,
-    silence,
-    balance,
-    [Symbol.asyncDispose]: stop,
-    stop,
-  };
-});
+const service = shared(() => startSearchWorld());
 
 const searchers: readonly ((address: { url: string; key: string }) => Searcher)[] = [
   chatSearcher,
@@ -153,7 +85,7 @@ for (const searcher of searchers) {
         const record = await row(transaction);
         assert.equal(record.status, "completed");
         assert.equal(record.charged_usd, record.cost_usd);
-        if (usd) assert.ok(Math.abs(Number(record.cost_usd) - costOf(record, usd)) < 1.1e-9);
+        if (usd) assert.ok(Math.abs(Number(record.cost_usd) - costOf(record, usd, 2)) < 1.1e-9);
         else assert.equal(record.billing_basis, "vendor_cost");
         const lost = before - await service().balance();
         assert.ok(Math.abs(lost - Number(record.charged_usd)) < 1e-9, `the balance lost ${lost}`);
