@@ -53,7 +53,7 @@ export class Breakpoints {
       return part;
     }
     const { ttl } = of.cache;
-    if (form === "cache_control") {
+    if (form === "ephemeral") {
       return {
         ...part,
         cache_control: { type: "ephemeral", ...(ttl === undefined ? {} : { ttl }) },

@@ -41,8 +41,11 @@ export interface Target {
    * the chat dialect's own form, on models that always search; `tool` one among its tools.
    */
   webSearch?: "tool" | "options";
-  /** How the vendor takes marks of what is to be cached; absent: it has no place for them. */
-  cacheMarks?: "cache_control" | "breakpoints";
+  /**
+   * How the vendor takes marks of what is to be cached: in the messages dialect's words, or as
+   * breakpoints of its own. Absent: it has no place for them.
+   */
+  cacheMarks?: "ephemeral" | "breakpoints";
   /** The vendor takes a key by which it finds what it has cached. */
   cacheKey?: boolean;
   /** Marks are set where the caller set none, if the prompt is long enough to pay. */

@@ -47,9 +47,8 @@ export function keptReasoning(answer: CanonicalAnswer): KeptReasoning[] {
 function workOf(part: AnswerPart): Opaque | undefined {
   if (part.kind !== "vendor" || !isRecord(part.value)) return undefined;
   const { dialect, value, search, opaque } = part;
-  if (!search && !("toolCall" in value) && !("toolResponse" in value)) return undefined;
-  const signature = opaque?.kind === "thoughtSignature" ? { thoughtSignature: opaque.value } : {};
-  return { dialect, kind: "block", value: JSON.stringify({ ...value, ...signature }) };
+  if (opaque?.kind === "block") return opaque;
+  return search && { dialect, kind: "block", value: JSON.stringify(value) };
 }
 
 /**

@@ -3638,6 +3638,11 @@ export type UserId = string;
  */
 export type TranslationMode = ('strict' | 'lenient') & unknown;
 
+/**
+ * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+ */
+export type PromptCache = ('on' | 'off') & unknown;
+
 export type CreateChatCompletionData = {
     body: ChatRequest;
     headers?: {
@@ -3657,6 +3662,10 @@ export type CreateChatCompletionData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -3790,6 +3799,10 @@ export type CreateResponseData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -4061,6 +4074,10 @@ export type CreateMessageData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -4315,6 +4332,10 @@ export type GenerateContentData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path: {
         /**
@@ -4453,6 +4474,10 @@ export type StreamGenerateContentData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path: {
         /**
@@ -4726,6 +4751,10 @@ export type CreateEmbeddingData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -4969,6 +4998,10 @@ export type GenerateImageData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -5102,6 +5135,10 @@ export type GenerateSpeechData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -6461,6 +6498,10 @@ export type CreateChatCompletionVendorAData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -6594,6 +6635,10 @@ export type CreateResponseVendorAData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -6865,6 +6910,10 @@ export type CreateImageVendorAData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -6998,6 +7047,10 @@ export type CreateEmbeddingVendorAData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -7255,6 +7308,10 @@ export type CreateChatCompletionVendorBData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -7388,6 +7445,10 @@ export type CreateResponseVendorBData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -7659,6 +7720,10 @@ export type CreateImageVendorBData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -7792,6 +7857,10 @@ export type CreateImageEditVendorBData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -7925,6 +7994,10 @@ export type CreateSpeechVendorBData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -8058,6 +8131,10 @@ export type CreateTranscriptionVendorBData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -8191,6 +8268,10 @@ export type CreateEmbeddingVendorBData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -8448,6 +8529,10 @@ export type CreateMessageVendorCData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -8826,6 +8911,10 @@ export type GenerateContentVendorDData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path: {
         /**
@@ -8964,6 +9053,10 @@ export type StreamGenerateContentVendorDData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path: {
         /**
@@ -9361,6 +9454,10 @@ export type CreateChatCompletionVendorEData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -9494,6 +9591,10 @@ export type CreateResponseVendorEData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -9765,6 +9866,10 @@ export type CreateEmbeddingVendorEData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -10022,6 +10127,10 @@ export type CreateChatCompletionVendorFData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -10155,6 +10264,10 @@ export type CreateImageVendorFData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -10288,6 +10401,10 @@ export type CreateSpeechVendorFData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -10421,6 +10538,10 @@ export type CreateEmbeddingVendorFData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -10678,6 +10799,10 @@ export type CreateChatCompletionVendorGData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -10811,6 +10936,10 @@ export type CreateImageVendorGData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -10944,6 +11073,10 @@ export type CreateImageEditVendorGData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;

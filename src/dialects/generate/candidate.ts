@@ -127,7 +127,10 @@ export class CandidateReader {
     this.#sawContent = true;
     const { block, data } = this.#startMedia(part, events);
     if (data !== "") this.#delta(block, data, events);
-    this.#end(block, events, opaque);
+    // The vendor's own call of its tools comes back as it was, signature and all.
+    const isWork = isRecord(part.toolCall) || isRecord(part.toolResponse);
+    const whole = { dialect: "generate", kind: "block", value: JSON.stringify(part) } as const;
+    this.#end(block, events, isWork ? whole : opaque);
   }
 
   /** A signature ends the text that it signs; on an empty part it belongs to the text before. */
