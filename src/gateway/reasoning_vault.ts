@@ -97,7 +97,9 @@ function recallTurn(
   const carried = parts.some((part) =>
     part.type === "reasoning" && part.opaque?.dialect === target
   );
-  if (carried || before.length === 0) return recalled;
+  // Searches among the thoughts are carried by no caller of another dialect: then all is put back.
+  const isWhole = carried && !before.some(({ opaque }) => opaque?.kind === "block");
+  if (isWhole || before.length === 0) return recalled;
   // Reasoning without its seal stands for what is put back: it would be there twice.
   return [...before, ...recalled.filter((part) => part.type !== "reasoning")];
 }

@@ -220,6 +220,31 @@ for (const { label, model, needs } of rounds) {
   });
 }
 
+Deno.test("a responses caller's own thoughts come back with the searches that stood among them", async () => {
+  const [endpoint, body] = bodies.responses(
+    "vendor-c/claude-sonnet-4-6",
+    "[search:1] What is the weather in Oslo?",
+    false,
+  );
+  const asked = { ...body, max_output_tokens: 8000, reasoning: { effort: "low", summary: "auto" } };
+  const first = await service().post(endpoint, asked);
+  const { output } = await first.json() as { output: Json[] };
+  assert.deepEqual(output.map(({ type }) => type), [
+    "reasoning",
+    "web_search_call",
+    "message",
+    "function_call",
+  ]);
+  const result = { type: "function_call_output", call_id: output[3]!.call_id, output: "sunny" };
+  const second = await service().post(endpoint, {
+    ...asked,
+    input: [{ role: "user", content: body.input }, ...output, result],
+  });
+  const text = await second.text();
+  assert.equal(second.status, 200, text);
+  assert.match(text, /get_weather: sunny/);
+});
+
 Deno.test("earlier searches of a messages caller are named where another vendor goes on", async () => {
   const [endpoint, body] = bodies.messages("vendor-c/claude-sonnet-4-6", "[search:1] News?", true);
   const first = await service().post(endpoint, body);
