@@ -64,6 +64,18 @@ export const commonParameters = {
       ],
     },
   },
+  PromptCache: {
+    name: "X-Prompt-Cache",
+    in: "header",
+    description:
+      "Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.",
+    schema: {
+      allOf: [
+        { type: "string", enum: ["on", "off"] },
+        { description: "Whether to mark." },
+      ],
+    },
+  },
 } as const;
 
 /** Headers of answers. */
@@ -127,7 +139,7 @@ export const commonResponses = {
 export function requestParameters(contract: Contract): Reference[] {
   if (contract.scope === null) return [];
   const names: (keyof typeof commonParameters)[] = contract.interaction
-    ? ["RequestId", "SessionId", "UserId", "TranslationMode"]
+    ? ["RequestId", "SessionId", "UserId", "TranslationMode", "PromptCache"]
     : ["RequestId"];
   return names.map((name) => reference("parameters", name));
 }

@@ -7,7 +7,8 @@
  * `[hang]` one chunk, then silence · `[long:N]` N chunks of text · `[say:TEXT]` answer exactly TEXT ·
  * `[echo-headers]` list the received header names · `[refuse]`, `[refuse:prompt]` a safety block ·
  * `[steps:N]` N rounds of tool calls before the text · `[filter:N]` N pictures are withheld ·
- * `[bytes:N]` each picture's file has at least N bytes.
+ * `[bytes:N]` each picture's file has at least N bytes · `[search:N]` N searches of the web, where
+ * the vendor's own search is offered.
  */
 export interface Behaviours {
   error: { status: number; times: number | null } | null;
@@ -23,6 +24,8 @@ export interface Behaviours {
   filtered: number;
   /** Bytes that a picture's file has at least. */
   leastBytes: number;
+  /** Searches of the web; null: as the question sounds. */
+  searches: number | null;
 }
 
 export type Ending = "normal" | "cut" | "cut-clean" | "error" | "hang";
@@ -50,6 +53,7 @@ export function readBehaviours(text: string): Behaviours {
       : null,
     toolSteps: numberOf(text, "steps") ?? 1,
     filtered: text.includes("[refuse") ? Infinity : numberOf(text, "filter") ?? 0,
+    searches: numberOf(text, "search"),
     leastBytes: Math.min(numberOf(text, "bytes") ?? 0, MOST_BYTES),
   };
 }
@@ -58,7 +62,7 @@ export function readBehaviours(text: string): Behaviours {
 export function withoutMagicWords(text: string): string {
   return text
     .replace(
-      /\[(?:(?:error|slow|drip|cut|long|say|refuse|steps|filter|bytes):[^\]]*|cut|hang|refuse)\]/g,
+      /\[(?:(?:error|slow|drip|cut|long|say|refuse|steps|filter|bytes|search):[^\]]*|cut|hang|refuse)\]/g,
       " ",
     )
     .replace(/\[(?:midstream-error|echo-headers)\]/g, " ")

@@ -4,7 +4,8 @@ import type {
   ChatCompletionMessage,
 } from "openai/resources/chat/completions/completions";
 import { answerStream, answerWhole } from "./answers.ts";
-import { type ChatAnswer, finishReason, reasoningMembers } from "./chat_answer.ts";
+import { refuseMarks } from "./breakpoints.ts";
+import { annotationsOf, type ChatAnswer, finishReason, reasoningMembers } from "./chat_answer.ts";
 import { chatBehaviours, checkChatRequest, readChatPrompt } from "./chat_request.ts";
 import { chatScript } from "./chat_stream.ts";
 import {
@@ -28,6 +29,7 @@ export async function chatCompletions(exchange: Exchange, vendor: ChatVendor): P
   const body = bodyOf(exchange);
   checkChatRequest(body, vendor.isStrict);
   const model = findModel(vendor, body.model);
+  if (vendor.isStrict) refuseMarks(body, model.id);
   if (model.isReasoning) refuseForReasoning(body, vendor);
   else if (vendor.isStrict && body.reasoning_effort != null) {
     throw invalid(
@@ -108,7 +110,9 @@ function wholeChoice(answer: ChatAnswer, output: Output, index: number): ChatCom
     role: "assistant",
     content: calls.length > 0 || (isRefused && vendor.hasRefusalField) ? null : text,
     refusal: vendor.hasRefusalField ? output.refusal : null,
-    ...(vendor.isStrict ? { annotations: [] } : {}),
+    ...(vendor.isStrict || output.passages.length > 0
+      ? { annotations: annotationsOf(output) }
+      : {}),
     ...(answer.isReasoningVisible
       ? reasoningMembers(vendor, output.reasoning.chunks.join(""))
       : {}),

@@ -1,7 +1,11 @@
-import type { ChatCompletion } from "openai/resources/chat/completions/completions";
+import type {
+  ChatCompletion,
+  ChatCompletionMessage,
+} from "openai/resources/chat/completions/completions";
 import { type ChatVendor } from "./chat_vendor.ts";
 import { type JsonObject } from "./json.ts";
 import { type Output } from "./model.ts";
+import { pointsBefore } from "./web_search.ts";
 
 /** All that is needed to write one answer, whole or streamed. */
 export interface ChatAnswer {
@@ -32,6 +36,21 @@ export function finishReason(
     default:
       return output.finish;
   }
+}
+
+/** Sources of the answer's passages; places count in characters. */
+export function annotationsOf({ text, passages }: Output): ChatCompletionMessage.Annotation[] {
+  return passages.flatMap(({ start, end, pages }) =>
+    pages.map(({ url, title }) => ({
+      type: "url_citation" as const,
+      url_citation: {
+        url,
+        title,
+        start_index: pointsBefore(text, start),
+        end_index: pointsBefore(text, end),
+      },
+    }))
+  );
 }
 
 /** The vendor's members for a piece of reasoning text; none for an empty one. */

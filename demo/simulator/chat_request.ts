@@ -6,6 +6,7 @@ import { type Medium, mediumFromBase64, mediumFromUrl } from "./media.ts";
 import { type OfferedTool, type Prompt } from "./model.ts";
 import { invalid, join, require, requireFunction, requireSchema } from "./openai_problems.ts";
 import { type ToolOutcome } from "./prose.ts";
+import { type OfferedSearch } from "./web_search.ts";
 
 /** Throws a 400 Problem for the first thing that the vendor would refuse. */
 export function checkChatRequest(body: JsonObject, isStrict: boolean): void {
@@ -73,6 +74,18 @@ export function readChatPrompt(body: JsonObject, headerNames: string[]): Prompt 
     stop: typeof body.stop === "string" ? [body.stop] : asArray(body.stop).map((s) => asText(s)),
     hasPreamble: false,
     headerNames,
+    search: offeredSearch(body),
+  };
+}
+
+/** The aggregator's tool; the dialect's own form is for models that are not simulated. */
+function offeredSearch(body: JsonObject): OfferedSearch | null {
+  const tool = objectsIn(body.tools).find(({ type }) => type === "web_search");
+  if (!tool || body.tool_choice === "none") return null;
+  return {
+    isDemanded: body.tool_choice === "required" && objectsIn(body.tools).length === 1,
+    maxUses: asNumber(tool.max_uses),
+    hosts: asArray(tool.allowed_domains).map((host) => asText(host)),
   };
 }
 
@@ -187,6 +200,7 @@ function checkTools(body: JsonObject, isStrict: boolean): void {
   tools.forEach((tool, index) => {
     const path = `tools[${index}].function`;
     if (tool.type === "custom" && asObject(tool.custom)) return;
+    if (tool.type === "web_search" && !isStrict) return;
     if (tool.type !== "function") {
       throw invalid(`tools[${index}].type`, "invalid_value", `Invalid value: '${tool.type}'.`);
     }
@@ -243,7 +257,8 @@ function checkFormat(body: JsonObject, isStrict: boolean): void {
 }
 
 function offeredTools(body: JsonObject): OfferedTool[] {
-  const definitions = objectsIn(body.tools).map((tool) => ({
+  const own = objectsIn(body.tools).filter(({ type }) => type !== "web_search");
+  const definitions = own.map((tool) => ({
     definition: asObject(tool.function) ?? asObject(tool.custom) ?? {},
     isFreeText: tool.type === "custom",
   }));

@@ -1,6 +1,6 @@
 import type { ChatCompletionChunk } from "openai/resources/chat/completions/completions";
 import { type StreamScript } from "./answers.ts";
-import { type ChatAnswer, finishReason, reasoningMembers } from "./chat_answer.ts";
+import { annotationsOf, type ChatAnswer, finishReason, reasoningMembers } from "./chat_answer.ts";
 import { type JsonObject } from "./json.ts";
 import { logprobOf } from "./logprobs.ts";
 import { fragments, type Output } from "./model.ts";
@@ -86,6 +86,8 @@ function* pieces(answer: ChatAnswer, output: Output): Generator<Piece> {
       yield { delta: { content }, logprobs: { logprobs: { content: tokens, refusal: null } } };
     }
   }
+  const annotations = annotationsOf(output);
+  if (annotations.length > 0) yield plain({ annotations });
   for (const text of output.refusal === null ? [] : fragments(output.refusal)) {
     yield plain(vendor.hasRefusalField ? { refusal: text } : { content: text });
   }

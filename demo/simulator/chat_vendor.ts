@@ -1,3 +1,4 @@
+import { countMarked } from "./breakpoints.ts";
 import { type Exchange } from "./exchange.ts";
 import { asArray, asNumber, asObject, asText, compact, type JsonObject } from "./json.ts";
 import { type Output } from "./model.ts";
@@ -11,6 +12,10 @@ export interface Counts {
   /** Whole prompt, cached part included. */
   input: number;
   cached: number;
+  /** Written to the cache by marks. */
+  written: number;
+  /** The vendor's own searches. */
+  searches: number;
   /** Without reasoning. */
   output: number;
   reasoning: number;
@@ -61,7 +66,11 @@ export function usageOf(counts: Counts): JsonObject {
     prompt_tokens: counts.input,
     completion_tokens: completion,
     total_tokens: counts.input + completion,
-    prompt_tokens_details: { cached_tokens: counts.cached, audio_tokens: 0 },
+    prompt_tokens_details: {
+      cached_tokens: counts.cached,
+      ...(counts.written > 0 ? { cache_write_tokens: counts.written } : {}),
+      audio_tokens: 0,
+    },
     completion_tokens_details: {
       reasoning_tokens: counts.reasoning,
       audio_tokens: 0,
@@ -113,6 +122,7 @@ export function countAll(
   prompt: JsonObject,
   outputs: readonly Output[],
 ): Counts {
+  const marked = countMarked(prompt, exchange.state, asText(prompt.model));
   const { messages, tools, functions, response_format, input, instructions } = prompt;
   const parts = compact({ messages, tools, functions, response_format, input, instructions });
   const tokens = countPromptTokens(parts);
@@ -121,7 +131,13 @@ export function countAll(
   const step = vendor.cachesFromTokens > 1 ? 128 : 1;
   return {
     input: tokens,
-    cached: isCached ? Math.floor((tokens - 1) / step) * step : 0,
+    cached: marked
+      ? Math.min(marked.read, tokens)
+      : isCached
+      ? Math.floor((tokens - 1) / step) * step
+      : 0,
+    written: marked ? Math.max(0, Math.min(marked.written, tokens - marked.read)) : 0,
+    searches: outputs.reduce((sum, output) => sum + output.searches.length, 0),
     output: outputs.reduce((sum, output) => sum + output.tokens, 0),
     reasoning: outputs.reduce((sum, output) => sum + output.reasoning.tokens, 0),
   };

@@ -220,13 +220,18 @@ function perToken(usdPerMillion: number): string {
   return usdPerMillion === 0 ? "0" : (usdPerMillion / 1e6).toFixed(12).replace(/0+$/, "");
 }
 
+const USD_PER_SEARCH = 0.01;
+
 export function costOf(counts: Counts, model: ChatModel): JsonObject {
   const { input = 0, cacheRead = 0, output = 0 } = model.prices ?? {};
   const prompt = ((counts.input - counts.cached) * input + counts.cached * cacheRead) / 1e6;
   const completions = ((counts.output + counts.reasoning) * output) / 1e6;
-  const cost = rounded(prompt + completions);
+  const cost = rounded(prompt + completions + counts.searches * USD_PER_SEARCH);
   return {
     cost,
+    ...(counts.searches === 0
+      ? {}
+      : { server_tool_use_details: { web_search_requests: counts.searches } }),
     is_byok: false,
     cost_details: {
       upstream_inference_cost: cost,

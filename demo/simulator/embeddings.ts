@@ -48,7 +48,10 @@ export async function embeddings(exchange: Exchange, vendor: ChatVendor): Promis
 
 /** What vendors say that tell what they charge. */
 function costOf(vendor: ChatVendor, model: ChatModel, tokens: number): JsonObject {
-  const { cost } = vendor.usage({ input: tokens, cached: 0, output: 0, reasoning: 0 }, model);
+  const { cost } = vendor.usage({
+    ...{ input: tokens, cached: 0, written: 0, searches: 0 },
+    ...{ output: 0, reasoning: 0 },
+  }, model);
   return cost === undefined ? {} : { cost };
 }
 

@@ -208,6 +208,15 @@ function checkFormat(request: JsonObject, config: JsonObject, model: GenerateMod
     throw badRequest("Response schema is only supported with mime type application/json.");
   }
   const hasFunctions = objectsIn(request.tools).some((tool) => tool.functionDeclarations);
+  if (hasFunctions && objectsIn(request.tools).some((tool) => tool.googleSearch)) {
+    if (model.generation < 3) throw badRequest("Tool use with function calling is unsupported");
+    if (asObject(request.toolConfig)?.includeServerSideToolInvocations !== true) {
+      throw badRequest(
+        "Please enable tool_config.include_server_side_tool_invocations to use Built-in tools with " +
+          "Function calling.",
+      );
+    }
+  }
   if (isJson && hasFunctions && model.generation < 3) {
     throw badRequest(
       "Function calling with a response mime type: 'application/json' is unsupported",

@@ -5,6 +5,7 @@ import { logprobOf } from "./logprobs.ts";
 import { type Output } from "./model.ts";
 import { seal } from "./seals.ts";
 import { hash, tokenize } from "./tokens.ts";
+import { bytesBefore, type FoundPage } from "./web_search.ts";
 
 /** One candidate of a whole answer. */
 export function candidateOf(answer: GenerateAnswer, output: Output, index: number): JsonObject {
@@ -66,7 +67,31 @@ function ended(
     ...(output.finish === "tools" ? { finishMessage: "Model generated function call(s)." } : {}),
     ...(output.refusal === null ? {} : { safetyRatings: SAFETY_RATINGS }),
     ...indexOf(index),
+    ...groundingOf(output),
     ...logprobs(answer, output),
+  };
+}
+
+/** What was searched for, and which passages of the text come from which pages, in bytes. */
+function groundingOf({ text, searches, passages }: Output): JsonObject {
+  if (searches.length === 0) return {};
+  const pages = new Map<string, FoundPage>();
+  for (const page of passages.flatMap((passage) => passage.pages)) pages.set(page.url, page);
+  const places = [...pages.keys()];
+  return {
+    groundingMetadata: {
+      webSearchQueries: searches.map(({ query }) => query),
+      searchEntryPoint: { renderedContent: "<div>search</div>" },
+      groundingChunks: [...pages.values()].map(({ url, title }) => ({ web: { uri: url, title } })),
+      groundingSupports: passages.map((passage) => ({
+        segment: {
+          startIndex: bytesBefore(text, passage.start),
+          endIndex: bytesBefore(text, passage.end),
+          text: text.slice(passage.start, passage.end),
+        },
+        groundingChunkIndices: passage.pages.map(({ url }) => places.indexOf(url)),
+      })),
+    },
   };
 }
 

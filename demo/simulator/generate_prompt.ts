@@ -45,7 +45,14 @@ export function readGeneratePrompt(request: JsonObject, headerNames: string[]): 
     stop: asArray(config.stopSequences).map((stop) => asText(stop)),
     hasPreamble: false,
     headerNames,
+    search: hasSearch(request) && calling?.mode !== "NONE"
+      ? { isDemanded: false, maxUses: null, hosts: [] }
+      : null,
   };
+}
+
+export function hasSearch(request: JsonObject): boolean {
+  return objectsIn(request.tools).some((tool) => tool.googleSearch !== undefined);
 }
 
 function toolMode(calling: JsonObject | null): Prompt["toolMode"] {

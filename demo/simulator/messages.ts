@@ -11,6 +11,7 @@ import { MESSAGES_MODELS, type MessagesModel } from "./messages_models.ts";
 import { invalid, require } from "./messages_problems.ts";
 import { readMessagesPrompt } from "./messages_prompt.ts";
 import { BODY, COUNT_BODY, SAMPLING } from "./messages_rules.ts";
+import { citedBlocks, searchBlocks, searchIds } from "./messages_search.ts";
 import { messagesScript } from "./messages_stream.ts";
 import { type Output, think } from "./model.ts";
 import { Problem } from "./problem.ts";
@@ -110,12 +111,15 @@ function messageOf(
   isThinkingShown: boolean,
 ): Message {
   const content: ContentBlock[] = [];
+  const searches = searchBlocks(exchange, output);
   if (output.reasoning.tokens > 0) {
     const thinking = isThinkingShown ? output.reasoning.chunks.join("") : "";
-    content.push({ type: "thinking", thinking, signature: seal(thinkingSeal(model), thinking) });
+    const bound = thinking + searchIds(searches as unknown as JsonObject[]);
+    content.push({ type: "thinking", thinking, signature: seal(thinkingSeal(model), bound) });
   }
+  content.push(...searches);
   // The vendor leaves `citations` out where there are none, although the published type has it.
-  if (output.text !== "") content.push({ type: "text", text: output.text } as ContentBlock);
+  content.push(...citedBlocks(output.text, output.passages));
   for (const call of output.calls) {
     content.push({
       type: "tool_use",
@@ -148,6 +152,8 @@ function countsOf(output: Output, tokens: PromptTokens): Counts {
   return {
     input: uncached + written5m + written1h + read,
     cached: read,
+    written: written5m + written1h,
+    searches: output.searches.length,
     output: output.tokens,
     reasoning: output.reasoning.tokens,
   };
@@ -177,7 +183,9 @@ function usageOf(output: Output, tokens: PromptTokens): Usage {
     },
     output_tokens: output.tokens + output.reasoning.tokens,
     output_tokens_details: { thinking_tokens: output.reasoning.tokens },
-    server_tool_use: null,
+    server_tool_use: output.searches.length === 0
+      ? null
+      : { web_search_requests: output.searches.length, web_fetch_requests: 0 },
     service_tier: "standard",
     speed: "standard",
     inference_geo: "not_available",

@@ -14,6 +14,7 @@ import {
   TOOL,
   TOOL_CHOICE,
 } from "./messages_rules.ts";
+import { checkResultBlock, checkSearchTool, isSearchTool, searchIds } from "./messages_search.ts";
 import { isSealOf } from "./seals.ts";
 
 /** The kind of seal on a model's thinking: some bind it to the model. */
@@ -52,8 +53,9 @@ function checkMessage(
       throw invalid(path, "all messages must have non-empty content");
     }
   }
+  const bound = searchIds(objectsIn(message.content));
   asArray(message.content).forEach((block, place) =>
-    checkBlock(block, BLOCKS_OF_ROLE[role] ?? [], `${path}.content.${place}`, model)
+    checkBlock(block, BLOCKS_OF_ROLE[role] ?? [], `${path}.content.${place}`, model, bound)
   );
 }
 
@@ -62,8 +64,11 @@ function checkBlock(
   allowed: readonly string[],
   path: string,
   model: MessagesModel,
+  /** What the thinking of this message is bound to beside its words. */
+  bound = "",
 ): void {
   const type = asText(asObject(value)?.type);
+  if (type === "web_search_tool_result") checkResultBlock(asObject(value) ?? {}, path);
   if (/^(server_tool_use|container_upload|compaction)$|.+_tool_result$/.test(type)) return;
   if (!allowed.includes(type)) {
     throw invalid(
@@ -79,7 +84,7 @@ function checkBlock(
     throw invalid(`${path}.tool_use.id`, "String should match pattern '^[a-zA-Z0-9_-]+$'");
   }
   if (type === "thinking") {
-    if (!isSealOf(block.signature, thinkingSeal(model), asText(block.thinking))) {
+    if (!isSealOf(block.signature, thinkingSeal(model), asText(block.thinking) + bound)) {
       throw invalid(path, "Invalid `signature` in `thinking` block");
     }
   }
@@ -219,6 +224,7 @@ function checkThinking(body: JsonObject, model: MessagesModel, maxTokens: number
 function checkTools(body: JsonObject, model: MessagesModel): void {
   asArray(body.tools).forEach((value, index) => {
     const type = asObject(value)?.type;
+    if (isSearchTool(asObject(value) ?? {})) return checkSearchTool(value, `tools.${index}`);
     if (typeof type === "string" && type !== "custom") return;
     const path = `tools.${index}.custom`;
     const tool = require(value, TOOL, path);

@@ -1,6 +1,7 @@
 import { asArray, asNumber, asObject, asText, type JsonObject, objectsIn } from "./json.ts";
 import { mediaOf } from "./messages_checks.ts";
 import { type Prompt } from "./model.ts";
+import { offeredSearch } from "./messages_search.ts";
 import { type ToolOutcome } from "./prose.ts";
 
 /** The prompt of a checked messages request. */
@@ -36,6 +37,7 @@ export function readMessagesPrompt(body: JsonObject, headerNames: string[]): Pro
     stop: asArray(body.stop_sequences).map((stop) => asText(stop)),
     hasPreamble: true,
     headerNames,
+    search: offeredSearch(body),
   };
 }
 

@@ -59,14 +59,16 @@ function deltaUsage({ usage }: Message): MessageDeltaUsage {
     cache_read_input_tokens: usage.cache_read_input_tokens,
     output_tokens: usage.output_tokens,
     output_tokens_details: usage.output_tokens_details,
-    server_tool_use: null,
+    server_tool_use: usage.server_tool_use,
   };
 }
 
 function openBlock(block: ContentBlock): ContentBlock {
   switch (block.type) {
     case "text":
-      return { ...block, text: "" };
+      return { ...block, text: "", ...(block.citations ? { citations: [] } : {}) };
+    case "server_tool_use":
+      return { ...block, input: {} };
     case "thinking":
       return { ...block, thinking: "", signature: "" };
     case "tool_use":
@@ -88,7 +90,17 @@ function* deltasOf(
     yield { type: "signature_delta", signature: block.signature };
   }
   if (block.type === "text") {
-    for (const text of output.chunks) yield { type: "text_delta", text };
+    // Sources come before the words that they stand for.
+    for (const citation of block.citations ?? []) yield { type: "citations_delta", citation };
+    const isWhole = block.text === output.text;
+    const chunks = isWhole ? output.chunks : fragments(block.text);
+    for (const text of chunks) yield { type: "text_delta", text };
+  }
+  if (block.type === "server_tool_use") {
+    yield { type: "input_json_delta", partial_json: "" };
+    for (const partial_json of fragments(JSON.stringify(block.input))) {
+      yield { type: "input_json_delta", partial_json };
+    }
   }
   if (block.type === "tool_use") {
     const uses = message.content.filter((other) => other.type === "tool_use");

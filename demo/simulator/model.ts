@@ -3,6 +3,13 @@ import { HARMLESS, instanceOf, placesIn } from "./instance.ts";
 import { type Medium } from "./media.ts";
 import { answerProse, lastWords, reasoningProse, resultProse, type ToolOutcome } from "./prose.ts";
 import { tokenize } from "./tokens.ts";
+import {
+  citedProse,
+  type OfferedSearch,
+  type Passage,
+  type Search,
+  searchFor,
+} from "./web_search.ts";
 
 /** A tool the caller offers. */
 export interface OfferedTool {
@@ -39,6 +46,8 @@ export interface Prompt {
   /** Beginning with a sentence before tool calls, as some vendors' models do. */
   hasPreamble: boolean;
   headerNames: string[];
+  /** The vendor's own web search, where it is offered. */
+  search: OfferedSearch | null;
 }
 
 export interface ToolCall {
@@ -65,6 +74,9 @@ export interface Output {
   finish: "stop" | "length" | "tools" | "refusal";
   stopSequence: string | null;
   refusal: string | null;
+  searches: Search[];
+  /** Passages of the text with a source. */
+  passages: Passage[];
 }
 
 export const REFUSAL = "I’m sorry, but I can’t help with that.";
@@ -90,8 +102,18 @@ export function think(asked: Prompt, behaviours: Behaviours, candidate = 0): Out
     };
   }
   const left = prompt.maxTokens === null ? null : prompt.maxTokens - reasoning.length;
+  // What was found before the results of a round of calls is not looked up again.
+  const searches = prompt.outcomes.length > 0
+    ? []
+    : searchFor(prompt.question, prompt.search, behaviours.searches);
   const calls = chooseCalls(prompt, behaviours);
-  if (calls.length > 0) return callTools(prompt, calls, thought, left);
+  if (calls.length > 0) return { ...callTools(prompt, calls, thought, left), searches };
+  if (searches.length > 0 && behaviours.say === null) {
+    const { text, passages } = citedProse(prompt.question, searches);
+    const output = write(text, prompt, behaviours, thought, left);
+    const shown = passages.filter(({ end }) => end <= output.text.length);
+    return { ...output, searches, passages: shown };
+  }
   return write(textFor(prompt, behaviours, candidate), prompt, behaviours, thought, left);
 }
 
@@ -105,6 +127,8 @@ function blank(reasoning: Thought): Output {
     finish: "stop",
     stopSequence: null,
     refusal: null,
+    searches: [],
+    passages: [],
   };
 }
 

@@ -10,6 +10,7 @@ import {
   reasoningWish,
   refuseForReasoning,
 } from "./chat_vendor.ts";
+import { refuseMarks } from "./breakpoints.ts";
 import { admit, bodyOf, type Exchange, headerNames } from "./exchange.ts";
 import { asArray, asNumber, asObject, asText, type JsonObject } from "./json.ts";
 import { type Output, think } from "./model.ts";
@@ -91,6 +92,7 @@ async function create(exchange: Exchange, vendor: ChatVendor, shelf: Shelf): Pro
   const body = bodyOf(exchange);
   checkResponsesRequest(body, vendor.isStrict);
   const model = findModel(vendor, body.model);
+  if (vendor.isStrict) refuseMarks(body, model.id);
   if (model.isReasoning) refuseForReasoning(body, vendor);
   else if (vendor.isStrict && asArray(body.include).includes("reasoning.encrypted_content")) {
     throw new Problem(400, "Encrypted content is not supported with this model.", {
@@ -140,6 +142,7 @@ function outputOptions(
     hasSummary: asObject(body.reasoning)?.summary != null ||
       asObject(body.reasoning)?.generate_summary != null,
     hasRawReasoning: vendor.hasRawReasoning === true,
+    hasSources: include.includes("web_search_call.action.sources"),
     topLogprobs: include.includes("message.output_text.logprobs") || body.top_logprobs != null
       ? asNumber(body.top_logprobs) ?? 0
       : null,
@@ -187,10 +190,16 @@ function finishedBody(
     top_logprobs: body.top_logprobs ?? 0,
     top_p: body.top_p ?? 1,
     truncation: body.truncation ?? "disabled",
+    ...(output.searches.length === 0
+      ? {}
+      : { tool_usage: { web_search: { num_requests: output.searches.length } } }),
     usage: {
       ...vendor.responsesUsage?.(counts, model),
       input_tokens: counts.input,
-      input_tokens_details: { cached_tokens: counts.cached, cache_write_tokens: 0 },
+      input_tokens_details: {
+        cached_tokens: counts.cached,
+        cache_write_tokens: counts.written,
+      },
       output_tokens: outputTokens,
       output_tokens_details: { reasoning_tokens: counts.reasoning },
       total_tokens: counts.input + outputTokens,

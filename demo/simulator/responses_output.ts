@@ -1,12 +1,14 @@
 import type {
   ResponseOutputItem,
   ResponseOutputMessage,
+  ResponseOutputText,
   ResponseReasoningItem,
 } from "openai/resources/responses/responses";
 import { logprobOf } from "./logprobs.ts";
 import { type Output } from "./model.ts";
 import { seal } from "./seals.ts";
 import { tokenize } from "./tokens.ts";
+import { pointsBefore } from "./web_search.ts";
 
 export interface OutputOptions {
   hasEncrypted: boolean;
@@ -14,13 +16,25 @@ export interface OutputOptions {
   /** Reasoning as plain `reasoning_text`, as the servers of open models give it. */
   hasRawReasoning: boolean;
   topLogprobs: number | null;
+  /** The pages that a search found. */
+  hasSources: boolean;
   nextId(prefix: string): string;
 }
 
-/** The finished items: reasoning, message, calls. */
+/** The finished items: reasoning, searches, message, calls. */
 export function outputItems(output: Output, options: OutputOptions): ResponseOutputItem[] {
   const items: ResponseOutputItem[] = [];
   if (output.reasoning.tokens > 0) items.push(reasoningItem(output, options));
+  for (const { query, pages } of output.searches) {
+    const sources = pages.map(({ url }) => ({ type: "url" as const, url }));
+    const shown = options.hasSources ? { sources } : {};
+    items.push({
+      type: "web_search_call",
+      id: options.nextId("ws_"),
+      status: "completed",
+      action: { type: "search", query, queries: [query], ...shown },
+    });
+  }
   if (output.text !== "" || output.calls.length === 0) items.push(messageItem(output, options));
   const status = output.finish === "length" ? "incomplete" : "completed";
   for (const call of output.calls) {
@@ -40,6 +54,19 @@ export function outputItems(output: Output, options: OutputOptions): ResponseOut
     );
   }
   return items;
+}
+
+/** Places count in characters, not in units of the client's strings. */
+function annotationsOf({ text, passages }: Output): ResponseOutputText["annotations"] {
+  return passages.flatMap(({ start, end, pages }) =>
+    pages.map(({ url, title }) => ({
+      type: "url_citation" as const,
+      url,
+      title,
+      start_index: pointsBefore(text, start),
+      end_index: pointsBefore(text, end),
+    }))
+  );
 }
 
 function reasoningItem(output: Output, options: OutputOptions): ResponseReasoningItem {
@@ -68,7 +95,7 @@ function messageItem(output: Output, options: OutputOptions): ResponseOutputMess
     status: output.finish === "length" ? "incomplete" : "completed",
     content: [
       output.refusal === null
-        ? { type: "output_text", text: output.text, annotations: [], logprobs }
+        ? { type: "output_text", text: output.text, annotations: annotationsOf(output), logprobs }
         : { type: "refusal", refusal: output.refusal },
     ],
   };

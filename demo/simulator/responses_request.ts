@@ -12,8 +12,10 @@ import {
   ITEMS,
   OUTPUT_PARTS,
   PARTS,
+  SEARCH,
 } from "./responses_rules.ts";
 import { isSealOf } from "./seals.ts";
+import { type OfferedSearch } from "./web_search.ts";
 
 /** Checks all but the items. Throws a 400 Problem. */
 export function checkResponsesRequest(body: JsonObject, isStrict: boolean): void {
@@ -23,6 +25,7 @@ export function checkResponsesRequest(body: JsonObject, isStrict: boolean): void
   }
   objectsIn(body.tools).forEach((tool, index) => {
     const path = `tools[${index}]`;
+    if (isStrict && asText(tool.type).startsWith("web_search")) require(tool, SEARCH, path, true);
     if (tool.type !== "function") return;
     const definition = require(tool, FUNCTION_TOOL, path, isStrict);
     if (isStrict) requireFunction(definition, path);
@@ -196,6 +199,24 @@ export function readResponsesPrompt(
     stop: [],
     hasPreamble: false,
     headerNames: names,
+    search: offeredSearch(body),
+  };
+}
+
+/** The vendor's web search, under any of its names. */
+function offeredSearch(body: JsonObject): OfferedSearch | null {
+  const tool = objectsIn(body.tools).find(({ type }) => asText(type).startsWith("web_search"));
+  const choice = body.tool_choice;
+  if (!tool || choice === "none") return null;
+  const listed = objectsIn(asObject(choice)?.tools);
+  const isListed = listed.some(({ type }) => asText(type).startsWith("web_search"));
+  if (listed.length > 0 && !isListed) return null;
+  const isAlone = objectsIn(body.tools).length === 1;
+  return {
+    isDemanded: (choice === "required" && isAlone) || (isListed && listed.length === 1) ||
+      asText(asObject(choice)?.type).startsWith("web_search"),
+    maxUses: asNumber(body.max_tool_calls),
+    hosts: asArray(asObject(tool.filters)?.allowed_domains).map((host) => asText(host)),
   };
 }
 

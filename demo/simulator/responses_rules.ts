@@ -57,6 +57,16 @@ export const BODY = {
   user: text,
 } satisfies Record<keyof ResponseCreateParamsBase | "client_metadata", Rule>;
 
+/** The web search in all its versions (`WebSearchTool`, `WebSearchPreviewTool`). */
+export const SEARCH: Record<string, Rule> = {
+  type: needed,
+  external_web_access: { is: "boolean" },
+  filters: object,
+  search_context_size: { is: "string", oneOf: ["low", "medium", "high"] },
+  search_content_types: list,
+  user_location: object,
+};
+
 const OUTPUT = {
   type: needed,
   id: optionalText,

@@ -54,6 +54,11 @@ function* itemEvents(item: ResponseOutputItem, index: number, output: Output): G
     case "message":
       yield* messageEvents(item, at, output);
       break;
+    case "web_search_call":
+      yield { type: "response.web_search_call.in_progress", ...at };
+      yield { type: "response.web_search_call.searching", ...at };
+      yield { type: "response.web_search_call.completed", ...at };
+      break;
     case "function_call":
       for (const delta of fragments(item.arguments)) {
         yield { type: "response.function_call_arguments.delta", ...at, delta };
@@ -121,7 +126,7 @@ function* messageEvents(
       }
       yield { type: "response.refusal.done", ...place, refusal: part.refusal };
     } else {
-      const empty: Part = { ...part, text: "", logprobs: [] };
+      const empty: Part = { ...part, text: "", annotations: [], logprobs: [] };
       const known = [...part.logprobs ?? []];
       yield { type: "response.content_part.added", ...place, part: empty };
       for (const delta of output.chunks) {
@@ -134,6 +139,14 @@ function* messageEvents(
           logprobs.push(next);
         }
         yield { type: "response.output_text.delta", ...place, delta, logprobs };
+      }
+      for (const [annotation_index, annotation] of part.annotations.entries()) {
+        yield {
+          type: "response.output_text.annotation.added",
+          ...place,
+          annotation_index,
+          annotation,
+        };
       }
       const { text, logprobs = [] } = part;
       yield { type: "response.output_text.done", ...place, text, logprobs };
@@ -153,6 +166,8 @@ function openItem(item: ResponseOutputItem): ResponseOutputItem {
       return { ...item, status: "in_progress", arguments: "" };
     case "custom_tool_call":
       return { ...item, input: "" };
+    case "web_search_call":
+      return { ...item, status: "in_progress" };
     default:
       return item;
   }

@@ -49,7 +49,7 @@ const account = { account: text };
 const commands: Readonly<Record<string, Command<AdminParts>>> = {
   "key create": {
     usage:
-      "key create --name N [--account A] [--scope S]… [--expires T] [--models M…] [--cap-day-usd X] [--cap-month-usd X] [--on-disconnect cancel|drain] [--translation-mode strict|lenient]",
+      "key create --name N [--account A] [--scope S]… [--expires T] [--models M…] [--cap-day-usd X] [--cap-month-usd X] [--on-disconnect cancel|drain] [--translation-mode strict|lenient] [--prompt-cache on|off]",
     options: {
       ...account,
       name: text,
@@ -60,6 +60,7 @@ const commands: Readonly<Record<string, Command<AdminParts>>> = {
       "cap-month-usd": text,
       "on-disconnect": text,
       "translation-mode": text,
+      "prompt-cache": text,
     },
     positionals: [],
     run: createKey,
@@ -212,6 +213,7 @@ async function createKey(parts: AdminParts, values: Values): Promise<CommandResu
     translationMode: choice(values, "translation-mode", ["strict", "lenient"]) as
       | TranslationMode
       | undefined ?? "default",
+    promptCache: choice(values, "prompt-cache", ["on", "off"]) !== "off",
     capDayNanos: usd(values, "cap-day-usd"),
     capMonthNanos: usd(values, "cap-month-usd"),
     expiresAt: futureTime(values, "expires", parts.clock.now()),
@@ -303,6 +305,7 @@ function keyJson(key: ApiKey) {
     models: key.models,
     on_disconnect: key.onDisconnect,
     translation_mode: key.translationMode,
+    prompt_cache: key.promptCache,
     created_at: key.createdAt.toISOString(),
     expires_at: key.expiresAt?.toISOString() ?? null,
     revoked_at: key.revokedAt?.toISOString() ?? null,

@@ -32,7 +32,7 @@ function setup(accountNames: readonly string[] = ["operator", "team"]) {
   };
   const apiKeys: ApiKeyStore = {
     insert(key) {
-      const made = { createdAt: clock.now(), revokedAt: null, ...key };
+      const made = { createdAt: clock.now(), revokedAt: null, promptCache: true, ...key };
       keys.push(made);
       return Promise.resolve(made);
     },
@@ -264,7 +264,7 @@ Deno.test("key list shows what a key is and whether it is usable, never its hash
   ]);
   assert.deepEqual(Object.keys((listed.json as object[])[0]!), [
     ...["id", "prefix", "name", "account_id", "scopes", "models", "on_disconnect"],
-    ...["translation_mode", "created_at", "expires_at", "revoked_at"],
+    ...["translation_mode", "prompt_cache", "created_at", "expires_at", "revoked_at"],
   ]);
 });
 

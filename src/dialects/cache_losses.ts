@@ -1,5 +1,6 @@
 import type { Steps } from "../base/steps.ts";
-import type { CanonicalRequest, Loss } from "./canonical_request.ts";
+import type { CacheMark, CanonicalRequest, Loss } from "./canonical_request.ts";
+import { markPath } from "./read_cache_mark.ts";
 
 /**
  * Every cache mark of a request, for a dialect that has no place for them: on tools, system texts,
@@ -7,11 +8,12 @@ import type { CanonicalRequest, Loss } from "./canonical_request.ts";
  */
 export function* cacheLosses(request: CanonicalRequest): Steps<Loss[]> {
   const losses: Loss[] = [];
-  const look = (one: { path: string; cache?: unknown }) => {
+  const look = (one: { path: string; cache?: CacheMark }) => {
     if (one.cache === undefined) return;
-    losses.push({ path: `${one.path}.cache_control`, weight: "hint" });
+    losses.push({ path: markPath(one.cache, one.path), weight: "hint" });
   };
   request.tools.forEach(look);
+  if (request.webSearch) look(request.webSearch);
   request.system.forEach(look);
   for (const { parts } of request.turns) {
     yield;

@@ -38,8 +38,19 @@ export type BlockKind =
   | { kind: "tool-call"; id: string; name: string; custom: boolean }
   /** Deltas are pieces of base64. */
   | { kind: "media"; media: "image" | "audio"; mimeType: string; id: string | undefined }
-  /** A block of vendor-side work (its own searches and the like) that only its dialect can say. */
-  | { kind: "vendor"; dialect: DialectName; value: unknown };
+  /**
+   * A block of vendor-side work that only its dialect can say. Of a web search `search` tells the
+   * others what was done: asking and finding are one block or two, by dialect.
+   */
+  | { kind: "vendor"; dialect: DialectName; value: unknown; search?: SearchWork };
+
+/** A web search that the vendor made: what it asked for, what it found, or both. */
+export interface SearchWork {
+  /** The same for the two halves of one search. */
+  id: string;
+  queries?: readonly string[];
+  results?: readonly { url: string; title: string | undefined }[];
+}
 
 /** A block opens. `block` counts the blocks of the whole answer and joins its events. */
 export interface BlockStartEvent {
@@ -78,7 +89,7 @@ export interface CitationEvent {
 export interface Citation {
   url: string;
   title: string | undefined;
-  /** Range of the block's text in UTF-16 units, where the vendor says it. */
+  /** Range of the block's text in UTF-16 units, end excluded, where the vendor says it. */
   start: number | undefined;
   end: number | undefined;
 }

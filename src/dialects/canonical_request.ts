@@ -14,6 +14,8 @@ export interface CanonicalRequest {
   turns: Turn[];
   tools: Tool[];
   toolChoice?: ToolChoice;
+  /** The vendor's own web search, where the caller offers it to the model. */
+  webSearch?: WebSearch;
   parallelToolCalls?: boolean;
   /** Upper bound of the output in tokens, reasoning included, for one answer. */
   maxOutputTokens?: number;
@@ -36,6 +38,8 @@ export interface CanonicalRequest {
   user?: string;
   serviceTier?: string;
   metadata?: Readonly<Record<string, string>>;
+  /** Calls with the same key are likely to share the beginning of their prompts. */
+  promptCacheKey?: string;
   /** The caller's fields that have no neutral form, by their path, with their value. */
   foreign: ForeignField[];
   /** Path in the caller's body of each setting that was set, such as `topP` → `top_p`. */
@@ -62,7 +66,8 @@ export type SettingName =
   | "verbosity"
   | "user"
   | "serviceTier"
-  | "metadata";
+  | "metadata"
+  | "promptCacheKey";
 
 /** A field of the caller's dialect that other dialects have no word for. */
 export interface ForeignField {
@@ -88,8 +93,11 @@ export interface SystemText {
   path: string;
 }
 
+/** The end of a prefix that the vendor shall keep: for its short lifetime, or (`1h`) its long one. */
 export interface CacheMark {
   ttl: "5m" | "1h" | undefined;
+  /** Where it stood in the caller's body, if not as `cache_control` below what it marks. */
+  path?: string;
 }
 
 /**
@@ -148,6 +156,7 @@ export interface ToolCallPart {
   custom: boolean;
   /** What its vendor needs back unmodified (thought signature). */
   opaque?: Opaque;
+  cache?: CacheMark;
   path: string;
 }
 
@@ -186,7 +195,8 @@ export interface Opaque {
   dialect: "chat" | "responses" | "messages" | "generate";
   /** The vendor's own value: a signature, or a block as it was. */
   value: string;
-  /** What the value is, in the vendor's words, such as `signature` or `redacted`. */
+  /** What the value is, in the vendor's words, such as `signature` or `redacted`; `block`: a whole
+   * block, item or part of the vendor's own work, as JSON text. */
   kind: string;
   /** Id of the item that held it, where the vendor checks the one against the other. */
   itemId?: string;
@@ -205,6 +215,41 @@ export interface Tool {
    */
   format?: unknown;
   path: string;
+}
+
+/** Web search that the vendor does itself while it answers. */
+export interface WebSearch {
+  /** Only results of these domains, or none of those. */
+  allowedDomains?: readonly string[];
+  blockedDomains?: readonly string[];
+  /** At most so many searches. */
+  maxUses?: number;
+  /** About where the end user is. */
+  location?: SearchPlace;
+  /** How much of what is found goes into the prompt. */
+  contextSize?: "low" | "medium" | "high";
+  cache?: CacheMark;
+  /** True: the caller's tool choice names it. */
+  demanded: boolean;
+  path: string;
+  /** Where the fields stood in the caller's body. */
+  paths: Readonly<Partial<Record<SearchField | "demanded", string>>>;
+}
+
+export type SearchField =
+  | "allowedDomains"
+  | "blockedDomains"
+  | "maxUses"
+  | "location"
+  | "contextSize";
+
+export interface SearchPlace {
+  city?: string;
+  /** Two letters. */
+  country?: string;
+  region?: string;
+  /** IANA name. */
+  timezone?: string;
 }
 
 /** `names`: only these tools may be called; with `required` and one name it is forced. */

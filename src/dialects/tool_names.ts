@@ -20,11 +20,15 @@ export function* toolNamesOf(request: CanonicalRequest): Steps<string[]> {
 export function aliasToolNames(
   names: readonly string[],
   accepts: RegExp,
+  /** A name that the target has for a tool of its own. */
+  reserved?: string,
 ): { aliasOf: (name: string) => string; toolNames: Readonly<Record<string, string>> } {
   const aliases = new Map<string, string>();
-  const taken = new Set(names.filter((name) => accepts.test(name)));
+  const fits = (name: string) => accepts.test(name) && name !== reserved;
+  const taken = new Set(names.filter(fits));
+  if (reserved !== undefined) taken.add(reserved);
   for (const name of names) {
-    if (accepts.test(name) || aliases.has(name)) continue;
+    if (fits(name) || aliases.has(name)) continue;
     const plain = (name.replace(/[^A-Za-z0-9_-]/g, "_").slice(0, 64)) || "_";
     const alias = taken.has(plain) ? `${plain.slice(0, 55)}_${sha256Hex(name).slice(0, 8)}` : plain;
     taken.add(alias);

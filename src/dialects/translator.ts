@@ -36,6 +36,20 @@ export interface Target {
   maxOutputTokens: number | undefined;
   /** What the vendor does differently within the dialect. */
   quirks?: DialectQuirks;
+  /**
+   * How the vendor's model is offered the vendor's web search; absent: it has none. `options` is
+   * the chat dialect's own form, on models that always search; `tool` one among its tools.
+   */
+  webSearch?: "tool" | "options";
+  /**
+   * How the vendor takes marks of what is to be cached: in the messages dialect's words, or as
+   * breakpoints of its own. Absent: it has no place for them.
+   */
+  cacheMarks?: "ephemeral" | "breakpoints";
+  /** The vendor takes a key by which it finds what it has cached. */
+  cacheKey?: boolean;
+  /** Marks are set where the caller set none, if the prompt is long enough to pay. */
+  autoCache?: boolean;
 }
 
 export interface EncodedRequest {

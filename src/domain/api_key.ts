@@ -17,6 +17,8 @@ export interface ApiKey {
   models: readonly string[];
   onDisconnect: OnDisconnect;
   translationMode: TranslationMode;
+  /** Whether translated calls without cache marks get some, where the vendor wants them. */
+  promptCache: boolean;
   capDayNanos: bigint | null;
   capMonthNanos: bigint | null;
   createdAt: Date;
@@ -40,6 +42,8 @@ export interface NewApiKey {
   models: readonly string[];
   onDisconnect: OnDisconnect;
   translationMode: TranslationMode;
+  /** True when absent. */
+  promptCache?: boolean;
   capDayNanos: bigint | null;
   capMonthNanos: bigint | null;
   expiresAt: Date | null;

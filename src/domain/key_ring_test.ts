@@ -87,6 +87,7 @@ function principal(id: string, more: Partial<ApiKey>): Principal {
       models: [],
       onDisconnect: "cancel",
       translationMode: "default",
+      promptCache: true,
       capDayNanos: null,
       capMonthNanos: null,
       createdAt,

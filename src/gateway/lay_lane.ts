@@ -5,16 +5,20 @@ import type { DialectName } from "../../contracts/vendors.ts";
 import type { CanonicalRequest, Loss } from "../dialects/canonical_request.ts";
 import type { RequestFacts } from "../dialects/dialect.ts";
 import { promptTokens } from "../dialects/prompt_text.ts";
+import type { Target } from "../dialects/translator.ts";
+import { cacheForm } from "../vendors/cache_form.ts";
 import { withoutTags } from "../dialects/tag_blocks.ts";
 import { demandOf, type ToolDemand } from "../dialects/tool_demand.ts";
 import type { TranslationMode } from "../domain/api_key.ts";
 import { Fault } from "../domain/fault.ts";
+import type { Interaction } from "../domain/interaction.ts";
 import type { KeptStore } from "../domain/kept.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
 import type { LearnedEndpoints } from "../vendors/learned_endpoints.ts";
 import type { Prices } from "../vendors/prices.ts";
 import type { Vendor } from "../vendors/registry.ts";
 import type { PublicFetch } from "../vendors/public_fetch.ts";
+import { searchForm } from "../vendors/web_search.ts";
 import type { Caller } from "./caller.ts";
 import { chatIsRefused, type DialectCall, dialectsFor } from "./choose_dialects.ts";
 import { inlineMedia } from "./inline_media.ts";
@@ -45,6 +49,8 @@ export interface LaneRequest {
   target: ResolvedModel;
   /** The vendor whose family was called; undefined on the unified family. */
   vendor?: Vendor | undefined;
+  /** Whose vendor key the call goes with. */
+  mode: Interaction["mode"];
   /** The caller wants a stream as one JSON array, where its dialect has that form. */
   jsonArray: boolean;
   /** The service's own key is used: nothing of the call is to stay in the vendor's account. */
@@ -121,10 +127,11 @@ function isRefused(losses: readonly Loss[], mode: TranslationMode): boolean {
 /** The request in a dialect of the vendor, with the reasoning of earlier turns put back. */
 async function encodeFor(
   parts: LaneParts,
-  { caller, target }: LaneRequest,
+  request: LaneRequest,
   decoded: CanonicalRequest,
   name: DialectName,
 ) {
+  const { caller, target } = request;
   const { step = atOnce } = caller;
   const upstream = parts.dialects[name];
   const { needsInline } = upstream;
@@ -138,11 +145,8 @@ async function encodeFor(
     : decoded;
   const account = caller.principal.account.id;
   const recalled = await recallReasoning(inlined, upstream.name, account, parts.kept);
-  const maxOutputTokens = parts.prices.find(target.vendor.label, target.model, caller.arrivedAt)
-    ?.maxOutputTokens;
-  const { quirks } = target.vendor;
   const encoded = await step.inSteps(() =>
-    upstream.encodeSteps(recalled, { model: target.model, maxOutputTokens, quirks })
+    upstream.encodeSteps(recalled, targetOf(parts, request, upstream.name))
   );
   return {
     upstream,
@@ -156,9 +160,34 @@ async function encodeFor(
   };
 }
 
+/** What the encoder must know of where the request goes. */
+function targetOf(parts: LaneParts, request: LaneRequest, dialect: DialectName): Target {
+  const { target: { vendor, model }, caller, mode } = request;
+  const price = parts.prices.find(vendor.label, model, caller.arrivedAt);
+  return {
+    model,
+    maxOutputTokens: price?.maxOutputTokens,
+    quirks: vendor.quirks,
+    ...searchForm(vendor, dialect, model, price, mode === "managed"),
+    ...cacheForm(vendor, dialect, price),
+    autoCache: setsCacheMarks(caller),
+  };
+}
+
 /** Made out here: a function that lives as long as the call holds all that stands around it. */
 function secondsOf(clock: Clock): () => number {
   return () => Math.floor(clock.now().getTime() / 1000);
+}
+
+/** `X-Prompt-Cache`, else the key's own setting (interface.md §4). */
+function setsCacheMarks(caller: Caller): boolean {
+  const asked = caller.header("x-prompt-cache");
+  if (asked === undefined) return caller.principal.key.promptCache;
+  if (asked === "on" || asked === "off") return asked === "on";
+  throw new Fault("invalid_value", {
+    param: "X-Prompt-Cache",
+    message: "X-Prompt-Cache: expected 'on' or 'off'.",
+  });
 }
 
 /** `X-Translation-Mode`, else the key's own (interface.md §5). */

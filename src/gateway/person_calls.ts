@@ -99,7 +99,7 @@ function principalOf(account: Account, now: Date): Principal {
     account,
     key: {
       ...{ id: personKeyId, accountId: account.id, name: "Playground", prefix: "", ...open },
-      ...{ onDisconnect: "cancel", translationMode: "default" } as const,
+      ...{ onDisconnect: "cancel", translationMode: "default", promptCache: true } as const,
       ...{ createdAt: now, expiresAt: null, revokedAt: null },
     },
   };

@@ -6,6 +6,7 @@ import type {
   ReasoningPart,
   ToolCallPart,
 } from "../dialects/canonical_request.ts";
+import { isRecord } from "../dialects/json.ts";
 import type { DialectName } from "../../contracts/vendors.ts";
 import type { KeptReasoning, KeptStore } from "../domain/kept.ts";
 
@@ -25,9 +26,10 @@ const mostHolding = 8;
  */
 export function keptReasoning(answer: CanonicalAnswer): KeptReasoning[] {
   return answer.choices.flatMap((choice) => {
-    const before = choice.parts.flatMap((part) =>
-      part.kind === "reasoning" && part.opaque ? [{ text: part.text, opaque: part.opaque }] : []
-    );
+    const before = choice.parts.flatMap((part) => {
+      const opaque = part.kind === "reasoning" ? part.opaque : workOf(part);
+      return opaque ? [{ text: part.text, opaque }] : [];
+    });
     return choice.parts.filter(isToolCall).flatMap((part, index) => {
       // The first of a turn's calls that comes back brings it: the others needn't each hold it all.
       const own = index < mostHolding ? before : [];
@@ -69,6 +71,17 @@ export async function findSeals(
     return kept.vendor === vendor && kept.sealed !== undefined ? [[callId, kept.sealed]] : [];
   }));
   return (id) => seals.get(id);
+}
+
+/**
+ * The vendor's own searches among its thoughts, which are bound to what stood before them: given
+ * back as the block, item or part that they were.
+ */
+function workOf(part: AnswerPart): Opaque | undefined {
+  if (part.kind !== "vendor" || !isRecord(part.value)) return undefined;
+  const { dialect, value, search, opaque } = part;
+  if (opaque?.kind === "block") return opaque;
+  return search && { dialect, kind: "block", value: JSON.stringify(value) };
 }
 
 /**
@@ -118,7 +131,9 @@ function recallTurn(
   const carried = parts.some((part) =>
     part.type === "reasoning" && part.opaque?.dialect === target
   );
-  if (carried || before.length === 0) return recalled;
+  // Searches among the thoughts are carried by no caller of another dialect: then all is put back.
+  const isWhole = carried && !before.some(({ opaque }) => opaque?.kind === "block");
+  if (isWhole || before.length === 0) return recalled;
   // Reasoning without its seal stands for what is put back: it would be there twice.
   return [...before, ...recalled.filter((part) => part.type !== "reasoning")];
 }

@@ -86,7 +86,7 @@ export function createRelay(parts: RelayParts): Relay {
       // The lane is laid before the call begins: what is wrong with the request is no interaction.
       const transactionId = background?.task.transactionId ?? parts.newTransactionId();
       const jsonArray = request.jsonArray === true;
-      const known = { ...request, transactionId, facts, target, jsonArray, keepNothing };
+      const known = { ...request, transactionId, facts, target, mode, jsonArray, keepNothing };
       const laneRequest = { ...known, ...continued };
       const laid = await layLane(parts, laneRequest);
       const again = layingAgain(parts, laneRequest, laid, step);
@@ -115,7 +115,7 @@ export function createRelay(parts: RelayParts): Relay {
       const mostChars = background ? maxBackgroundChars : parts.payloadMaxBytes;
       const meter = new Meter(mostChars, () => parts.clock.monotonicMs());
       const told = background ? { task: background.task, facts: { ...facts, stream: false } } : {};
-      const call = begin(parts, { ...known, ...begun, mode, lane, kept, funds, ...told }, meter);
+      const call = begin(parts, { ...known, ...begun, lane, kept, funds, ...told }, meter);
       if (background?.taken) {
         call.answered();
         return await background.taken({ call, target, funds, losses: lane.losses });

@@ -204,7 +204,7 @@ function answerPart(part: AnswerPart, mediaOf: (data: string) => ShownMedia): Sh
         source: mediaOf(part.text),
       };
     case "vendor":
-      return { type: "vendor", text: JSON.stringify(part.value) ?? "" };
+      return { type: "vendor", text: JSON.stringify(part.value ?? part.search) ?? "" };
   }
 }
 

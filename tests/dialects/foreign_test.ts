@@ -153,6 +153,8 @@ for (const from of names) {
   for (const [path, body] of rows[from]) {
     Deno.test(`${from}: ${path} is named wherever it can't be carried`, () => {
       for (const to of names.filter((name) => name !== from)) {
+        // The one dialect that has marks of its own.
+        if (path.endsWith("prompt_cache_breakpoint") && to === "messages") continue;
         const losses = cross({ from, to, body }).losses.map((loss) => loss.path);
         assert.ok(losses.includes(path), `to ${to}: ${losses.join(", ") || "nothing"} is named`);
       }

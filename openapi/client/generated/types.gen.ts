@@ -3809,6 +3809,11 @@ export type UserId = string;
  */
 export type TranslationMode = ('strict' | 'lenient') & unknown;
 
+/**
+ * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+ */
+export type PromptCache = ('on' | 'off') & unknown;
+
 export type CreateChatCompletionData = {
     body: ChatRequest;
     headers?: {
@@ -3828,6 +3833,10 @@ export type CreateChatCompletionData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -3961,6 +3970,10 @@ export type CreateResponseData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -4311,6 +4324,10 @@ export type CreateMessageData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -4565,6 +4582,10 @@ export type GenerateContentData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path: {
         /**
@@ -4703,6 +4724,10 @@ export type StreamGenerateContentData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path: {
         /**
@@ -4976,6 +5001,10 @@ export type CreateEmbeddingData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -5109,6 +5138,10 @@ export type PredictData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path: {
         /**
@@ -5247,6 +5280,10 @@ export type EmbedContentData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path: {
         /**
@@ -5385,6 +5422,10 @@ export type BatchEmbedContentsData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path: {
         /**
@@ -5633,6 +5674,10 @@ export type GenerateImageData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -5766,6 +5811,10 @@ export type GenerateSpeechData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -7125,6 +7174,10 @@ export type CreateChatCompletionVendorAData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -7258,6 +7311,10 @@ export type CreateResponseVendorAData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -7608,6 +7665,10 @@ export type CreateImageVendorAData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -7741,6 +7802,10 @@ export type CreateEmbeddingVendorAData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -7998,6 +8063,10 @@ export type CreateChatCompletionVendorBData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -8131,6 +8200,10 @@ export type CreateResponseVendorBData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -8481,6 +8554,10 @@ export type CreateImageVendorBData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -8614,6 +8691,10 @@ export type CreateImageEditVendorBData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -8747,6 +8828,10 @@ export type CreateSpeechVendorBData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -8880,6 +8965,10 @@ export type CreateTranscriptionVendorBData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -9013,6 +9102,10 @@ export type CreateEmbeddingVendorBData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -9270,6 +9363,10 @@ export type CreateMessageVendorCData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -9648,6 +9745,10 @@ export type GenerateContentVendorDData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path: {
         /**
@@ -9786,6 +9887,10 @@ export type StreamGenerateContentVendorDData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path: {
         /**
@@ -10059,6 +10164,10 @@ export type PredictVendorDData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path: {
         /**
@@ -10197,6 +10306,10 @@ export type EmbedContentVendorDData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path: {
         /**
@@ -10335,6 +10448,10 @@ export type BatchEmbedContentsVendorDData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path: {
         /**
@@ -10597,6 +10714,10 @@ export type CreateChatCompletionVendorEData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -10730,6 +10851,10 @@ export type CreateResponseVendorEData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -11080,6 +11205,10 @@ export type CreateEmbeddingVendorEData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -11337,6 +11466,10 @@ export type CreateChatCompletionVendorFData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -11470,6 +11603,10 @@ export type CreateImageVendorFData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -11603,6 +11740,10 @@ export type CreateSpeechVendorFData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -11736,6 +11877,10 @@ export type CreateEmbeddingVendorFData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -11993,6 +12138,10 @@ export type CreateChatCompletionVendorGData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -12126,6 +12275,10 @@ export type CreateImageVendorGData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;
@@ -12259,6 +12412,10 @@ export type CreateImageEditVendorGData = {
          * What becomes of fields that the vendor can't carry. `strict`: each is a 400. `lenient`: all are dropped and named in `X-Translation-Loss`. Default: hints are dropped and named, what would change the meaning is a 400; a key may set another default.
          */
         'X-Translation-Mode'?: ('strict' | 'lenient') & unknown;
+        /**
+         * Whether a translated call to vendor-c that marks nothing to be cached gets marks at the end of its tools, its system texts and its last turn, where the prompt is long enough. Default `on`; a key may set another default.
+         */
+        'X-Prompt-Cache'?: ('on' | 'off') & unknown;
     };
     path?: never;
     query?: never;

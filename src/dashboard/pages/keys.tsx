@@ -109,9 +109,9 @@ const ownersKey: Page = {
 async function rotate(desk: Desk, visit: Visit, key: KeyRow, overlapMs: number) {
   const minted = mintKey(desk.clock);
   const oldEndsAt = new Date(visit.now.getTime() + overlapMs);
-  const { accountId, name, scopes, models, onDisconnect, translationMode } = key;
+  const { accountId, name, scopes, models, onDisconnect, translationMode, promptCache } = key;
   const next = {
-    ...{ accountId, name, scopes, models, onDisconnect, translationMode },
+    ...{ accountId, name, scopes, models, onDisconnect, translationMode, promptCache },
     capDayNanos: key.capDayNanos,
     capMonthNanos: key.capMonthNanos,
     // A lifetime starts anew; an end that was set once lies as far ahead again.

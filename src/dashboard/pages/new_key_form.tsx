@@ -7,6 +7,7 @@ export const emptyForm: Record<string, string[]> = {
   expires: ["90"],
   on_disconnect: ["cancel"],
   translation_mode: ["default"],
+  prompt_cache: ["on"],
 };
 
 interface FormProps {
@@ -66,6 +67,12 @@ export function NewKeyForm({ csrf, scopes, isOwner, values, wrong }: FormProps) 
             ["strict", "Refuse all"],
             ["lenient", "Drop and report all"],
           ]}
+        />
+        <Choice
+          {...parts}
+          id="prompt_cache"
+          label="Prompt cache of vendor-c"
+          options={[["on", "Mark long prompts"], ["off", "Only where the caller marks"]]}
         />
       </div>
       <div class="buttons">

@@ -42,6 +42,7 @@ export function readNewKey(
     onDisconnect: onDisconnects.find((one) => one === form.text("on_disconnect")) ?? "cancel",
     translationMode: translationModes.find((one) => one === form.text("translation_mode")) ??
       "default",
+    promptCache: form.text("prompt_cache") !== "off",
   };
   return Object.keys(wrong).length === 0 ? { wanted, wrong } : { wrong };
 }

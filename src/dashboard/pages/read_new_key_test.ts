@@ -23,6 +23,7 @@ Deno.test("a form becomes the key that it describes", () => {
     capMonthNanos: null,
     onDisconnect: "drain",
     translationMode: "default",
+    promptCache: true,
   });
 });
 

@@ -1,5 +1,6 @@
 import type { BlockKind, CanonicalEvent, TokenLogprob } from "../canonical.ts";
 import { isRecord, type JsonRecord, words } from "../json.ts";
+import { TextUnits } from "../text_units.ts";
 import { CallIndexes } from "./call_indexes.ts";
 import { readAudio, readCitations, readImages } from "./extras.ts";
 import { unifyFinish } from "./finish.ts";
@@ -20,6 +21,9 @@ export class ChoiceReader {
   readonly #choice: number;
   readonly #nextBlock: { value: number };
   #open: { kind: "text" | "reasoning" | "refusal"; block: number } | undefined;
+  /** All that was said, and where in it the open block begins. */
+  readonly #said = new TextUnits();
+  #from = 0;
   #sound: number | undefined;
   readonly #tools = new Map<number, ToolCall>();
   readonly #indexes = new CallIndexes(this.#tools);
@@ -65,10 +69,18 @@ export class ChoiceReader {
     const audio = readAudio(delta);
     if (audio?.transcript) this.#text("text", audio.transcript, events);
     if (audio?.data) this.#audio(audio.id, audio.data, events);
-    for (const citation of readCitations(delta)) {
+    if (!Array.isArray(delta.annotations)) return this.#pictures(delta, events);
+    // Sources may come behind other things than the text that they speak of.
+    const isOpen = this.#open?.kind === "text";
+    const from = isOpen ? this.#from : this.#said.length;
+    for (const citation of readCitations(delta, this.#said, from)) {
       const block = this.#textBlock("text", events);
       events.push({ type: "citation", choice: this.#choice, block, citation });
     }
+    this.#pictures(delta, events);
+  }
+
+  #pictures(delta: JsonRecord, events: CanonicalEvent[]): void {
     for (const { content, data } of readImages(delta)) {
       const block = this.#start(content, events);
       this.#delta(block, data, events);
@@ -118,13 +130,15 @@ export class ChoiceReader {
     events: CanonicalEvent[],
     logprobs?: readonly TokenLogprob[],
   ): void {
+    const block = this.#textBlock(kind, events);
     events.push({
       type: "block-delta",
       choice: this.#choice,
-      block: this.#textBlock(kind, events),
+      block,
       text,
       ...(logprobs ? { logprobs } : {}),
     });
+    if (kind === "text") this.#said.add(text);
   }
 
   /** The open block of this kind; another kind's is closed first. */
@@ -132,6 +146,7 @@ export class ChoiceReader {
     if (this.#open?.kind !== kind) {
       this.#closeText(events);
       this.#open = { kind, block: this.#start({ kind }, events) };
+      this.#from = this.#said.length;
     }
     return this.#open.block;
   }

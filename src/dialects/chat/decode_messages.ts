@@ -1,7 +1,6 @@
 import type { Steps } from "../../base/steps.ts";
 import { Fault } from "../../domain/fault.ts";
 import type {
-  CacheMark,
   ForeignField,
   MediaPart,
   Part,
@@ -13,6 +12,7 @@ import type {
 import { isRecord, type JsonRecord, words } from "../json.ts";
 import { base64Source, mediaSource, standardBase64 } from "../media_source.ts";
 import { carriedSignature } from "../thought_signature.ts";
+import { markLast, readCacheMark } from "../read_cache_mark.ts";
 
 /**
  * Reads chat messages (chat-completions.md §2): system texts in front, then the turns. Parts of
@@ -30,11 +30,14 @@ export function* readMessages(
     const path = `messages[${index}]`;
     if (!isRecord(message)) throw wrong(path, "expected an object");
     if (message.role === "system" || message.role === "developer") {
-      const texts = readTexts(message.content, `${path}.content`, foreign);
+      const read = readTexts(message.content, `${path}.content`, foreign);
+      const texts = markLast(read, readCacheMark(message, path, false));
       if (turns.length === 0) { for (const { type: _, ...text } of texts) system.push(text); }
       else turns.push({ role: "system", parts: texts, path });
     } else {
-      const turn = readTurn(message, path, { calls, foreign });
+      const read = readTurn(message, path, { calls, foreign });
+      // Clients put the mark on the message (opencode) as well as on its parts.
+      const turn = { ...read, parts: markLast(read.parts, readCacheMark(message, path, false)) };
       turns.push(turn);
       for (const part of turn.parts) {
         if (part.type === "tool-call") calls.set(part.name, part.id);
@@ -126,6 +129,7 @@ function readToolCall(call: unknown, path: string): ToolCallPart {
     ...(signature === undefined
       ? {}
       : { opaque: { dialect: "generate", kind: "thoughtSignature", value: signature } }),
+    ...readCacheMark(call, path),
     path,
   };
 }
@@ -171,7 +175,7 @@ function readContent(content: unknown, path: string, foreign: ForeignField[]): P
 
 function readPart(part: unknown, path: string, foreign: ForeignField[]): Part | readonly [] {
   if (!isRecord(part)) throw wrong(path, "expected an object");
-  const cache = readCache(part.cache_control);
+  const cache = readCacheMark(part, path);
   switch (part.type) {
     case "text":
       if (typeof part.text !== "string") throw wrong(`${path}.text`, "expected a string");
@@ -183,7 +187,7 @@ function readPart(part: unknown, path: string, foreign: ForeignField[]): Part | 
     case "video_url":
       return { ...readImage(part.video_url, path, "video"), ...cache };
     case "input_audio":
-      return readAudio(part.input_audio, path);
+      return { ...readAudio(part.input_audio, path), ...cache };
     case "file":
       return { ...readFile(part.file, path), ...cache };
     default:
@@ -250,12 +254,6 @@ function readFile(value: unknown, path: string): MediaPart {
     : base64Source(plain, undefined);
   if (!source) throw wrong(`${path}.file.file_data`, "expected a data URL");
   return { type: "media", kind: "file", source, ...named, path };
-}
-
-/** An extension that the messages dialect understands (chat-completions.md §2). */
-function readCache(value: unknown): { cache?: CacheMark } {
-  if (!isRecord(value) || value.type !== "ephemeral") return {};
-  return { cache: { ttl: value.ttl === "1h" ? "1h" : value.ttl === "5m" ? "5m" : undefined } };
 }
 
 function wrong(path: string, expected: string): Fault {

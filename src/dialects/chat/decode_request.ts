@@ -12,6 +12,8 @@ import type {
 import { isRecord, type JsonRecord, words } from "../json.ts";
 import { otherFields } from "../other_fields.ts";
 import { readMessages } from "./decode_messages.ts";
+import { readCacheMark } from "../read_cache_mark.ts";
+import { readSearch } from "./decode_search.ts";
 import { foreignFields, isVendorTool } from "./foreign.ts";
 import { knownFields } from "./known_fields.ts";
 
@@ -47,6 +49,7 @@ function readSettings(request: JsonRecord, foreign: ForeignField[]): Settings {
   const maxOutputTokens = number(request.max_completion_tokens) ?? number(request.max_tokens);
   return defined({
     toolChoice: readToolChoice(request),
+    webSearch: readSearch(request),
     parallelToolCalls: flag(request.parallel_tool_calls),
     maxOutputTokens,
     temperature: number(request.temperature),
@@ -64,6 +67,7 @@ function readSettings(request: JsonRecord, foreign: ForeignField[]): Settings {
     verbosity: words(request.verbosity),
     user: words(request.safety_identifier) ?? words(request.user),
     serviceTier: words(request.service_tier),
+    promptCacheKey: words(request.prompt_cache_key) || undefined,
     metadata: isRecord(request.metadata)
       ? request.metadata as Readonly<Record<string, string>>
       : undefined,
@@ -91,6 +95,7 @@ const fieldNames: Readonly<Record<SettingName, readonly string[]>> = {
   user: ["safety_identifier", "user"],
   serviceTier: ["service_tier"],
   metadata: ["metadata"],
+  promptCacheKey: ["prompt_cache_key"],
 };
 
 function pathsOf(request: JsonRecord, settings: Settings): CanonicalRequest["paths"] {
@@ -114,8 +119,9 @@ function readTools(request: JsonRecord): Tool[] {
     const path = `tools[${index}]`;
     if (!isRecord(tool)) throw wrong(path, "expected an object");
     if (isVendorTool(tool)) return [];
-    if (tool.type === "custom") return [readCustom(tool, path)];
-    return [{ ...readFunction(tool.function, `${path}.function`), path }];
+    const mark = readCacheMark(tool, path);
+    if (tool.type === "custom") return [{ ...readCustom(tool, path), ...mark }];
+    return [{ ...readFunction(tool.function, `${path}.function`), ...mark, path }];
   });
 }
 
@@ -131,6 +137,7 @@ function readFunction(value: unknown, path: string): Tool {
       parameters: isRecord(value.parameters) ? value.parameters : undefined,
       strict: flag(value.strict),
     }),
+    ...readCacheMark(value, path, false),
     path,
   };
 }

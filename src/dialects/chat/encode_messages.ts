@@ -10,37 +10,57 @@ import type {
   ToolResultPart,
   Turn,
 } from "../canonical_request.ts";
+import type { Breakpoints } from "../breakpoints.ts";
 import { dataUrl, leftOutNote, mediaFieldPath } from "../media_source.ts";
 
 type Message = Record<string, unknown>;
 
+/** What the writing of one conversation shares. */
+interface Writing {
+  aliasOf: (name: string) => string;
+  marks: Breakpoints;
+  losses: Loss[];
+}
+
 /** Writes the conversation as chat messages (chat-completions.md §2, translation.md §4). */
 export function* writeMessages(
   request: CanonicalRequest,
-  aliasOf: (name: string) => string,
-  losses: Loss[],
+  writing: Writing,
 ): Steps<Message[]> {
   yield;
   requireResults(request.turns);
   yield;
   const messages: Message[] = [];
-  const system = request.system.map(({ text }) => text).filter((text) => text !== "");
-  if (system.length > 0) messages.push({ role: "system", content: system.join("\n\n") });
+  const system = request.system.filter(({ text }) => text !== "");
+  if (system.length > 0) messages.push({ role: "system", content: writeTexts(system, writing) });
   for (const turn of request.turns) {
-    for (const message of writeTurn(turn, aliasOf, losses)) messages.push(message);
+    for (const message of writeTurn(turn, writing)) messages.push(message);
     yield;
   }
   return messages;
 }
 
-function writeTurn(turn: Turn, aliasOf: (name: string) => string, losses: Loss[]): Message[] {
-  if (turn.role === "assistant") return writeAssistant(turn, aliasOf, losses);
+/** Texts as one, or each for itself where one of them is marked. */
+function writeTexts(
+  texts: readonly Pick<TextPart, "text" | "cache" | "path">[],
+  { marks }: Writing,
+  separator = "\n\n",
+): unknown {
+  const parts = texts.map((one) => marks.mark({ type: "text", text: one.text }, one));
+  const isMarked = marks.takes && texts.some(({ cache }) => cache);
+  return isMarked ? parts : texts.map(({ text }) => text).join(separator);
+}
+
+function writeTurn(turn: Turn, writing: Writing): Message[] {
+  const { losses } = writing;
+  if (turn.role === "assistant") return writeAssistant(turn, writing);
   if (turn.role === "system") {
-    return [{ role: "system", content: textOf(turn.parts).join("\n\n") }];
+    const texts = turn.parts.filter((part) => part.type === "text");
+    return [{ role: "system", content: writeTexts(texts, writing) }];
   }
   const results = turn.parts.filter((part) => part.type === "tool-result");
   const rest = turn.parts.filter((part) => part.type !== "tool-result");
-  const messages: Message[] = results.map(writeResult);
+  const messages: Message[] = results.map((result) => writeResult(result, writing));
   // Tool messages hold text alone: what else a result showed follows in a user message.
   const shown = results.flatMap((result) =>
     result.parts.filter((part) => part.type === "media").flatMap((media): Part[] => [
@@ -52,7 +72,7 @@ function writeTurn(turn: Turn, aliasOf: (name: string) => string, losses: Loss[]
   if (content.length > 0) {
     messages.push({
       role: "user",
-      content: writeContent(content, losses),
+      content: writeContent(content, writing),
       ...(turn.name === undefined ? {} : { name: turn.name }),
     });
   } else if (turn.name !== undefined) {
@@ -64,11 +84,7 @@ function writeTurn(turn: Turn, aliasOf: (name: string) => string, losses: Loss[]
 /** An id stands in front of each of a result's media. */
 const maxShownId = 100;
 
-function writeAssistant(
-  turn: Turn,
-  aliasOf: (name: string) => string,
-  losses: Loss[],
-): Message[] {
+function writeAssistant(turn: Turn, { aliasOf, losses }: Writing): Message[] {
   for (const part of turn.parts) {
     // An assistant's message holds text alone.
     if (part.type === "media") losses.push({ path: part.path, weight: "meaning" });
@@ -90,8 +106,17 @@ function writeCall(call: ToolCallPart, aliasOf: (name: string) => string): Messa
     : { id: call.id, type: "function", function: { name, arguments: call.arguments || "{}" } };
 }
 
-function writeResult(result: ToolResultPart): Message {
-  const texts = textOf(result.parts);
+function writeResult(result: ToolResultPart, writing: Writing): Message {
+  const { marks } = writing;
+  const words = marks.ofResult(result.parts.filter((part) => part.type === "text"), result);
+  const texts = words.map(({ text }) => text);
+  const marked = writeTexts(words, writing, "\n");
+  if (typeof marked !== "string") {
+    const shown = result.isError
+      ? [{ type: "text", text: "Error:" }, ...marked as Message[]]
+      : marked;
+    return { role: "tool", tool_call_id: result.callId, content: shown };
+  }
   const text = texts.length > 0 || !result.object ? texts.join("\n") : objectText(result.object);
   const hasMedia = result.parts.some((part) => part.type === "media");
   const shown = text === "" && hasMedia ? "[media returned, see next message]" : text;
@@ -112,12 +137,16 @@ function objectText(object: Readonly<Record<string, unknown>>): string {
   return isPlain ? value as string : JSON.stringify(object);
 }
 
-function writeContent(parts: readonly Part[], losses: Loss[]): unknown {
+function writeContent(parts: readonly Part[], writing: Writing): unknown {
+  const { marks, losses } = writing;
   const texts = parts.filter((part) => part.type === "text");
-  if (parts.length === 1 && texts.length === 1) return texts[0]!.text;
+  if (parts.length === 1 && texts.length === 1) return writeTexts(texts, writing);
   return parts.flatMap((part): Message[] => {
-    if (part.type === "text") return [{ type: "text", text: part.text }];
-    if (part.type === "media") return [writeMedia(part, losses)];
+    if (part.type === "text") return [marks.mark({ type: "text", text: part.text }, part)];
+    if (part.type === "media") {
+      const written = writeMedia(part, losses);
+      return [part.kind === "audio" ? written : marks.mark(written, part)];
+    }
     return [];
   });
 }

@@ -6,11 +6,13 @@ import type {
   Reasoning,
   SettingName,
   Tool,
+  WebSearch,
 } from "../canonical_request.ts";
-import { cacheLosses } from "../cache_losses.ts";
+import { Breakpoints } from "../breakpoints.ts";
 import { withoutRefused } from "../refused_settings.ts";
 import { aliasToolNames, toolNamesOf } from "../tool_names.ts";
 import type { EncodedRequest, Target } from "../translator.ts";
+import { loseSearchFields, searchFor, writePlace } from "../web_search.ts";
 import { writeMessages } from "./encode_messages.ts";
 
 /** Names that every chat server takes (translation.md §5.1). */
@@ -39,11 +41,12 @@ export function* encodeChatSteps(
   };
   // Only the aggregator and some open-model servers know it: a hint at best.
   lose("topK", "hint");
-  for (const loss of yield* cacheLosses(request)) losses.push(loss);
+  const marks = new Breakpoints(request, target, losses);
+  const search = searchFor(request, target, losses);
   const limit = target.quirks?.olderTokenLimit ? "max_tokens" : "max_completion_tokens";
   const body: Record<string, unknown> = {
     model: target.model,
-    messages: yield* writeMessages(request, aliasOf, losses),
+    messages: yield* writeMessages(request, { aliasOf, marks, losses }),
     ...present({
       [limit]: request.maxOutputTokens,
       temperature: request.temperature,
@@ -62,8 +65,12 @@ export function* encodeChatSteps(
       user: request.user,
       service_tier: request.serviceTier,
       metadata: undefined,
+      prompt_cache_key: marks.key(),
+      web_search_options: target.webSearch === "options" && search
+        ? writeSearchOptions(search, losses)
+        : undefined,
     }),
-    ...writeTools(request, aliasOf),
+    ...writeTools(request, target.webSearch === "tool" ? search : undefined, aliasOf, losses),
     ...(request.stream ? { stream: true, stream_options: { include_usage: true } } : {}),
   };
   lose("metadata", "hint");
@@ -80,16 +87,45 @@ export function* encodeChatSteps(
   };
 }
 
+/** The dialect's own form, of models that search before each answer. */
+function writeSearchOptions(search: WebSearch, losses: Loss[]): Record<string, unknown> {
+  loseSearchFields(search, ["allowedDomains", "blockedDomains", "maxUses"], losses);
+  return present({
+    search_context_size: search.contextSize,
+    user_location: search.location && { type: "approximate", approximate: search.location },
+  });
+}
+
+/** The aggregator's tool (@openrouter/sdk 1.3.19, `ChatWebSearchShorthand`). */
+function writeSearchTool(search: WebSearch): Record<string, unknown> {
+  return {
+    type: "web_search",
+    ...present({
+      allowed_domains: search.allowedDomains,
+      excluded_domains: search.blockedDomains,
+      max_uses: search.maxUses,
+      search_context_size: search.contextSize,
+      user_location: writePlace(search.location),
+    }),
+  };
+}
+
 function writeTools(
   request: CanonicalRequest,
+  search: WebSearch | undefined,
   aliasOf: (name: string) => string,
+  losses: Loss[],
 ): Record<string, unknown> {
   // Without tools these fields are refused by several vendors.
-  if (request.tools.length === 0) return {};
+  if (request.tools.length === 0 && !search) return {};
+  const tools = request.tools.map((tool) => writeTool(tool, aliasOf));
+  if (search?.demanded && request.tools.length > 0) {
+    losses.push({ path: search.paths.demanded ?? search.path, weight: "hint" });
+  }
   return {
-    tools: request.tools.map((tool) => writeTool(tool, aliasOf)),
+    tools: search ? [...tools, writeSearchTool(search)] : tools,
     ...present({
-      tool_choice: writeToolChoice(request, aliasOf),
+      tool_choice: search?.demanded ? "required" : writeToolChoice(request, aliasOf),
       parallel_tool_calls: request.parallelToolCalls,
     }),
   };

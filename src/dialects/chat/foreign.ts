@@ -1,5 +1,7 @@
 import type { ForeignField, LossWeight } from "../canonical_request.ts";
 import { isRecord, type JsonRecord } from "../json.ts";
+import { isSearchType } from "../web_search.ts";
+import { searchToolIndex } from "./decode_search.ts";
 
 /** Fields of a chat request that have a place in the canonical form. */
 const known: ReadonlySet<string> = new Set([
@@ -33,6 +35,7 @@ const known: ReadonlySet<string> = new Set([
   "metadata",
   "user",
   "safety_identifier",
+  "prompt_cache_key",
 ]);
 
 /**
@@ -40,19 +43,28 @@ const known: ReadonlySet<string> = new Set([
  * output and moderation change what comes back; everything else is a hint.
  */
 export function foreignFields(request: JsonRecord): ForeignField[] {
+  const search = searchToolIndex(request);
   const fields = Object.entries(request).flatMap(([path, value]): ForeignField[] => {
     if (known.has(path) || value === null || value === undefined || isNoOp(path, value)) return [];
-    return [{ path, value, weight: weightOf(path, value) }];
+    // Read as the web search that it is, where no tool is.
+    if (path === "web_search_options" && isRecord(value) && search === -1) return [];
+    return [{ path, value, weight: weightOf(path) }];
   });
   return [...fields, ...keptSound(request.messages), ...vendorWork(request)];
 }
 
 /** Tools that some chat vendors run themselves, and the choice of one. */
-function vendorWork({ tools, tool_choice: choice }: JsonRecord): ForeignField[] {
+function vendorWork(request: JsonRecord): ForeignField[] {
+  const { tools, tool_choice: choice } = request;
+  const search = searchToolIndex(request);
   const found = (Array.isArray(tools) ? tools : []).flatMap((tool: unknown, index) =>
-    isVendorTool(tool) ? [{ path: `tools[${index}]`, value: tool, weight: "meaning" as const }] : []
+    isVendorTool(tool) && index !== search
+      ? [{ path: `tools[${index}]`, value: tool, weight: "meaning" as const }]
+      : []
   );
-  return isVendorTool(choice)
+  const searches = search !== -1 || isRecord(request.web_search_options);
+  const isSearch = searches && isRecord(choice) && isSearchType(choice.type);
+  return isVendorTool(choice) && !isSearch
     ? [...found, { path: "tool_choice", value: choice, weight: "meaning" }]
     : found;
 }
@@ -79,8 +91,7 @@ function isNoOp(path: string, value: unknown): boolean {
   return false;
 }
 
-function weightOf(path: string, value: unknown): LossWeight {
+function weightOf(path: string): LossWeight {
   if (path === "modalities" || path === "audio") return "meaning";
-  if (path === "web_search_options") return isRecord(value) ? "meaning" : "hint";
   return "hint";
 }

@@ -1,8 +1,8 @@
 import { isRecord, type JsonRecord } from "../json.ts";
 import type { Known } from "../other_fields.ts";
+import { knownMark } from "../read_cache_mark.ts";
+import { isSearchType } from "../web_search.ts";
 import { isVendorTool } from "./foreign.ts";
-
-const cache: Known = { type: true, ttl: true };
 
 const url: Known = { url: true, detail: true };
 
@@ -19,7 +19,7 @@ const ofPart: Readonly<Record<string, Known>> = {
 function part({ type }: JsonRecord): Known | undefined {
   const name = String(type);
   if (!Object.hasOwn(ofPart, name)) return undefined;
-  return { type: true, [name]: ofPart[name]!, cache_control: cache };
+  return { type: true, [name]: ofPart[name]!, ...knownMark };
 }
 
 const named: Known = { name: true };
@@ -32,6 +32,7 @@ const call: Known = {
   function: { name: true, arguments: true },
   custom: { name: true, input: true },
   extra_content: true,
+  ...knownMark,
 };
 
 /**
@@ -51,23 +52,44 @@ const assistant: Known = {
   reasoning_details: true,
   thinking_blocks: true,
   audio: true,
+  ...knownMark,
 };
 
 const ofRole: Readonly<Record<string, Known>> = {
-  system: { role: true, content: part },
-  developer: { role: true, content: part },
-  user: { role: true, content: part, name: true },
+  system: { role: true, content: part, ...knownMark },
+  developer: { role: true, content: part, ...knownMark },
+  user: { role: true, content: part, name: true, ...knownMark },
   assistant,
-  tool: { role: true, content: part, tool_call_id: true, name: true },
-  function: { role: true, content: part, name: true },
+  tool: { role: true, content: part, tool_call_id: true, name: true, ...knownMark },
+  function: { role: true, content: part, name: true, ...knownMark },
 };
 
-const ofFunction: Known = { name: true, description: true, parameters: true, strict: true };
+const ofFunction: Known = {
+  name: true,
+  description: true,
+  parameters: true,
+  strict: true,
+  ...knownMark,
+};
+
+const place: Known = { city: true, country: true, region: true, timezone: true };
+
+const search: Known = {
+  type: true,
+  search_context_size: true,
+  user_location: { type: true, approximate: place, ...place },
+  allowed_domains: true,
+  blocked_domains: true,
+  excluded_domains: true,
+  max_uses: true,
+  ...knownMark,
+};
 
 const ofTool: Known = {
   type: true,
   function: ofFunction,
   custom: { name: true, description: true, format: true },
+  ...knownMark,
 };
 
 const toolName: Known = { type: true, function: named, custom: named, name: true };
@@ -75,7 +97,8 @@ const toolName: Known = { type: true, function: named, custom: named, name: true
 /** What the decoder knows within the members of a chat request (chat-completions.md §1 to §3). */
 export const knownFields: Readonly<Record<string, Known>> = {
   messages: ({ role }) => ofRole[String(role)] ?? undefined,
-  tools: (tool) => isVendorTool(tool) ? undefined : ofTool,
+  tools: (tool) => isSearchType(tool.type) ? search : isVendorTool(tool) ? undefined : ofTool,
+  web_search_options: search,
   functions: ofFunction,
   tool_choice: (choice) =>
     isRecord(choice.allowed_tools)

@@ -10,9 +10,11 @@ import type { DialectQuirks } from "../dialect.ts";
 import { estimatedUsage } from "../estimated_usage.ts";
 import { choiceIndex, isRecord, type JsonRecord, unixTime, words } from "../json.ts";
 import { dataUrl } from "../media_source.ts";
+import { TextUnits } from "../text_units.ts";
 import type { AnswerContext } from "../translator.ts";
 import { carriesError, readVendorError } from "../vendor_error.ts";
 import { ChoiceReader } from "./choice.ts";
+import { writeAnnotation } from "./extras.ts";
 import { readFailure, saysError } from "./finish.ts";
 import { asksOldShape, inOldShape } from "./old_shape.ts";
 import { readChatUsage, writeChatUsage } from "./usage.ts";
@@ -107,15 +109,13 @@ function encodeChoice(choice: CanonicalChoice): Record<string, unknown> {
 
 /** Sources, pictures and sound beside the text. */
 function encodeExtras(parts: readonly AnswerPart[]): Record<string, unknown> {
-  const annotations = parts.flatMap((part) => part.citations ?? []).map((citation) => ({
-    type: "url_citation",
-    url_citation: {
-      start_index: citation.start ?? 0,
-      end_index: citation.end ?? 0,
-      url: citation.url,
-      title: citation.title ?? "",
-    },
-  }));
+  const said = new TextUnits();
+  const annotations = parts.flatMap((part) => {
+    if (part.kind !== "text") return [];
+    const from = said.length;
+    said.add(part.text);
+    return (part.citations ?? []).map((citation) => writeAnnotation(citation, said, from));
+  });
   const media = parts.filter((part) => part.kind === "media");
   const images = media.filter((part) => part.media === "image").map((part) => ({
     type: "image_url",

@@ -6,11 +6,14 @@ import type {
   BlockKind,
   BlockStartEvent,
   CanonicalEvent,
+  CitationEvent,
   TokenLogprob,
 } from "../canonical.ts";
 import { EstimatedUsage } from "../estimated_usage.ts";
 import { sseComment } from "../sse_comment.ts";
+import { TextUnits } from "../text_units.ts";
 import type { AnswerContext, StreamEncoder } from "../translator.ts";
+import { writeAnnotation } from "./extras.ts";
 import { asksOldShape, oldFinish } from "./old_shape.ts";
 import { encodeLogprob } from "./response.ts";
 import { chatErrorFrame } from "./stream.ts";
@@ -23,6 +26,13 @@ interface OpenBlock {
   empty: boolean;
   /** Pieces of media, which leave in one chunk. */
   pieces: string[];
+  /** Where its text begins in what its choice says, in UTF-16 units. */
+  from: number;
+}
+
+interface Choice {
+  tools: number;
+  said: TextUnits;
 }
 
 /** Writes a streamed chat answer (chat-completions.md §4.3, translation.md §13 "→C writer"). */
@@ -32,7 +42,7 @@ export class ChatStreamEncoder implements StreamEncoder {
   #model: string;
   readonly #blocks = new Map<number, OpenBlock>();
   /** Tool calls so far, by choice; a choice is there once its role chunk is out. */
-  readonly #choices = new Map<number, { tools: number }>();
+  readonly #choices = new Map<number, Choice>();
   readonly #estimate: EstimatedUsage;
   #usage: Usage | undefined;
   readonly #isOldShape: boolean;
@@ -66,17 +76,7 @@ export class ChatStreamEncoder implements StreamEncoder {
         this.#usage = event.usage;
         return "";
       case "citation":
-        return this.#role(event.choice) + this.#chunk(event.choice, {
-          annotations: [{
-            type: "url_citation",
-            url_citation: {
-              start_index: event.citation.start ?? 0,
-              end_index: event.citation.end ?? 0,
-              url: event.citation.url,
-              title: event.citation.title ?? "",
-            },
-          }],
-        });
+        return this.#cite(event);
       case "error":
         return "";
     }
@@ -99,12 +99,20 @@ export class ChatStreamEncoder implements StreamEncoder {
     return sseComment;
   }
 
+  #cite({ choice, block, citation }: CitationEvent): string {
+    const role = this.#role(choice);
+    const { said } = this.#choices.get(choice)!;
+    const from = this.#blocks.get(block)?.from ?? 0;
+    return role + this.#chunk(choice, { annotations: [writeAnnotation(citation, said, from)] });
+  }
+
   #startBlock({ choice, block, content }: BlockStartEvent): string {
     const role = this.#role(choice);
     const state = this.#choices.get(choice)!;
     const isTool = content.kind === "tool-call";
     const toolIndex = isTool ? state.tools++ : -1;
-    this.#blocks.set(block, { content, toolIndex, empty: true, pieces: [] });
+    const from = state.said.length;
+    this.#blocks.set(block, { content, toolIndex, empty: true, pieces: [], from });
     if (!isTool) return role;
     const opener = content.custom
       ? { custom: { name: content.name, input: "" } }
@@ -125,6 +133,7 @@ export class ChatStreamEncoder implements StreamEncoder {
     open.empty = false;
     switch (open.content.kind) {
       case "text":
+        this.#choices.get(choice)?.said.add(text);
         return this.#chunk(choice, { content: text }, logprobs && { logprobs });
       case "reasoning":
         return this.#chunk(choice, { reasoning_content: text });
@@ -170,7 +179,7 @@ export class ChatStreamEncoder implements StreamEncoder {
   /** Each choice begins with a chunk that names the role. */
   #role(choice: number): string {
     if (this.#choices.has(choice)) return "";
-    this.#choices.set(choice, { tools: 0 });
+    this.#choices.set(choice, { tools: 0, said: new TextUnits() });
     return this.#chunk(choice, { role: "assistant", content: "", refusal: null });
   }
 

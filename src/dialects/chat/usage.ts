@@ -1,6 +1,6 @@
 import type { Usage } from "../../domain/usage.ts";
 import type { DialectQuirks } from "../dialect.ts";
-import { count, isRecord, miscounts } from "../json.ts";
+import { count, isRecord, type JsonRecord, miscounts } from "../json.ts";
 import { vendorCost } from "../vendor_cost.ts";
 
 /**
@@ -36,9 +36,16 @@ export function readChatUsage(raw: unknown, quirks: DialectQuirks): Usage | unde
     ...present("reasoning", reasoning),
     ...present("audioOutput", count(outputDetails.audio_tokens)),
     ...present("imageOutput", count(outputDetails.image_tokens)),
+    ...present("webSearches", webSearches(raw)),
     ...vendorCost(raw.cost),
     raw,
   };
+}
+
+/** Searches that the aggregator's tool made; no other chat vendor counts them. */
+function webSearches(raw: JsonRecord): number | undefined {
+  const told = raw.server_tool_use_details ?? raw.server_tool_use;
+  return isRecord(told) ? count(told.web_search_requests) || undefined : undefined;
 }
 
 /** A vendor that reports more cached tokens than prompt counts them beside the prompt. */
@@ -85,6 +92,9 @@ export function writeChatUsage(usage: Usage): Record<string, unknown> {
     ...(Object.keys(completionDetails).length > 0
       ? { completion_tokens_details: completionDetails }
       : {}),
+    ...(usage.webSearches === undefined
+      ? {}
+      : { server_tool_use_details: { web_search_requests: usage.webSearches } }),
   };
 }
 

@@ -1,8 +1,8 @@
-import type { BlockKind, CanonicalEvent, TokenLogprob } from "../canonical.ts";
+import type { BlockKind, CanonicalEvent, SearchWork, TokenLogprob } from "../canonical.ts";
 import type { Opaque } from "../canonical_request.ts";
 import { isRecord, type JsonRecord, words } from "../json.ts";
 import { unifyFinish } from "./finish.ts";
-import { readCitations } from "./grounding.ts";
+import { readCitations, readSearch } from "./grounding.ts";
 import { readLogprobs } from "./logprobs.ts";
 import { PartialArgs } from "./partial_args.ts";
 
@@ -32,6 +32,7 @@ export class CandidateReader {
   #text: OpenText | undefined;
   #call: OpenCall | undefined;
   #grounded: JsonRecord | undefined;
+  #search: SearchWork | undefined;
   #sawToolCall = false;
   #sawContent = false;
   #finishReason: string | undefined;
@@ -52,6 +53,7 @@ export class CandidateReader {
     for (const key of ["groundingMetadata", "citationMetadata"]) {
       if (isRecord(candidate[key])) this.#grounded = { ...this.#grounded, [key]: candidate[key] };
     }
+    this.#search = readSearch(candidate) ?? this.#search;
     const content = isRecord(candidate.content) ? candidate.content : {};
     const parts = Array.isArray(content.parts) ? content.parts.filter(isRecord) : [];
     let logprobs = readLogprobs(candidate.logprobsResult);
@@ -73,6 +75,7 @@ export class CandidateReader {
     this.#closeCall(events, raw === undefined || unifyFinish(raw, true) === "length");
     this.#cite(events);
     this.#closeText(events);
+    this.#tellSearch(events);
     if (raw === undefined || this.#isInvalid()) return;
     const ending = unifyFinish(raw, this.#sawToolCall);
     events.push({
@@ -81,6 +84,14 @@ export class CandidateReader {
       reason: ending === "invalid" ? (this.#sawToolCall ? "tool_calls" : "stop") : ending,
       raw,
     });
+  }
+
+  /** What was searched for is told at the end, beside the text. */
+  #tellSearch(events: CanonicalEvent[]): void {
+    if (!this.#search) return;
+    const content = { kind: "vendor", dialect: "generate", value: undefined } as const;
+    this.#end(this.#start({ ...content, search: this.#search }, events), events);
+    this.#search = undefined;
   }
 
   /** A call that can't be used, and nothing else: a failure, never an empty success. */
@@ -116,7 +127,10 @@ export class CandidateReader {
     this.#sawContent = true;
     const { block, data } = this.#startMedia(part, events);
     if (data !== "") this.#delta(block, data, events);
-    this.#end(block, events, opaque);
+    // The vendor's own call of its tools comes back as it was, signature and all.
+    const isWork = isRecord(part.toolCall) || isRecord(part.toolResponse);
+    const whole = { dialect: "generate", kind: "block", value: JSON.stringify(part) } as const;
+    this.#end(block, events, isWork ? whole : opaque);
   }
 
   /** A signature ends the text that it signs; on an empty part it belongs to the text before. */

@@ -10,6 +10,7 @@ import type {
   Turn,
 } from "../canonical_request.ts";
 import { isRecord, type JsonRecord } from "../json.ts";
+import { readCacheMark } from "../read_cache_mark.ts";
 import {
   dataMember,
   isEmptyPart,
@@ -44,7 +45,8 @@ export function readSystem(request: Fields): SystemText[] {
   return system.objects("parts").flatMap((part) => {
     const text = part.string("text");
     if (text === undefined && !isEmptyPart(part)) throw wrong(part.path, "a text part");
-    return text === undefined || text === "" ? [] : [{ text, path: part.path }];
+    const mark = readCacheMark(part.record, part.path);
+    return text === undefined || text === "" ? [] : [{ text, ...mark, path: part.path }];
   });
 }
 
@@ -136,6 +138,7 @@ class ContentReader {
       arguments: JSON.stringify(call.object("args")?.record ?? {}),
       custom: false,
       ...readSignature(part),
+      ...readCacheMark(part.record, part.path),
       path: part.path,
     };
   }
@@ -156,6 +159,7 @@ class ContentReader {
       parts: [...words, ...media],
       object: response,
       isError,
+      ...readCacheMark(part.record, part.path),
       path: part.path,
     };
   }

@@ -2,6 +2,7 @@ import type { MediaPart, Opaque, Part, ReasoningPart, TextPart } from "../canoni
 import type { ForeignField } from "../canonical_request.ts";
 import { base64Source, plainMime, standardBase64 } from "../media_source.ts";
 import { carriedSignature } from "../thought_signature.ts";
+import { readCacheMark } from "../read_cache_mark.ts";
 import { isOwnFile, isVideoAddress } from "./file_address.ts";
 import { type Fields, missing, wrong } from "./reader.ts";
 
@@ -80,7 +81,8 @@ function readText(part: Fields): TextPart | ReasoningPart | undefined {
   const text = part.string("text") ?? "";
   const signature = readSignature(part);
   if (text === "" && signature.opaque === undefined) return undefined;
-  return { type, text, ...signature, path: part.path };
+  const mark = type === "text" ? readCacheMark(part.record, part.path) : {};
+  return { type, text, ...signature, ...mark, path: part.path };
 }
 
 /** `inlineData` of a part, or of an item of a function's result. */
@@ -128,6 +130,7 @@ function mediaPart(
     kind: known ?? "file",
     ...(name === undefined ? {} : { name }),
     ...(detail === undefined ? {} : { detail }),
+    ...readCacheMark(part.record, part.path),
     ...(name === undefined && detail === undefined ? {} : {
       fieldPaths: {
         ...(name === undefined ? {} : { name: data.at("displayName") }),

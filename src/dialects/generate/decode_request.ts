@@ -29,7 +29,7 @@ export function* decodeGenerateSteps(body: unknown): Steps<CanonicalRequest> {
     foreign,
     detail: detailOf(config.string("mediaResolution")),
   });
-  const tools = readTools(request, foreign);
+  const { tools, webSearch } = readTools(request, foreign);
   const toolChoice = readToolChoice(request);
   const { settings, paths } = readConfig(config, foreign);
   const serviceTier = request.string("serviceTier");
@@ -42,6 +42,7 @@ export function* decodeGenerateSteps(body: unknown): Steps<CanonicalRequest> {
     turns,
     tools,
     ...(toolChoice.choice ? { toolChoice: toolChoice.choice } : {}),
+    ...(webSearch ? { webSearch } : {}),
     ...settings,
     ...(serviceTier ? { serviceTier: tierName(serviceTier) } : {}),
     foreign,

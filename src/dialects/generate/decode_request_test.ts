@@ -168,7 +168,6 @@ Deno.test("fields that other dialects have no word for are listed with their wei
     "generationConfig.responseModalities meaning",
     "safetySettings hint",
     "surprise meaning",
-    "tools[0].googleSearch meaning",
     "tools[1].functionDeclarations[0].behavior hint",
   ]);
 });

@@ -1,18 +1,47 @@
-import type { ForeignField, Tool, ToolChoice } from "../canonical_request.ts";
+import type { ForeignField, Tool, ToolChoice, WebSearch } from "../canonical_request.ts";
+import { isRecord } from "../json.ts";
+import { readCacheMark } from "../read_cache_mark.ts";
 import { type Fields, missing, wrong } from "./reader.ts";
 import { jsonSchemaOf } from "./schema_from_subset.ts";
 
-/** `tools[]`: the functions; what the vendor runs itself has no neutral form. */
-export function readTools(request: Fields, foreign: ForeignField[]): Tool[] {
-  return request.objects("tools").flatMap((tool) => {
-    for (const { path, value } of tool.others(functionsOnly)) {
-      foreign.push({ path, value, weight: "meaning" });
+/**
+ * `tools[]`: the functions, and the vendor's web search; what else the vendor runs itself has no
+ * neutral form.
+ */
+export function readTools(
+  request: Fields,
+  foreign: ForeignField[],
+): { tools: Tool[]; webSearch?: WebSearch } {
+  let webSearch: WebSearch | undefined;
+  const tools = request.objects("tools").flatMap((tool) => {
+    for (const { name, path, value } of tool.others(functionsOnly)) {
+      const isSearch = name === "googleSearch" || name === "googleSearchRetrieval";
+      if (isSearch && !webSearch) webSearch = readSearch(tool.object(name)!, foreign);
+      else foreign.push({ path, value, weight: "meaning" });
     }
     return tool.objects("functionDeclarations").map(readFunction);
   });
+  return webSearch ? { tools, webSearch } : { tools };
 }
 
 const functionsOnly: ReadonlySet<string> = new Set(["functionDeclarations"]);
+
+function readSearch(search: Fields, foreign: ForeignField[]): WebSearch {
+  const blockedDomains = search.strings("excludeDomains");
+  for (const { name, path, value } of search.others(new Set(["excludeDomains"]))) {
+    // Searching the web is what is meant anyway; a span of time narrows what may be found.
+    if (name === "searchTypes" && isRecord(value) && Object.keys(value).join() === "webSearch") {
+      continue;
+    }
+    foreign.push({ path, value, weight: name === "timeRangeFilter" ? "meaning" : "hint" });
+  }
+  return {
+    ...(blockedDomains?.length ? { blockedDomains } : {}),
+    demanded: false,
+    path: search.path,
+    paths: { blockedDomains: search.at("excludeDomains") },
+  };
+}
 
 function readFunction(declaration: Fields): Tool {
   const name = declaration.string("name");
@@ -26,6 +55,7 @@ function readFunction(declaration: Fields): Tool {
     name,
     ...(description ? { description } : {}),
     ...(parameters ? { parameters } : {}),
+    ...readCacheMark(declaration.record, declaration.path),
     path: declaration.path,
   };
 }

@@ -1,11 +1,17 @@
-import type { AnswerPart, CanonicalAnswer, CanonicalChoice } from "../canonical.ts";
+import type {
+  AnswerPart,
+  BlockKind,
+  CanonicalAnswer,
+  CanonicalChoice,
+  Citation,
+} from "../canonical.ts";
 import { estimatedUsage } from "../estimated_usage.ts";
 import { innerJson } from "../inner_json.ts";
 import { isRecord, type JsonRecord } from "../json.ts";
 import type { AnswerContext } from "../translator.ts";
 import { answerPart, isInvalidCall } from "./encode_parts.ts";
 import { finishReason } from "./finish.ts";
-import { writeCitations } from "./grounding.ts";
+import { writeGrounding } from "./grounding.ts";
 import { writeLogprobs } from "./logprobs.ts";
 import { Fields } from "./reader.ts";
 import { writeUsage } from "./usage.ts";
@@ -72,7 +78,7 @@ export function endingOf(
 }
 
 function encodeChoice(choice: CanonicalChoice): Record<string, unknown> {
-  const parts = choice.parts.flatMap((part) => answerPart(part) ?? []);
+  const parts = joinTexts(choice.parts).flatMap((part) => answerPart(part) ?? []);
   const ending = endingOf(choice, choice.parts.some(isInvalidCall));
   return {
     content: { role: "model", parts },
@@ -83,9 +89,44 @@ function encodeChoice(choice: CanonicalChoice): Record<string, unknown> {
   };
 }
 
+/** Places of sources count in all that was said. */
 function grounding(parts: readonly AnswerPart[]): JsonRecord {
-  const cited = parts.find((part) => part.citations && part.citations.length > 0);
-  return cited ? { groundingMetadata: writeCitations(cited.citations!, cited.text) } : {};
+  const texts = parts.filter((part) => part.kind === "text");
+  let from = 0;
+  const citations = texts.flatMap((part) => {
+    const moved = (part.citations ?? []).map((citation) => moveCitation(citation, from));
+    from += part.text.length;
+    return moved;
+  });
+  return writeGrounding(citations, texts.map(({ text }) => text).join(""), searchQueries(parts));
+}
+
+export function moveCitation(citation: Citation, by: number): Citation {
+  const { start, end } = citation;
+  return start === undefined || end === undefined
+    ? citation
+    : { ...citation, start: start + by, end: end + by };
+}
+
+export function searchQueries(parts: readonly BlockKind[]): string[] {
+  return parts.flatMap((part) => part.kind === "vendor" ? part.search?.queries ?? [] : []);
+}
+
+/**
+ * Where sources are named, texts with nothing between them that this dialect shows are one part:
+ * other vendors cut their text at each passage that has a source.
+ */
+function joinTexts(parts: readonly AnswerPart[]): readonly AnswerPart[] {
+  if (!parts.some(({ citations }) => citations?.length)) return parts;
+  const joined: AnswerPart[] = [];
+  for (const part of parts) {
+    const last = joined.at(-1);
+    if (part.kind === "vendor" && !answerPart(part)) continue;
+    if (part.kind === "text" && last?.kind === "text" && !last.opaque) {
+      joined[joined.length - 1] = { ...part, text: last.text + part.text };
+    } else joined.push(part);
+  }
+  return joined;
 }
 
 function bareEnum(part: AnswerPart): AnswerPart {

@@ -97,7 +97,8 @@ function writeFormat(
 ): { instruction: string | undefined; [field: string]: unknown } {
   const format = request.format;
   if (!format || format.type === "text") return { instruction: undefined };
-  const native = traits.json && (traits.jsonWithTools || request.tools.length === 0);
+  const native = traits.json &&
+    (traits.jsonWithTools || (request.tools.length === 0 && !request.webSearch));
   if (!native) return { instruction: formatInWords(format) };
   const json = { instruction: undefined, responseMimeType: "application/json" };
   if (format.type === "json") return json;

@@ -4,12 +4,15 @@ import type {
   CanonicalRequest,
   Loss,
   MediaPart,
+  Opaque,
   Part,
   SystemText,
   ToolCallPart,
   ToolResultPart,
   Turn,
 } from "../canonical_request.ts";
+import { innerJson } from "../inner_json.ts";
+import { isRecord } from "../json.ts";
 import { leftOutNote } from "../media_source.ts";
 import { signatureSentinel } from "../thought_signature.ts";
 import { mediaPart } from "./encode_media.ts";
@@ -93,7 +96,9 @@ function* mergeTurns(turns: readonly Turn[], losses: Loss[]): Steps<Turn[]> {
 /** Whether a part becomes one; reasoning does only with this vendor's own signature. */
 function saysSomething(part: Part): boolean {
   if (part.type === "text") return part.text !== "" || signatureOf(part.opaque) !== undefined;
-  if (part.type === "reasoning") return signatureOf(part.opaque) !== undefined;
+  if (part.type === "reasoning") {
+    return signatureOf(part.opaque) !== undefined || blockOf(part.opaque) !== undefined;
+  }
   return part.type !== "refusal" || part.text !== "";
 }
 
@@ -225,7 +230,10 @@ function writePart(part: Part, context: ContentContext): Record<string, unknown>
     case "refusal":
       return [{ text: part.text }];
     case "reasoning":
-      return [{ text: part.text, thought: true, ...signatureOf(part.opaque) }];
+      return [
+        blockOf(part.opaque) ??
+          { text: part.text, thought: true, ...signatureOf(part.opaque) },
+      ];
     case "tool-call":
       return [writeCall(part, context)];
     case "media": {
@@ -235,6 +243,13 @@ function writePart(part: Part, context: ContentContext): Record<string, unknown>
     case "tool-result":
       throw new Error("results are written with their calls");
   }
+}
+
+/** A part of the vendor's own work that comes back as it was. */
+function blockOf(opaque: Opaque | undefined): Record<string, unknown> | undefined {
+  if (opaque?.dialect !== "generate" || opaque.kind !== "block") return undefined;
+  const value = innerJson(opaque.value);
+  return isRecord(value) ? value : undefined;
 }
 
 function writeCall(part: ToolCallPart, context: ContentContext): Record<string, unknown> {

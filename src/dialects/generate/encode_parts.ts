@@ -32,6 +32,7 @@ export function answerPart(part: AnswerPart): Record<string, unknown> | undefine
         ...signatureOf(part.opaque),
       };
     case "vendor":
+      if (part.opaque?.kind === "block") return parseArguments(part.opaque.value);
       return part.dialect === "generate" && isRecord(part.value)
         ? { ...part.value, ...signatureOf(part.opaque) }
         : undefined;

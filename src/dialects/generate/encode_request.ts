@@ -6,7 +6,7 @@ import { cacheLosses } from "../cache_losses.ts";
 import type { EncodedRequest, Target } from "../translator.ts";
 import { writeConfig } from "./encode_config.ts";
 import { writeContents } from "./encode_contents.ts";
-import { nameTools, writeTools } from "./encode_tools.ts";
+import { nameTools, planSearch, writeTools } from "./encode_tools.ts";
 import { modelTraits } from "./models.ts";
 
 /**
@@ -27,7 +27,8 @@ export function* encodeGenerateSteps(
   const room = new SwellRoom();
   const { aliasOf, toolNames } = yield* nameTools(request);
   const { contents, system } = yield* writeContents(request, { traits, aliasOf, losses });
-  const tools = yield* writeTools(request, traits, aliasOf, losses, room);
+  const search = planSearch(request, target, traits, losses);
+  const tools = yield* writeTools(request, { traits, search, aliasOf, losses, room });
   const { config, instruction } = writeConfig(request, target, traits, losses, room);
   const texts = [...system.map(({ text }) => text), ...(instruction ? [instruction] : [])];
   if (!traits.system && texts.length > 0) {
@@ -35,6 +36,9 @@ export function* encodeGenerateSteps(
     contents[0]!.parts.unshift({ text: texts.join("\n\n") });
   }
   pushAll(losses, yield* cacheLosses(request));
+  if (request.promptCacheKey !== undefined) {
+    losses.push({ path: request.paths.promptCacheKey ?? "promptCacheKey", weight: "hint" });
+  }
   return {
     body: {
       contents,

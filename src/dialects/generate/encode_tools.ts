@@ -1,8 +1,10 @@
 import { sha256Hex } from "../../base/hash.ts";
 import { mapInSteps, type Steps } from "../../base/steps.ts";
-import type { CanonicalRequest, Loss, Tool } from "../canonical_request.ts";
+import type { CanonicalRequest, Loss, Tool, WebSearch } from "../canonical_request.ts";
 import { isRecord, type JsonRecord } from "../json.ts";
 import { aliasToolNames, toolNamesOf } from "../tool_names.ts";
+import { loseSearchFields, searchFor } from "../web_search.ts";
+import type { Target } from "../translator.ts";
 import type { ModelTraits } from "./models.ts";
 import { lowerSchema } from "./schema_lowering.ts";
 import type { SwellRoom } from "../schema_refs.ts";
@@ -35,15 +37,42 @@ export function* nameTools(request: CanonicalRequest): Steps<ToolNames> {
   return { aliasOf, toolNames: Object.fromEntries(changed.map((name) => [aliasOf(name), name])) };
 }
 
+/** The web search that the model takes beside what else is sent; what is left out is named. */
+export function planSearch(
+  request: CanonicalRequest,
+  target: Target,
+  traits: ModelTraits,
+  losses: Loss[],
+): WebSearch | undefined {
+  const isAble = traits.search && (traits.searchWithTools || request.tools.length === 0);
+  const search = searchFor(request, target, losses, isAble);
+  if (!search) return undefined;
+  const fields = [
+    "allowedDomains",
+    "blockedDomains",
+    "maxUses",
+    "location",
+    "contextSize",
+  ] as const;
+  loseSearchFields(search, fields, losses);
+  // Only functions can be demanded.
+  if (search.demanded) losses.push({ path: search.paths.demanded ?? search.path, weight: "hint" });
+  return search;
+}
+
 /** `tools` and `toolConfig`; nothing for a request without tools (pitfalls 43). */
 export function* writeTools(
   request: CanonicalRequest,
-  traits: ModelTraits,
-  aliasOf: (name: string) => string,
-  losses: Loss[],
-  room: SwellRoom,
+  { traits, search, aliasOf, losses, room }: {
+    traits: ModelTraits;
+    search: WebSearch | undefined;
+    aliasOf: (name: string) => string;
+    losses: Loss[];
+    room: SwellRoom;
+  },
 ): Steps<Record<string, unknown>> {
-  if (request.tools.length === 0) return {};
+  const searching = search ? [{ googleSearch: {} }] : [];
+  if (request.tools.length === 0) return search ? { tools: searching } : {};
   if (request.parallelToolCalls === false) {
     losses.push({ path: request.paths.parallelToolCalls ?? "parallelToolCalls", weight: "hint" });
   }
@@ -52,15 +81,22 @@ export function* writeTools(
   const sent = choice?.names && choice.mode === "auto"
     ? toolsNamed(request.tools, choice.names)
     : request.tools;
-  if (sent.length === 0) return {};
-  const mode = modeOf(request, sent);
+  if (sent.length === 0) return search ? { tools: searching } : {};
+  const plainMode = modeOf(request, sent);
+  // Beside the vendor's own tools the plain mode is refused.
+  const mode = search && plainMode === "AUTO" ? "VALIDATED" : plainMode;
   const declareTool = (tool: Tool) => declare(tool, traits, aliasOf, losses, room);
   const allowed = choice?.mode === "required" && choice.names
     ? { allowedFunctionNames: choice.names.map(aliasOf) }
     : {};
+  const toolConfig = {
+    ...(mode === undefined ? {} : { functionCallingConfig: { mode, ...allowed } }),
+    // Without it functions and the vendor's own tools are refused in one request.
+    ...(search ? { includeServerSideToolInvocations: true } : {}),
+  };
   return {
-    tools: [{ functionDeclarations: yield* mapInSteps(sent, declareTool, 1) }],
-    ...(mode === undefined ? {} : { toolConfig: { functionCallingConfig: { mode, ...allowed } } }),
+    tools: [{ functionDeclarations: yield* mapInSteps(sent, declareTool, 1) }, ...searching],
+    ...(Object.keys(toolConfig).length === 0 ? {} : { toolConfig }),
   };
 }
 

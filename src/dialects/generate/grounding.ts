@@ -1,4 +1,5 @@
-import type { Citation } from "../canonical.ts";
+import type { Citation, SearchWork } from "../canonical.ts";
+import { sha256Hex } from "../../base/hash.ts";
 import { isRecord, type JsonRecord, words } from "../json.ts";
 
 /**
@@ -51,8 +52,33 @@ export function mapsCount(candidate: JsonRecord): number | undefined {
   return Math.max(1, queries.length);
 }
 
-/** Writes citations of one text as `groundingMetadata`. */
-export function writeCitations(
+/** The searches that a candidate's grounding names, with the pages that were found, as one. */
+export function readSearch(candidate: JsonRecord): SearchWork | undefined {
+  const grounding = isRecord(candidate.groundingMetadata) ? candidate.groundingMetadata : {};
+  if (!Array.isArray(grounding.webSearchQueries)) return undefined;
+  const queries = grounding.webSearchQueries.flatMap((one: unknown) => words(one) ?? []);
+  if (queries.length === 0) return undefined;
+  const chunks = records(grounding.groundingChunks);
+  const results = chunks.flatMap((chunk) => source(chunk) ?? []);
+  return { id: sha256Hex(JSON.stringify([queries, results])).slice(0, 24), queries, results };
+}
+
+/** Writes citations of one text, and the searches that led to them, as `groundingMetadata`. */
+export function writeGrounding(
+  citations: readonly Citation[],
+  text: string,
+  queries: readonly string[],
+): Record<string, unknown> {
+  if (citations.length === 0 && queries.length === 0) return {};
+  return {
+    groundingMetadata: {
+      ...(queries.length === 0 ? {} : { webSearchQueries: queries }),
+      ...(citations.length === 0 ? {} : writeCitations(citations, text)),
+    },
+  };
+}
+
+function writeCitations(
   citations: readonly Citation[],
   text: string,
 ): Record<string, unknown> {
@@ -66,18 +92,26 @@ export function writeCitations(
     room -= Math.max(0, end - start);
     return room < 0 ? {} : { text: text.slice(start, end) };
   };
-  const tied = citations.filter(({ start, end }) => start !== undefined && end !== undefined);
+  // Sources of one passage stand together.
+  const tied: { start: number; end: number; indices: number[] }[] = [];
+  for (const { url, start, end } of citations) {
+    if (start === undefined || end === undefined) continue;
+    const last = tied.at(-1);
+    const index = places.get(url)!;
+    if (last?.start !== start || last.end !== end) tied.push({ start, end, indices: [index] });
+    else if (!last.indices.includes(index)) last.indices.push(index);
+  }
   return {
     groundingChunks: [...first].map(([uri, { title }]) => {
       return { web: { uri, ...(title === undefined ? {} : { title }) } };
     }),
-    groundingSupports: tied.map(({ url, start, end }) => ({
+    groundingSupports: tied.map(({ start, end, indices }) => ({
       segment: {
-        ...(start === 0 ? {} : { startIndex: bytes(start!) }),
-        endIndex: bytes(end!),
-        ...words(start!, end!),
+        ...(start === 0 ? {} : { startIndex: bytes(start) }),
+        endIndex: bytes(end),
+        ...words(start, end),
       },
-      groundingChunkIndices: [places.get(url)!],
+      groundingChunkIndices: indices,
     })),
   };
 }

@@ -3,6 +3,9 @@ import type { Known } from "../other_fields.ts";
 const inlineData: Known = { mimeType: true, data: true, displayName: true };
 const fileData: Known = { mimeType: true, fileUri: true, displayName: true };
 
+/** No field of this dialect, but of what gateways in front of other vendors take. */
+const cacheControl: Known = { type: true, ttl: true };
+
 const part: Known = {
   text: true,
   inlineData,
@@ -23,6 +26,7 @@ const part: Known = {
   toolCall: true,
   toolResponse: true,
   videoMetadata: true,
+  cacheControl,
 };
 
 /**
@@ -31,17 +35,22 @@ const part: Known = {
  */
 export const knownFields: Readonly<Record<string, Known>> = {
   contents: { role: true, parts: part },
-  systemInstruction: { role: true, parts: { text: true } },
+  systemInstruction: { role: true, parts: { text: true, cacheControl } },
   tools: {
     functionDeclarations: {
       name: true,
       description: true,
       parameters: true,
       parametersJsonSchema: true,
+      cacheControl,
     },
     "*": true,
   },
-  toolConfig: { functionCallingConfig: { mode: true, allowedFunctionNames: true } },
+  toolConfig: {
+    functionCallingConfig: { mode: true, allowedFunctionNames: true },
+    // Set where it is needed, whatever the caller says.
+    includeServerSideToolInvocations: true,
+  },
   generationConfig: {
     thinkingConfig: { includeThoughts: true, thinkingBudget: true, thinkingLevel: true },
     "*": true,

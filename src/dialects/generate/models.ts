@@ -12,6 +12,9 @@ export interface ModelTraits {
   jsonWithTools: boolean;
   /** Refuses function calls without a thought signature, and knows ids of calls. */
   signatures: boolean;
+  /** Has the vendor's web search, and takes it beside functions. */
+  search: boolean;
+  searchWithTools: boolean;
   /** Takes frequency and presence penalties. */
   penalties: boolean;
   thinking: Thinking;
@@ -37,6 +40,8 @@ export function modelTraits(model: string): ModelTraits {
     jsonSchema: !isGemma && generation >= 2.5,
     jsonWithTools: !isGemma && generation >= 3,
     signatures: !isGemma && generation >= 3,
+    search: !isGemma && generation >= 2 && !/-(image|tts|live|native-audio|embedding)/.test(name),
+    searchWithTools: generation >= 3,
     penalties: generation !== 2.5 || isGemma,
     thinking: isGemma ? { by: "none" } : thinkingOf(name, generation),
   };

@@ -12,10 +12,16 @@ import type {
 import type { Opaque } from "../canonical_request.ts";
 import { EstimatedUsage } from "../estimated_usage.ts";
 import type { AnswerContext, StreamEncoder } from "../translator.ts";
-import { bareEnumText, endingOf, wantsBareEnum } from "./encode_answer.ts";
+import {
+  bareEnumText,
+  endingOf,
+  moveCitation,
+  searchQueries,
+  wantsBareEnum,
+} from "./encode_answer.ts";
 import { answerPart, isInvalidCall } from "./encode_parts.ts";
 import { ArrayFraming, failedStream, type Framing, sseFraming } from "./framing.ts";
-import { writeCitations } from "./grounding.ts";
+import { writeGrounding } from "./grounding.ts";
 import { LastPart } from "./last_part.ts";
 import { writeLogprobs } from "./logprobs.ts";
 import { writeUsage } from "./usage.ts";
@@ -28,12 +34,15 @@ interface OpenBlock {
 }
 
 interface ChoiceState {
-  parts: Pick<AnswerPart, "kind">[];
+  parts: BlockKind[];
+  /** Texts that have ended, and their sources, with places in all of them. */
+  said: string[];
+  saidLength: number;
+  citations: Citation[];
   sawInvalidCall: boolean;
   finish: FinishEvent | undefined;
   readonly last: LastPart;
-  /** What the next element says beside its parts. */
-  grounding: Record<string, unknown> | undefined;
+  /** Of what the next element says. */
   logprobs: TokenLogprob[];
 }
 
@@ -75,7 +84,7 @@ export class GenerateStreamEncoder implements StreamEncoder {
         };
         return "";
       case "block-start":
-        this.#choice(event.choice).parts.push({ kind: event.content.kind });
+        this.#choice(event.choice).parts.push(event.content);
         this.#blocks.set(event.block, {
           choice: event.choice,
           content: event.content,
@@ -108,6 +117,7 @@ export class GenerateStreamEncoder implements StreamEncoder {
       return {
         ...candidateOf(index, choice, choice.last.take()),
         ...(finishReason === undefined ? {} : { finishReason }),
+        ...writeGrounding(choice.citations, choice.said.join(""), searchQueries(choice.parts)),
       };
     });
     const usageMetadata = this.#usage ?? writeUsage(this.#estimate.usage);
@@ -144,9 +154,7 @@ export class GenerateStreamEncoder implements StreamEncoder {
     const whole: AnswerPart = { ...open.content, text: open.pieces.join("") };
     const choice = this.#choice(open.choice);
     if (this.#goesOutAtOnce(open.content)) {
-      if (open.citations.length > 0) {
-        choice.grounding = writeCitations(open.citations, whole.text);
-      }
+      if (open.content.kind === "text") this.#keepSources(open, whole.text);
       // What is left to say of text that is out already is its signature.
       const rest = opaque && answerPart({ ...open.content, text: "", opaque });
       return rest ? this.#say(open.choice, choice.last.add(rest)) : "";
@@ -155,6 +163,16 @@ export class GenerateStreamEncoder implements StreamEncoder {
     const text = open.content.kind === "text" ? bareEnumText(whole.text) : whole.text;
     const part = answerPart({ ...whole, text, ...(opaque ? { opaque } : {}) });
     return part ? this.#say(open.choice, choice.last.add(part)) : "";
+  }
+
+  /** Sources are named at the end, since their places count in all that was said. */
+  #keepSources(open: OpenBlock, text: string): void {
+    const choice = this.#choice(open.choice);
+    for (const citation of open.citations) {
+      choice.citations.push(moveCitation(citation, choice.saidLength));
+    }
+    choice.said.push(text);
+    choice.saidLength += text.length;
   }
 
   #goesOutAtOnce(content: BlockKind): boolean {
@@ -177,10 +195,12 @@ export class GenerateStreamEncoder implements StreamEncoder {
     if (!choice) {
       choice = {
         parts: [],
+        said: [],
+        saidLength: 0,
+        citations: [],
         sawInvalidCall: false,
         finish: undefined,
         last: new LastPart(),
-        grounding: undefined,
         logprobs: [],
       };
       this.#choices.set(index, choice);
@@ -194,13 +214,11 @@ function candidateOf(
   choice: ChoiceState,
   parts: readonly Record<string, unknown>[],
 ): Record<string, unknown> {
-  const { grounding, logprobs } = choice;
-  choice.grounding = undefined;
+  const { logprobs } = choice;
   choice.logprobs = [];
   return {
     content: { role: "model", parts },
     index,
-    ...(grounding ? { groundingMetadata: grounding } : {}),
     ...(logprobs.length > 0 ? { logprobsResult: writeLogprobs(logprobs) } : {}),
   };
 }

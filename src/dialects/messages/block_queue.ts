@@ -71,7 +71,7 @@ export class BlockQueue {
     const text = writer.end(event, this.#index);
     this.#current = undefined;
     // A block of which nothing was said has taken no index.
-    if (writer.isOpen) this.#index++;
+    if (writer.isOpen) this.#index += writer.count;
     return text;
   }
 

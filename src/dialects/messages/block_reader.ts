@@ -1,17 +1,30 @@
-import type { BlockKind, CanonicalEvent } from "../canonical.ts";
+import type { BlockKind, CanonicalEvent, Citation } from "../canonical.ts";
 import type { Opaque } from "../canonical_request.ts";
 import { innerJson } from "../inner_json.ts";
 import { isRecord, type JsonRecord, words } from "../json.ts";
 import { readCitation } from "./citation.ts";
+import { readSearchBlock } from "./search_blocks.ts";
 
 /** Pieces of vendor blocks are gathered until they end: no more than this, in UTF-16 units. */
 const maxGathered = 32 * 1024 * 1024;
+/** No text has more sources. */
+const maxCitations = 20_000;
 /** More blocks open at once than any answer has. */
 const maxOpen = 1_000;
 
+interface WordsBlock {
+  kind: "text" | "reasoning";
+  /** Set once something was said: empty blocks are left out. */
+  block: number | undefined;
+  opaque: Opaque | undefined;
+  /** Sources of the whole block, which come in front of its words; told when it ends. */
+  citations: Citation[];
+  /** Of its text, in UTF-16 units. */
+  length: number;
+}
+
 type OpenBlock =
-  /** `block` is set once something was said: empty blocks are left out. */
-  | { kind: "text" | "reasoning"; block: number | undefined; opaque: Opaque | undefined }
+  | WordsBlock
   | { kind: "tool"; block: number; input: JsonRecord; wrote: boolean }
   | { kind: "vendor"; value: JsonRecord; pieces: string[]; more: string[] };
 
@@ -43,23 +56,18 @@ export class BlockReader {
     if (this.#open.size >= maxOpen) throw new UnreadableBlocks("too many open blocks");
     switch (value.type) {
       case "text": {
-        this.#open.set(index, { kind: "text", block: undefined, opaque: undefined });
+        this.#open.set(index, emptyBlock("text"));
         this.#say(index, "text", words(value.text), events);
         const citations = Array.isArray(value.citations) ? value.citations : [];
         for (const one of citations) this.#cite(index, one, events);
         break;
       }
       case "thinking":
-        this.#open.set(index, {
-          kind: "reasoning",
-          block: undefined,
-          opaque: opaqueOf("signature", value.signature),
-        });
+        this.#open.set(index, emptyBlock("reasoning", opaqueOf("signature", value.signature)));
         this.#say(index, "reasoning", words(value.thinking), events);
         break;
       case "redacted_thinking": {
-        const opaque = opaqueOf("redacted", value.data);
-        this.#open.set(index, { kind: "reasoning", block: undefined, opaque });
+        this.#open.set(index, emptyBlock("reasoning", opaqueOf("redacted", value.data)));
         break;
       }
       case "tool_use":
@@ -146,11 +154,12 @@ export class BlockReader {
     if (open?.kind !== kind) {
       this.stop(index, events);
       this.#closeOthers(events);
-      open = { kind, block: undefined, opaque: undefined };
+      open = emptyBlock(kind);
       this.#open.set(index, open);
     }
     open.block ??= this.#begin({ kind }, events);
     if (kind === "text") this.sawText = true;
+    open.length += text.length;
     events.push({ type: "block-delta", choice: 0, block: open.block, text });
   }
 
@@ -169,7 +178,24 @@ export class BlockReader {
     const citation = readCitation(value);
     if (open?.kind !== "text" || !citation) return;
     open.block ??= this.#begin({ kind: "text" }, events);
-    events.push({ type: "citation", choice: 0, block: open.block, citation });
+    if (open.citations.length < maxCitations) open.citations.push(citation);
+  }
+
+  /** Sources speak of the whole text that they stand with. */
+  #tellSources(
+    { block, citations, length }: WordsBlock,
+    events: CanonicalEvent[],
+  ): void {
+    if (block === undefined) return;
+    const range = length === 0 ? {} : { start: 0, end: length };
+    for (const citation of citations) {
+      events.push({
+        type: "citation",
+        choice: 0,
+        block,
+        citation: { ...citation, ...range },
+      });
+    }
   }
 
   #gather(pieces: string[], text: string | undefined): void {
@@ -183,7 +209,10 @@ export class BlockReader {
     let block: number | undefined;
     let opaque: Opaque | undefined;
     if (open.kind === "vendor") {
-      block = this.#begin({ kind: "vendor", dialect: "messages", value: gathered(open) }, events);
+      const value = gathered(open);
+      const search = readSearchBlock(value);
+      const content = { kind: "vendor", dialect: "messages", value } as const;
+      block = this.#begin(search ? { ...content, search } : content, events);
     } else if (open.kind === "tool") {
       block = open.block;
       // Without deltas the input is what the start carried, usually nothing (pitfalls 55).
@@ -192,6 +221,7 @@ export class BlockReader {
       }
     } else {
       opaque = open.opaque;
+      this.#tellSources(open, events);
       block = open.block ?? (opaque ? this.#begin({ kind: "reasoning" }, events) : undefined);
     }
     if (block === undefined) return;
@@ -203,6 +233,10 @@ export class BlockReader {
     events.push({ type: "block-start", choice: 0, block, content });
     return block;
   }
+}
+
+function emptyBlock(kind: WordsBlock["kind"], opaque?: Opaque): WordsBlock {
+  return { kind, block: undefined, opaque, citations: [], length: 0 };
 }
 
 function opaqueOf(kind: "signature" | "redacted", value: unknown): Opaque | undefined {

@@ -5,6 +5,7 @@ import type {
   CitationEvent,
 } from "../canonical.ts";
 import { isRecord } from "../json.ts";
+import { writeSearchBlocks } from "./search_blocks.ts";
 import { writeCitation } from "./citation.ts";
 import { mediaNote, mintedCallId } from "./encode_answer.ts";
 import { sseEvent } from "./sse_event.ts";
@@ -22,6 +23,8 @@ export interface BlockStyle {
 export class BlockWriter {
   /** The block's start was written. */
   isOpen = false;
+  /** Blocks that this one is to its caller: another vendor's search may be two. */
+  count = 1;
   readonly #event: BlockStartEvent;
   readonly #style: BlockStyle;
   /** Input of a custom tool, which is written whole. */
@@ -52,7 +55,8 @@ export class BlockWriter {
           delta(index, { type: "text_delta", text });
       }
       case "vendor":
-        return content.dialect === "messages" ? this.#vendor(index, content.value) : "";
+        if (content.dialect === "messages") return this.#vendor(index, content.value);
+        return content.search ? this.#search(index, writeSearchBlocks(content.search)) : "";
       default:
         return "";
     }
@@ -98,7 +102,19 @@ export class BlockWriter {
     } else if (content.kind === "tool-call" && !this.#wroteInput) {
       text = delta(index, { type: "input_json_delta", partial_json: "{}" });
     }
-    return this.isOpen ? text + sseEvent({ type: "content_block_stop", index }) : text;
+    const last = index + this.count - 1;
+    return this.isOpen ? text + sseEvent({ type: "content_block_stop", index: last }) : text;
+  }
+
+  /** All blocks but the last are closed at once. */
+  #search(index: number, blocks: readonly Readonly<Record<string, unknown>>[]): string {
+    this.count = blocks.length;
+    return blocks.map((block, place) => {
+      const at = index + place;
+      const isLast = place === blocks.length - 1;
+      return this.#vendor(at, block) +
+        (isLast ? "" : sseEvent({ type: "content_block_stop", index: at }));
+    }).join("");
   }
 
   /** The vendor's own signature; without words it alone is the block. */

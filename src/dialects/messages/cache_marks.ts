@@ -1,4 +1,5 @@
 import type { CacheMark, Loss } from "../canonical_request.ts";
+import { markPath } from "../read_cache_mark.ts";
 
 /** More marks than this are refused (messages.md §2.2). */
 const maxMarks = 4;
@@ -10,6 +11,11 @@ const maxMarks = 4;
 export class CacheMarks {
   readonly #marked: { block: Record<string, unknown>; path: string }[] = [];
 
+  /** Whether the caller marked nothing. */
+  get isEmpty(): boolean {
+    return this.#marked.length === 0;
+  }
+
   mark(
     block: Record<string, unknown>,
     of: { cache?: CacheMark; path: string },
@@ -17,7 +23,7 @@ export class CacheMarks {
     if (!of.cache) return block;
     const { ttl } = of.cache;
     block.cache_control = { type: "ephemeral", ...(ttl === undefined ? {} : { ttl }) };
-    this.#marked.push({ block, path: of.path });
+    this.#marked.push({ block, path: markPath(of.cache, of.path) });
     return block;
   }
 
@@ -25,7 +31,7 @@ export class CacheMarks {
   enforce(losses: Loss[]): void {
     for (const { block, path } of this.#marked.slice(0, -maxMarks)) {
       delete block.cache_control;
-      losses.push({ path: `${path}.cache_control`, weight: "hint" });
+      losses.push({ path, weight: "hint" });
     }
   }
 }

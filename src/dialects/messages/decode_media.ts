@@ -2,7 +2,8 @@ import { Buffer } from "node:buffer";
 import type { MediaPart, TextPart } from "../canonical_request.ts";
 import { isRecord, type JsonRecord } from "../json.ts";
 import { base64Source, standardBase64 } from "../media_source.ts";
-import { cacheAt, objectAt, stringAt, wordsAt, wrong } from "./shape.ts";
+import { readCacheMark } from "../read_cache_mark.ts";
+import { objectAt, stringAt, wordsAt, wrong } from "./shape.ts";
 
 /** An `image` block (messages.md §2.2). */
 export function readImage(block: JsonRecord, path: string): MediaPart {
@@ -12,7 +13,7 @@ export function readImage(block: JsonRecord, path: string): MediaPart {
     kind: "image",
     source: readSource(source, `${path}.source`, undefined) ??
       unknownSource(`${path}.source.type`),
-    ...cacheAt(block),
+    ...readCacheMark(block, path),
     path,
   };
 }
@@ -27,7 +28,7 @@ export function readDocument(block: JsonRecord, path: string): (TextPart | Media
     kind: "file",
     source: found,
     ...named,
-    ...cacheAt(block),
+    ...readCacheMark(block, path),
     path,
   });
   if (source.type === "text") {
@@ -51,7 +52,7 @@ export function readSearchResult(block: JsonRecord, path: string): TextPart {
     "",
     ...texts.map((one: unknown) => isRecord(one) && typeof one.text === "string" ? one.text : ""),
   ];
-  return { type: "text", text: lines.join("\n"), ...cacheAt(block), path };
+  return { type: "text", text: lines.join("\n"), ...readCacheMark(block, path), path };
 }
 
 function readSource(

@@ -1,14 +1,19 @@
 import { finish, type Steps } from "../../base/steps.ts";
 import type {
+  CacheMark,
   CanonicalRequest,
   ForeignField,
   OutputFormat,
   Reasoning,
   SettingName,
+  Tool,
   ToolChoice,
+  Turn,
+  WebSearch,
 } from "../canonical_request.ts";
 import { isRecord, type JsonRecord, words } from "../json.ts";
 import { otherFields } from "../other_fields.ts";
+import { markLast, readCacheMark } from "../read_cache_mark.ts";
 import { readTools } from "./decode_tools.ts";
 import { readSystem, readTurns } from "./decode_turns.ts";
 import { foreignFields } from "./foreign.ts";
@@ -25,9 +30,10 @@ export function* decodeMessagesSteps(body: unknown): Steps<CanonicalRequest> {
   const request = body as JsonRecord;
   const foreign = [...foreignFields(request), ...(yield* otherFields(request, knownFields))];
   const system = readSystem(request.system, foreign);
-  const turns = yield* readTurns(request.messages, foreign);
-  const tools = readTools(request.tools, foreign);
-  const settings = readSettings(request, foreign);
+  const read = yield* readTurns(request.messages, foreign);
+  const turns = markLastTurn(read, readCacheMark(request, "", false));
+  const { tools, webSearch } = readTools(request.tools, foreign);
+  const settings = readSettings(request, tools, webSearch, foreign);
   return {
     model: String(request.model),
     stream: request.stream === true,
@@ -45,9 +51,22 @@ type Settings = Omit<
   "model" | "stream" | "system" | "turns" | "tools" | "foreign" | "paths"
 >;
 
-function readSettings(request: JsonRecord, foreign: ForeignField[]): Settings {
+/** Automatic caching (`cache_control` of the request itself) marks the end of the prompt. */
+function markLastTurn(turns: readonly Turn[], { cache }: { cache?: CacheMark }): Turn[] {
+  const [last] = turns.slice(-1);
+  if (!cache || !last) return [...turns];
+  const mark = { cache: { ...cache, path: "cache_control" } };
+  return [...turns.slice(0, -1), { ...last, parts: markLast(last.parts, mark) }];
+}
+
+function readSettings(
+  request: JsonRecord,
+  tools: readonly Tool[],
+  search: WebSearch | undefined,
+  foreign: ForeignField[],
+): Settings {
   return defined({
-    ...readToolChoice(request, foreign),
+    ...readToolChoice(request, tools, search, foreign),
     maxOutputTokens: readMaxTokens(request, foreign),
     temperature: numberAt(request, "temperature"),
     topP: numberAt(request, "top_p"),
@@ -95,11 +114,16 @@ function readStop(value: unknown): string[] | undefined {
 
 function readToolChoice(
   request: JsonRecord,
+  tools: readonly Tool[],
+  webSearch: WebSearch | undefined,
   foreign: ForeignField[],
-): { toolChoice?: ToolChoice; parallelToolCalls?: boolean } {
+): { toolChoice?: ToolChoice; parallelToolCalls?: boolean; webSearch?: WebSearch | undefined } {
   const choice = objectAt(request, "tool_choice", "tool_choice");
-  if (!choice) return {};
-  const parallel = choice.disable_parallel_tool_use === true ? { parallelToolCalls: false } : {};
+  if (!choice) return { webSearch };
+  const parallel = {
+    ...(choice.disable_parallel_tool_use === true ? { parallelToolCalls: false } : {}),
+    webSearch,
+  };
   switch (choice.type) {
     case "auto":
     case "none":
@@ -109,6 +133,10 @@ function readToolChoice(
     case "tool": {
       const name = wordsAt(choice, "name", "tool_choice.name");
       if (name === undefined) throw wrong("tool_choice.name", "expected the name of a tool");
+      if (webSearch && name === "web_search" && !tools.some((tool) => tool.name === name)) {
+        const paths = { ...webSearch.paths, demanded: "tool_choice" };
+        return { ...parallel, webSearch: { ...webSearch, demanded: true, paths } };
+      }
       return { toolChoice: { mode: "required", names: [name] }, ...parallel };
     }
     default:

@@ -107,7 +107,7 @@ Deno.test("every way of asking for thinking is an effort, a budget or none", () 
 });
 
 Deno.test("what has no neutral form is foreign: hints, and what changes the meaning", () => {
-  const { foreign } = decode({
+  const { foreign, webSearch, turns } = decode({
     max_tokens: 0,
     speed: "fast",
     container: "c",
@@ -148,15 +148,18 @@ Deno.test("what has no neutral form is foreign: hints, and what changes the mean
     ["container", "meaning"],
     ["inference_geo", "meaning"],
     ["context_management", "hint"],
-    ["cache_control", "hint"],
     ["messages[0].content[1].context", "hint"],
     ["messages[0].content[1].citations", "hint"],
     ["tools[1].defer_loading", "hint"],
     ["messages[0].content[2]", "meaning"],
     ["messages[1].content[0]", "hint"],
     ["messages[1].content[1]", "hint"],
-    ["tools[0]", "meaning"],
     ["max_tokens", "meaning"],
+  ]);
+  assert.deepEqual(webSearch, { demanded: false, path: "tools[0]", paths: {} });
+  // Automatic caching marks the end of the prompt.
+  assert.deepEqual(turns.at(-1)?.parts.map((part) => "cache" in part && part.cache), [
+    { ttl: undefined, path: "cache_control" },
   ]);
 });
 

@@ -10,7 +10,8 @@ import type {
 } from "../canonical_request.ts";
 import { isRecord, type JsonRecord } from "../json.ts";
 import { readDocument, readImage, readSearchResult } from "./decode_media.ts";
-import { cacheAt, missing, stringAt, wrong } from "./shape.ts";
+import { markLast, readCacheMark } from "../read_cache_mark.ts";
+import { missing, stringAt, wrong } from "./shape.ts";
 
 /** The top-level `system`: one text per block. */
 export function readSystem(value: unknown, foreign: ForeignField[]): SystemText[] {
@@ -29,13 +30,19 @@ export function* readTurns(value: unknown, foreign: ForeignField[]): Steps<Turn[
     switch (role) {
       case "user":
       case "assistant":
-        return { role, parts: readContent(content, `${path}.content`, foreign), path };
+        return { role, parts: readMessage(message, path, foreign), path };
       case "system":
         return { role, parts: readTexts(content, `${path}.content`, foreign), path };
       default:
         throw wrong(`${path}.role`, "expected 'user', 'assistant' or 'system'");
     }
   }, 1);
+}
+
+/** A mark on the message as a whole is no field of the dialect, but clients of others send it. */
+function readMessage(message: JsonRecord, path: string, foreign: ForeignField[]): Part[] {
+  const parts = readContent(message.content, `${path}.content`, foreign);
+  return markLast(parts, readCacheMark(message, path, false));
 }
 
 function readTexts(content: unknown, path: string, foreign: ForeignField[]): TextPart[] {
@@ -69,6 +76,7 @@ function readBlock(block: JsonRecord, path: string, foreign: ForeignField[]): Pa
         name: stringAt(block, "name", `${path}.name`),
         arguments: readInput(block.input, `${path}.input`),
         custom: false,
+        ...readCacheMark(block, path),
         path,
       }];
     case "tool_result":
@@ -106,7 +114,7 @@ function readPlain(
   switch (block.type) {
     case "text": {
       const text = stringAt(block, "text", `${path}.text`);
-      return [{ type: "text", text, ...cacheAt(block), path }];
+      return [{ type: "text", text, ...readCacheMark(block, path), path }];
     }
     case "image":
       return [readImage(block, path)];
@@ -132,7 +140,7 @@ function readResult(
     callId: stringAt(block, "tool_use_id", `${path}.tool_use_id`),
     parts: readResultContent(block.content, `${path}.content`, foreign),
     isError: block.is_error === true,
-    ...cacheAt(block),
+    ...readCacheMark(block, path),
     path,
   };
 }

@@ -8,6 +8,7 @@ import { isRecord } from "../json.ts";
 import type { AnswerContext } from "../translator.ts";
 import { writeCitation } from "./citation.ts";
 import { writeStopReason } from "./finish.ts";
+import { writeSearchBlocks } from "./search_blocks.ts";
 import { writeUsage } from "./usage.ts";
 
 type Json = Record<string, unknown>;
@@ -104,7 +105,8 @@ function writePart(part: AnswerPart, index: number, showsReasoning: boolean): Js
     case "media":
       return [{ type: "text", text: mediaNote(part.media, part.mimeType) }];
     case "vendor":
-      return part.dialect === "messages" && isRecord(part.value) ? [part.value] : [];
+      if (part.dialect === "messages") return isRecord(part.value) ? [part.value] : [];
+      return part.search ? writeSearchBlocks(part.search) : [];
     case "refusal":
       return [];
   }

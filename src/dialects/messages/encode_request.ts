@@ -2,7 +2,9 @@ import { finish, type Steps } from "../../base/steps.ts";
 import { SwellRoom } from "../schema_refs.ts";
 import type { CanonicalRequest, Loss, SystemText } from "../canonical_request.ts";
 import type { EncodedRequest, Target } from "../translator.ts";
+import { searchFor } from "../web_search.ts";
 import { arrangeTurns } from "./arrange_turns.ts";
+import { setMarks } from "./auto_marks.ts";
 import { CacheMarks } from "./cache_marks.ts";
 import { planFormat } from "./encode_format.ts";
 import { writeSettings } from "./encode_settings.ts";
@@ -25,12 +27,16 @@ export function* encodeMessagesSteps(
   target: Target,
 ): Steps<EncodedRequest> {
   const losses: Loss[] = request.foreign.map(({ path, weight }) => ({ path, weight }));
+  if (request.promptCacheKey !== undefined) {
+    losses.push({ path: request.paths.promptCacheKey ?? "promptCacheKey", weight: "hint" });
+  }
   const facts = modelFacts(target.model);
   const limit = target.maxOutputTokens ?? facts.maxOutputTokens;
   const marks = new CacheMarks();
   const room = new SwellRoom();
   const format = planFormat(request, facts, losses, room);
-  const tools = planTools(request, facts, format, marks, losses, room);
+  const search = searchFor(request, target, losses, facts.webSearch);
+  const tools = planTools(request, { facts, format, search, marks, losses, room });
   const { system, turns } = yield* arrangeTurns(request, losses);
   const { isForced } = tools;
   const { isOn, maxTokens, ...thinking } = planThinking(
@@ -51,6 +57,7 @@ export function* encodeMessagesSteps(
     ...writeSettings(request, facts, isOn, losses),
     ...(request.stream ? { stream: true } : {}),
   };
+  if (marks.isEmpty && target.autoCache) yield* setMarks(body, facts.leastCached);
   marks.enforce(losses);
   return {
     body,

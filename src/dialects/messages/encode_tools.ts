@@ -1,8 +1,9 @@
 import { pushAll } from "../../base/lists.ts";
 import type { SwellRoom } from "../schema_refs.ts";
-import type { CanonicalRequest, Loss, Tool } from "../canonical_request.ts";
+import type { CanonicalRequest, Loss, Tool, WebSearch } from "../canonical_request.ts";
 import { isRecord } from "../json.ts";
 import { aliasToolNames } from "../tool_names.ts";
+import { loseSearchFields, writePlace } from "../web_search.ts";
 import type { CacheMarks } from "./cache_marks.ts";
 import type { FormatPlan } from "./encode_format.ts";
 import type { ModelFacts } from "./model_table.ts";
@@ -26,17 +27,26 @@ export interface ToolPlan {
 /** Older models take 64 characters (messages.md §4). */
 const acceptedName = /^[a-zA-Z0-9_-]{1,64}$/;
 
+/** The vendor's web search has this name among the tools. */
+const searchName = "web_search";
+
+export interface ToolContext {
+  facts: ModelFacts;
+  format: FormatPlan;
+  /** The web search that is to be offered. */
+  search: WebSearch | undefined;
+  marks: CacheMarks;
+  losses: Loss[];
+  room: SwellRoom;
+}
+
 export function planTools(
   request: CanonicalRequest,
-  facts: ModelFacts,
-  format: FormatPlan,
-  marks: CacheMarks,
-  losses: Loss[],
-  room: SwellRoom,
+  { facts, format, search, marks, losses, room }: ToolContext,
 ): ToolPlan {
   const used = usedNames(request);
   const names = [...new Set([...request.tools.map((tool) => tool.name), ...used])];
-  const { aliasOf, toolNames } = aliasToolNames(names, acceptedName);
+  const { aliasOf, toolNames } = aliasToolNames(names, acceptedName, search && searchName);
   const jsonTool = format.tool ? freeName(names.map(aliasOf)) : undefined;
   const kept = keptTools(request, used);
   const tools: unknown[] = kept.map((tool) =>
@@ -46,16 +56,19 @@ export function planTools(
     const { description, schema } = format.tool;
     tools.push({ name: jsonTool, description, input_schema: schema });
   }
+  if (search) tools.push(marks.mark(writeSearch(search, losses), search));
   // A conversation that used tools is refused without any (translation.md §5.2).
   const isStub = tools.length === 0;
   if (isStub) {
     pushAll(tools, used.map((name) => ({ name: aliasOf(name), input_schema: inputSchema({}) })));
   }
-  const choice = isStub ? { type: "none" } : writeChoice(request, jsonTool, aliasOf);
+  const choice = isStub ? { type: "none" } : writeChoice(request, { jsonTool, aliasOf, search });
   const isForced = choice?.type === "any" || choice?.type === "tool";
   const downgraded = isForced && !facts.forcedTools;
-  if (downgraded && request.toolChoice && jsonTool === undefined) {
-    losses.push({ path: request.paths.toolChoice ?? "toolChoice", weight: "hint" });
+  const isAsked = request.toolChoice !== undefined || search?.demanded === true;
+  if (downgraded && isAsked && jsonTool === undefined) {
+    const path = search?.paths.demanded ?? request.paths.toolChoice ?? "toolChoice";
+    losses.push({ path, weight: "hint" });
   }
   return {
     fields: tools.length === 0
@@ -67,6 +80,25 @@ export function planTools(
     toolNames,
     customTools: request.tools.filter((tool) => tool.type === "custom").map((tool) => tool.name),
     jsonTool,
+  };
+}
+
+/** The oldest version of the tool, which every model that can search takes (messages.md §4). */
+function writeSearch(search: WebSearch, losses: Loss[]): Record<string, unknown> {
+  const { allowedDomains, blockedDomains, maxUses, location } = search;
+  loseSearchFields(search, ["contextSize"], losses);
+  // One of the two lists is taken.
+  if (allowedDomains) loseSearchFields(search, ["blockedDomains"], losses);
+  return {
+    type: "web_search_20250305",
+    name: searchName,
+    ...(maxUses === undefined ? {} : { max_uses: maxUses }),
+    ...(allowedDomains
+      ? { allowed_domains: allowedDomains }
+      : blockedDomains
+      ? { blocked_domains: blockedDomains }
+      : {}),
+    ...(location ? { user_location: writePlace(location) } : {}),
   };
 }
 
@@ -154,16 +186,20 @@ type Choice = Record<string, unknown> & { type: string };
 
 function writeChoice(
   request: CanonicalRequest,
-  jsonTool: string | undefined,
-  aliasOf: (name: string) => string,
+  { jsonTool, aliasOf, search }: {
+    jsonTool: string | undefined;
+    aliasOf: (name: string) => string;
+    search: WebSearch | undefined;
+  },
 ): Choice | undefined {
   const { toolChoice, parallelToolCalls } = request;
   const serial = parallelToolCalls === false ? { disable_parallel_tool_use: true } : {};
   const [only, ...others] = toolChoice?.names ?? [];
   const isNamed = toolChoice?.mode === "required" && only !== undefined && others.length === 0;
   if (isNamed) return { type: "tool", name: aliasOf(only), ...serial };
+  if (search?.demanded) return { type: "tool", name: searchName, ...serial };
   if (jsonTool !== undefined) {
-    const isAlone = request.tools.length === 0 || toolChoice?.mode === "none";
+    const isAlone = (request.tools.length === 0 && !search) || toolChoice?.mode === "none";
     return isAlone
       ? { type: "tool", name: jsonTool, disable_parallel_tool_use: true }
       : { type: "any", disable_parallel_tool_use: true };

@@ -55,12 +55,12 @@ function writePart(part: Part, ids: CallIds | undefined, context: TurnContext): 
     case "media":
       return context.marks.mark(writeMedia(part, context.losses), part);
     case "tool-call":
-      return {
+      return context.marks.mark({
         type: "tool_use",
         id: ids?.get(part),
         name: context.aliasOf(part.name),
         input: writeInput(part),
-      };
+      }, part);
     case "tool-result":
       return writeResult(part, ids, context);
     case "reasoning":
@@ -69,6 +69,8 @@ function writePart(part: Part, ids: CallIds | undefined, context: TurnContext): 
 }
 
 function writeReasoning(part: ReasoningPart): Block {
+  // A search of the vendor's own that stood between its thoughts.
+  if (part.opaque?.kind === "block") return innerJson(part.opaque.value) as Block;
   return part.opaque?.kind === "redacted"
     ? { type: "redacted_thinking", data: part.opaque.value }
     : { type: "thinking", thinking: part.text, signature: part.opaque?.value ?? "" };

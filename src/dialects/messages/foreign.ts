@@ -20,6 +20,7 @@ const known: ReadonlySet<string> = new Set([
   "output_format",
   "metadata",
   "service_tier",
+  "cache_control",
 ]);
 
 /** Fields that change what is done or where, not only how well (translation.md §12). */

@@ -1,7 +1,9 @@
 import type { JsonRecord } from "../json.ts";
 import type { Known } from "../other_fields.ts";
+import { knownMark } from "../read_cache_mark.ts";
+import { isSearchTool } from "./decode_tools.ts";
 
-const cache_control: Known = { type: true, ttl: true };
+const { cache_control } = knownMark;
 
 const ofSource: Readonly<Record<string, Known>> = {
   base64: { type: true, media_type: true, data: true },
@@ -21,7 +23,7 @@ const ofBlock: Readonly<Record<string, Known>> = {
   image,
   document: { type: true, source, title: true, cache_control },
   search_result: { type: true, title: true, source: true, content: text, cache_control },
-  tool_use: { type: true, id: true, name: true, input: true, caller: true },
+  tool_use: { type: true, id: true, name: true, input: true, caller: true, cache_control },
   tool_result: {
     type: true,
     tool_use_id: true,
@@ -47,16 +49,30 @@ export const knownFields: Readonly<Record<string, Known>> = {
   system: text,
   messages: ({ role }) => ({
     role: true,
+    cache_control,
     content: role === "assistant"
       ? (record) => record.type === "text" ? answered : block(record)
       : block,
   }),
-  tools: ({ type }) => (type ?? "custom") === "custom" ? tool : undefined,
+  tools: (one) => {
+    if (isSearchTool(one)) return search;
+    return (one.type ?? "custom") === "custom" ? tool : undefined;
+  },
   tool_choice: { type: true, name: true, disable_parallel_tool_use: true },
   thinking: { type: true, budget_tokens: true, display: true },
   output_config: { format: { type: true, schema: true }, effort: true },
   output_format: { type: true, schema: true },
   metadata: { user_id: true },
+};
+
+const search: Known = {
+  type: true,
+  name: true,
+  allowed_domains: true,
+  blocked_domains: true,
+  max_uses: true,
+  user_location: { type: true, city: true, country: true, region: true, timezone: true },
+  cache_control,
 };
 
 const tool: Known = {

@@ -18,6 +18,10 @@ export interface ModelFacts {
   off: "disabled" | "between_tools" | undefined;
   /** `tool_choice` any and tool. */
   forcedTools: boolean;
+  /** The vendor's own web search. */
+  webSearch: boolean;
+  /** A prompt shorter than this many tokens is not cached (the vendor's page on prompt caching). */
+  leastCached: number;
 }
 
 const newest: ModelFacts = {
@@ -30,6 +34,8 @@ const newest: ModelFacts = {
   xhigh: true,
   off: undefined,
   forcedTools: true,
+  webSearch: true,
+  leastCached: 1024,
 };
 
 const fifth: ModelFacts = { ...newest, budget: true, off: "disabled" };
@@ -45,6 +51,8 @@ const third: ModelFacts = {
   maxOutputTokens: 4_096,
   budget: false,
   off: undefined,
+  webSearch: false,
+  leastCached: 2048,
 };
 
 /** Part of a model's name → what it takes. */
@@ -52,22 +60,32 @@ export const messagesModels: readonly (readonly [string, ModelFacts])[] = [
   ["sonnet-5-5", { ...newest, off: "between_tools", forcedTools: false }],
   ["opus-5-5", { ...newest, forcedTools: false }],
   ["haiku-5-5", { ...newest, off: "disabled" }],
-  ["opus-5", fifth],
-  ["fable-5-1", { ...newest, forcedTools: false }],
-  ["fable-5", newest],
-  ["opus-4-7", fifth],
+  ["opus-5", { ...fifth, leastCached: 512 }],
+  ["fable-5-1", { ...newest, forcedTools: false, leastCached: 512 }],
+  ["fable-5", { ...newest, leastCached: 512 }],
+  ["opus-4-7", { ...fifth, leastCached: 2048 }],
   ["opus-4-8", fifth],
   ["sonnet-5", fifth],
   ["sonnet-4-6", generation46],
-  ["opus-4-6", generation46],
+  ["opus-4-6", { ...generation46, leastCached: 4096 }],
   ["sonnet-4-5", generation45],
-  ["opus-4-5", generation45],
-  ["haiku-4-5", generation45],
+  ["opus-4-5", { ...generation45, leastCached: 4096 }],
+  ["haiku-4-5", { ...generation45, leastCached: 4096 }],
   ["opus-4-1", { ...generation45, maxOutputTokens: 32_000 }],
   ["sonnet-4", generation40],
   ["opus-4", { ...generation40, maxOutputTokens: 32_000 }],
-  ["claude-3-7", { ...third, maxOutputTokens: 8_192, budget: true, off: "disabled" }],
-  ["claude-3-5", { ...third, maxOutputTokens: 8_192 }],
+  [
+    "claude-3-7",
+    {
+      ...third,
+      maxOutputTokens: 8_192,
+      budget: true,
+      off: "disabled",
+      webSearch: true,
+      leastCached: 1024,
+    },
+  ],
+  ["claude-3-5", { ...third, maxOutputTokens: 8_192, webSearch: true }],
   ["claude-3", third],
   ["claude-2", third],
   ["claude-instant", third],

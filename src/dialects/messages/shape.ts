@@ -1,5 +1,4 @@
 import { Fault } from "../../domain/fault.ts";
-import type { CacheMark } from "../canonical_request.ts";
 import { isRecord, type JsonRecord } from "../json.ts";
 
 /** Reading what a caller wrote: null means "not set", a wrong shape is named by its path. */
@@ -52,10 +51,4 @@ export function objectAt(
   if (value === undefined || value === null) return undefined;
   if (!isRecord(value)) throw wrong(path, "expected an object");
   return value;
-}
-
-export function cacheAt(record: JsonRecord): { cache?: CacheMark } {
-  const value = record.cache_control;
-  if (!isRecord(value) || value.type !== "ephemeral") return {};
-  return { cache: { ttl: value.ttl === "1h" || value.ttl === "5m" ? value.ttl : undefined } };
 }

@@ -295,7 +295,8 @@ Deno.test("citations with an address are carried", () => {
     stopped,
   ]);
   assert.deepEqual(answer.choices[0]?.parts[0]?.citations, [
-    { url: "https://a.example", title: "A", start: undefined, end: undefined },
+    // A source stands for the whole of its block, and comes before its words.
+    { url: "https://a.example", title: "A", start: 0, end: 4 },
   ]);
 });
 

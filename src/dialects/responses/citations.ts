@@ -1,30 +1,35 @@
 import type { Citation } from "../canonical.ts";
 import { isRecord, words } from "../json.ts";
+import type { TextUnits } from "../text_units.ts";
 
-/** Reads a `url_citation`; other annotations point into the vendor's own files: undefined. */
-export function readCitation(annotation: unknown): Citation | undefined {
+/**
+ * Reads a `url_citation` of a text, whose places are counted in characters; other annotations
+ * point into the vendor's own files: undefined.
+ */
+export function readCitation(annotation: unknown, text: TextUnits): Citation | undefined {
   if (!isRecord(annotation) || annotation.type !== "url_citation") return undefined;
   const url = words(annotation.url);
   if (url === undefined) return undefined;
   const end = index(annotation.end_index);
   // The schema wants both numbers, so a range of nothing stands for an unknown one.
   const known = end !== undefined && end > 0;
+  const start = known ? index(annotation.start_index) : undefined;
   return {
     url,
     title: words(annotation.title),
-    start: known ? index(annotation.start_index) : undefined,
-    end: known ? end : undefined,
+    start: start === undefined ? undefined : text.unitsAt(start),
+    end: known ? text.unitsAt(end) : undefined,
   };
 }
 
 /** Writes a `url_citation` with the fields that the schema requires. */
-export function writeCitation(citation: Citation): Record<string, unknown> {
+export function writeCitation(citation: Citation, text: TextUnits): Record<string, unknown> {
   return {
     type: "url_citation",
     url: citation.url,
     title: citation.title ?? "",
-    start_index: citation.start ?? 0,
-    end_index: citation.end ?? 0,
+    start_index: text.pointsAt(citation.start ?? 0),
+    end_index: text.pointsAt(citation.end ?? 0),
   };
 }
 

@@ -1,6 +1,7 @@
 import type { ForeignField, MediaPart, RefusalPart, TextPart } from "../canonical_request.ts";
 import { isRecord, type JsonRecord } from "../json.ts";
 import { base64Source, mediaSource, standardBase64 } from "../media_source.ts";
+import { readCacheMark } from "../read_cache_mark.ts";
 import { defined, field, missing, wrong } from "./fields.ts";
 
 export type ContentPart = TextPart | MediaPart | RefusalPart;
@@ -31,7 +32,7 @@ function readPart(
     case "input_text":
     case "output_text":
       if (typeof part.text !== "string") throw wrong(`${path}.text`, "expected a string");
-      return { type: "text", text: part.text, path };
+      return { type: "text", text: part.text, ...readCacheMark(part, path), path };
     case "refusal":
       return { type: "refusal", text: field.text(part, "refusal", `${path}.refusal`) ?? "", path };
     case "input_image":
@@ -49,7 +50,7 @@ function readPart(
 
 function readImage(part: JsonRecord, path: string): MediaPart {
   const detail = field.text(part, "detail", `${path}.detail`);
-  const extra = { ...defined({ detail }), path };
+  const extra = { ...defined({ detail }), ...readCacheMark(part, path), path };
   const id = field.text(part, "file_id", `${path}.file_id`);
   const url = field.text(part, "image_url", `${path}.image_url`);
   if (url === undefined) {
@@ -67,7 +68,7 @@ function readFile(part: JsonRecord, path: string): MediaPart {
   const name = field.text(part, "filename", `${path}.filename`);
   const detail = field.text(part, "detail", `${path}.detail`);
   const fieldPaths = name === undefined ? undefined : { name: `${path}.filename` };
-  const extra = { ...defined({ name, detail, fieldPaths }), path };
+  const extra = { ...defined({ name, detail, fieldPaths }), ...readCacheMark(part, path), path };
   const id = field.text(part, "file_id", `${path}.file_id`);
   if (id !== undefined) return { type: "media", kind: "file", source: vendorFile(id), ...extra };
   const url = field.text(part, "file_url", `${path}.file_url`);

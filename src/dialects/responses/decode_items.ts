@@ -9,6 +9,7 @@ import type {
   Turn,
 } from "../canonical_request.ts";
 import { isRecord, type JsonRecord, words } from "../json.ts";
+import { markLast, readCacheMark } from "../read_cache_mark.ts";
 import { type ContentPart, readContent } from "./decode_content.ts";
 import { readEnvelope } from "./envelope.ts";
 import { defined, field, missing, wrong } from "./fields.ts";
@@ -77,7 +78,8 @@ function readItem(item: JsonRecord, path: string, into: Conversation): void {
 }
 
 function readMessage(item: JsonRecord, path: string, into: Conversation): void {
-  const parts = readContent(item.content, `${path}.content`, into.foreign);
+  const read = readContent(item.content, `${path}.content`, into.foreign);
+  const parts = markLast(read, readCacheMark(item, path, false));
   switch (item.role) {
     case "system":
     case "developer":
@@ -101,7 +103,7 @@ function addSystem(parts: readonly ContentPart[], path: string, into: Conversati
   if (into.turns.length > 0) {
     into.turns.push({ role: "system", parts: texts, path });
   } else {
-    for (const { text, path } of texts) into.system.push({ text, path });
+    for (const { type: _, ...text } of texts) into.system.push(text);
   }
 }
 
@@ -124,7 +126,8 @@ function readCall(item: JsonRecord, path: string): ToolCallPart {
   const given = custom
     ? field.text(item, "input", `${path}.input`) ?? ""
     : field.text(item, "arguments", `${path}.arguments`) ?? "{}";
-  return { type: "tool-call", id, name, arguments: given, custom, path };
+  const mark = readCacheMark(item, path);
+  return { type: "tool-call", id, name, arguments: given, custom, ...mark, path };
 }
 
 function readOutput(item: JsonRecord, path: string, foreign: ForeignField[]): ToolResultPart {
@@ -140,6 +143,7 @@ function readOutput(item: JsonRecord, path: string, foreign: ForeignField[]): To
       throw wrong(`${part.path}.type`, "expected a text, image or file part");
     }),
     isError: false,
+    ...readCacheMark(item, path),
     path,
   };
 }

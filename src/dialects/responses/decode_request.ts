@@ -5,6 +5,7 @@ import type {
   OutputFormat,
   Reasoning,
   SettingName,
+  WebSearch,
 } from "../canonical_request.ts";
 import { isRecord, type JsonRecord, words } from "../json.ts";
 import { otherFields } from "../other_fields.ts";
@@ -29,8 +30,9 @@ export function* decodeSteps(body: unknown): Steps<CanonicalRequest> {
     request.input,
     field.text(request, "instructions"),
   );
-  const { tools, toolChoice, foreign: foreignTools } = readTools(request);
-  const settings = { ...readSettings(request, foreign), ...defined({ toolChoice }) };
+  const { tools, toolChoice, foreign: foreignTools, ...searching } = readTools(request);
+  const webSearch = limitSearches(searching.webSearch, request);
+  const settings = { ...readSettings(request, foreign), ...defined({ toolChoice, webSearch }) };
   return {
     model: String(request.model),
     stream: request.stream === true,
@@ -40,12 +42,21 @@ export function* decodeSteps(body: unknown): Steps<CanonicalRequest> {
     foreign: [
       ...foreign,
       ...foreignTools,
-      ...foreignFields(request),
+      ...foreignFields(request, webSearch?.maxUses !== undefined),
       ...(yield* otherFields(request, knownFields)),
     ],
     ...settings,
     paths: pathsOf(request, settings),
   };
+}
+
+/** Of vendor-side tools the web search alone is carried, so their common limit is its own. */
+function limitSearches(search: WebSearch | undefined, request: JsonRecord): WebSearch | undefined {
+  const maxUses = field.number(request, "max_tool_calls");
+  if (!search || search.maxUses !== undefined || maxUses === undefined || maxUses < 1) {
+    return search;
+  }
+  return { ...search, maxUses, paths: { ...search.paths, maxUses: "max_tool_calls" } };
 }
 
 type Settings = Omit<
@@ -66,6 +77,7 @@ function readSettings(request: JsonRecord, foreign: ForeignField[]): Settings {
     reasoning: readReasoning(objectAt(request, "reasoning")),
     user: field.text(request, "safety_identifier") ?? field.text(request, "user"),
     serviceTier: field.text(request, "service_tier"),
+    promptCacheKey: field.text(request, "prompt_cache_key"),
     metadata: objectAt(request, "metadata") as Readonly<Record<string, string>> | undefined,
   });
 }
@@ -83,6 +95,7 @@ const fieldNames: Readonly<Partial<Record<SettingName, string>>> = {
   verbosity: "text.verbosity",
   user: "user",
   serviceTier: "service_tier",
+  promptCacheKey: "prompt_cache_key",
   metadata: "metadata",
 };
 

@@ -191,15 +191,20 @@ Deno.test("vendor-side items and tools are listed, by what leaving them out does
   assert.deepEqual(request.foreign.map(({ path, weight }) => [path, weight]), [
     ["input[1]", "hint"],
     ["input[2]", "meaning"],
-    ["tools[0]", "meaning"],
     ["truncation", "hint"],
     ["background", "meaning"],
-    ["max_tool_calls", "hint"],
     ["include[0]", "hint"],
     ["reasoning.mode", "hint"],
     ["tools[1].defer_loading", "hint"],
   ]);
   assert.deepEqual(request.tools.map((tool) => tool.name), ["f"]);
+  // Of vendor-side tools the web search alone is carried: the limit is its own.
+  assert.deepEqual(request.webSearch, {
+    demanded: false,
+    maxUses: 3,
+    path: "tools[0]",
+    paths: { maxUses: "max_tool_calls" },
+  });
 });
 
 Deno.test("values that change nothing are no loss", () => {

@@ -1,10 +1,19 @@
-import type { CanonicalRequest, ForeignField, Tool, ToolChoice } from "../canonical_request.ts";
+import type {
+  CanonicalRequest,
+  ForeignField,
+  Tool,
+  ToolChoice,
+  WebSearch,
+} from "../canonical_request.ts";
 import { isRecord, type JsonRecord, words } from "../json.ts";
+import { readCacheMark } from "../read_cache_mark.ts";
+import { isSearchType, readSearchTool } from "../web_search.ts";
 import { defined, field, missing, wrong } from "./fields.ts";
 
 export interface Tools {
   tools: Tool[];
   toolChoice?: CanonicalRequest["toolChoice"];
+  webSearch?: WebSearch;
   /** Vendor-side tools. */
   foreign: ForeignField[];
 }
@@ -12,6 +21,7 @@ export interface Tools {
 /** Reads `tools` and `tool_choice` (responses.md §3): flat definitions. */
 export function readTools(request: JsonRecord): Tools {
   const foreign: ForeignField[] = [];
+  let search: WebSearch | undefined;
   const list = request.tools ?? [];
   if (!Array.isArray(list)) throw wrong("tools", "expected an array");
   const tools = list.flatMap((tool: unknown, index) => {
@@ -21,12 +31,19 @@ export function readTools(request: JsonRecord): Tools {
     if (type === undefined) throw missing(`${path}.type`);
     if (type === "function") return [readFunction(tool, path)];
     if (type === "custom") return [readCustom(tool, path)];
+    if (isSearchType(type) && !search) {
+      search = readSearchTool(tool, path);
+      if (tool.external_web_access === false) {
+        foreign.push({ path: `${path}.external_web_access`, value: false, weight: "hint" });
+      }
+      return [];
+    }
     // Work on the vendor's side: another vendor can't do it.
     foreign.push({ path, value: tool, weight: "meaning" });
     return [];
   });
-  const toolChoice = readToolChoice(request.tool_choice, foreign);
-  return { tools, ...defined({ toolChoice }), foreign };
+  const { toolChoice, webSearch } = readToolChoice(request.tool_choice, search, foreign);
+  return { tools, ...defined({ toolChoice, webSearch }), foreign };
 }
 
 function readFunction(tool: JsonRecord, path: string): Tool {
@@ -42,6 +59,7 @@ function readFunction(tool: JsonRecord, path: string): Tool {
       parameters: parameters ?? undefined,
       strict: field.boolean(tool, "strict", `${path}.strict`),
     }),
+    ...readCacheMark(tool, path),
     path,
   };
 }
@@ -54,6 +72,7 @@ function readCustom(tool: JsonRecord, path: string): Tool {
       description: field.text(tool, "description", `${path}.description`),
       format: readToolFormat(tool.format, `${path}.format`),
     }),
+    ...readCacheMark(tool, path),
     path,
   };
 }
@@ -72,33 +91,62 @@ function nameOf(tool: JsonRecord, path: string): string {
   return name;
 }
 
-function readToolChoice(choice: unknown, foreign: ForeignField[]): ToolChoice | undefined {
-  if (choice === undefined || choice === null) return undefined;
-  if (choice === "none" || choice === "auto" || choice === "required") return { mode: choice };
+interface Choice {
+  toolChoice?: ToolChoice;
+  /** The web search, as far as the choice leaves it. */
+  webSearch?: WebSearch | undefined;
+}
+
+function readToolChoice(
+  choice: unknown,
+  search: WebSearch | undefined,
+  foreign: ForeignField[],
+): Choice {
+  const offered = { webSearch: search };
+  if (choice === undefined || choice === null) return offered;
+  if (choice === "none" || choice === "auto" || choice === "required") {
+    return { ...offered, toolChoice: { mode: choice } };
+  }
   if (isRecord(choice) && typeof choice.type === "string") {
-    if (choice.type === "allowed_tools") return readAllowed(choice, foreign);
+    if (choice.type === "allowed_tools") return readAllowed(choice, search, foreign);
+    if (search && isSearchType(choice.type)) return { webSearch: demand(search) };
     if (choice.type !== "function" && choice.type !== "custom") {
       foreign.push({ path: "tool_choice", value: choice, weight: "meaning" });
-      return undefined;
+      return offered;
     }
     const name = words(choice.name);
     if (name === undefined) throw missing("tool_choice.name");
-    return { mode: "required", names: [name] };
+    return { ...offered, toolChoice: { mode: "required", names: [name] } };
   }
   throw wrong("tool_choice", "expected 'none', 'auto', 'required' or an object with a type");
 }
 
-function readAllowed(choice: JsonRecord, foreign: ForeignField[]): ToolChoice {
+function demand(search: WebSearch): WebSearch {
+  return { ...search, demanded: true, paths: { ...search.paths, demanded: "tool_choice" } };
+}
+
+function readAllowed(
+  choice: JsonRecord,
+  search: WebSearch | undefined,
+  foreign: ForeignField[],
+): Choice {
   if (choice.mode !== "auto" && choice.mode !== "required") {
     throw wrong("tool_choice.mode", "expected 'auto' or 'required'");
   }
   if (!Array.isArray(choice.tools)) throw wrong("tool_choice.tools", "expected an array");
+  let isAllowed = false;
   const names = choice.tools.flatMap((tool: unknown, index) => {
     const path = `tool_choice.tools[${index}]`;
     if (!isRecord(tool)) throw wrong(path, "expected an object");
     if (tool.type === "function" || tool.type === "custom") return [nameOf(tool, path)];
-    foreign.push({ path, value: tool, weight: "meaning" });
+    if (search && isSearchType(tool.type)) isAllowed = true;
+    else foreign.push({ path, value: tool, weight: "meaning" });
     return [];
   });
-  return { mode: choice.mode, names };
+  const webSearch = !isAllowed || !search
+    ? undefined
+    : names.length === 0 && choice.mode === "required"
+    ? demand(search)
+    : search;
+  return { toolChoice: { mode: choice.mode, names }, webSearch };
 }

@@ -2,14 +2,18 @@ import { pushAll } from "../../base/lists.ts";
 import { sha256Hex } from "../../base/hash.ts";
 import type { Steps } from "../../base/steps.ts";
 import type {
+  CacheMark,
   CanonicalRequest,
   Loss,
   MediaPart,
   Part,
+  TextPart,
   ToolCallPart,
   ToolResultPart,
   Turn,
 } from "../canonical_request.ts";
+import type { Breakpoints } from "../breakpoints.ts";
+import { innerJson } from "../inner_json.ts";
 import { dataUrl, leftOutNote, mediaFieldPath } from "../media_source.ts";
 import { requirePairs } from "./pairing.ts";
 
@@ -20,6 +24,7 @@ interface Writing {
   aliasOf: (name: string) => string;
   /** Ids of calls of custom tools: their outputs are items of another type. */
   customCalls: ReadonlySet<string>;
+  marks: Breakpoints;
   losses: Loss[];
 }
 
@@ -29,8 +34,7 @@ interface Writing {
  */
 export function* writeItems(
   request: CanonicalRequest,
-  aliasOf: (name: string) => string,
-  losses: Loss[],
+  { aliasOf, marks, losses }: Omit<Writing, "customCalls">,
 ): Steps<Item[]> {
   yield;
   requirePairs(request.turns);
@@ -43,11 +47,12 @@ export function* writeItems(
   const writing: Writing = {
     aliasOf,
     customCalls: new Set(calls.filter((call) => call.custom).map((call) => call.id)),
+    marks,
     losses,
   };
   const items: Item[] = [];
-  for (const { text } of request.system) {
-    if (text !== "") items.push(systemMessage([text]));
+  for (const text of request.system) {
+    if (text.text !== "") items.push(systemMessage([text], writing));
   }
   for (const turn of request.turns) {
     for (const item of writeTurn(turn, writing)) items.push(item);
@@ -60,8 +65,8 @@ function writeTurn(turn: Turn, writing: Writing): Item[] {
   if (turn.name !== undefined) writing.losses.push({ path: `${turn.path}.name`, weight: "hint" });
   switch (turn.role) {
     case "system": {
-      const texts = turn.parts.flatMap((part) => part.type === "text" ? [part.text] : []);
-      return texts.some((text) => text !== "") ? [systemMessage(texts)] : [];
+      const texts = turn.parts.filter((part) => part.type === "text");
+      return texts.some(({ text }) => text !== "") ? [systemMessage(texts, writing)] : [];
     }
     case "assistant":
       return writeAssistant(turn.parts, writing);
@@ -70,8 +75,11 @@ function writeTurn(turn: Turn, writing: Writing): Item[] {
   }
 }
 
-function systemMessage(texts: readonly string[]): Item {
-  const content = texts.map((text) => ({ type: "input_text", text }));
+function systemMessage(
+  texts: readonly { text: string; cache?: CacheMark; path: string }[],
+  { marks }: Writing,
+): Item {
+  const content = texts.map((one) => marks.mark({ type: "input_text", text: one.text }, one));
   return { type: "message", role: "developer", content };
 }
 
@@ -81,11 +89,21 @@ function writeUser(parts: readonly Part[], writing: Writing): Item[] {
   const content: Item[] = [];
   for (const part of parts) {
     if (part.type === "tool-result") items.push(writeOutput(part, writing));
-    else if (part.type === "text") content.push({ type: "input_text", text: part.text });
-    else if (part.type === "media") pushAll(content, writeMedia(part, writing.losses));
+    else if (part.type === "text") content.push(writeText(part, writing));
+    else if (part.type === "media") pushAll(content, writeMarked(part, writing));
   }
   if (content.length > 0) items.push({ type: "message", role: "user", content });
   return items;
+}
+
+function writeText(part: TextPart, { marks }: Writing): Item {
+  return marks.mark({ type: "input_text", text: part.text }, part);
+}
+
+function writeMarked(part: MediaPart, { marks, losses }: Writing): Item[] {
+  return writeMedia(part, losses).map((item) =>
+    item.type === "input_audio" ? item : marks.mark(item, part)
+  );
 }
 
 /** Texts in a row are parts of one message; reasoning and calls are items of their own. */
@@ -127,6 +145,10 @@ function writeSaid(part: Part): Item | undefined {
  */
 function writeReasoning(part: Part & { type: "reasoning" }): Item | undefined {
   const { opaque } = part;
+  // A search of the vendor's own, which its reasoning is bound to.
+  if (opaque?.dialect === "responses" && opaque.kind === "block") {
+    return innerJson(opaque.value) as Item;
+  }
   if (opaque?.dialect !== "responses" || opaque.kind !== "encrypted_content") return undefined;
   return {
     type: "reasoning",
@@ -149,19 +171,21 @@ function writeOutput(result: ToolResultPart, writing: Writing): Item {
       ? "custom_tool_call_output"
       : "function_call_output",
     call_id: callId(result.callId),
-    output: outputOf(result, writing.losses),
+    output: outputOf(result, writing),
   };
 }
 
-function outputOf(result: ToolResultPart, losses: Loss[]): unknown {
+function outputOf(result: ToolResultPart, writing: Writing): unknown {
   // The dialect has no flag for a failed tool (translation.md §4.8).
   const mark = result.isError ? "Error: " : "";
   const [first] = result.parts;
+  const given = writing.marks.ofResult(result.parts, result);
   if (!first) return mark + (result.object ? objectText(result.object) : "");
-  if (result.parts.length === 1 && first.type === "text") return mark + first.text;
-  const parts = result.parts.flatMap((part): Item[] =>
-    part.type === "text" ? [{ type: "input_text", text: part.text }] : writeMedia(part, losses)
+  const parts = given.flatMap((part): Item[] =>
+    part.type === "text" ? [writeText(part, writing)] : writeMarked(part, writing)
   );
+  const isMarked = writing.marks.takes && given.some((part) => part.cache);
+  if (given.length === 1 && first.type === "text" && !isMarked) return mark + first.text;
   return mark === "" ? parts : [{ type: "input_text", text: mark.trim() }, ...parts];
 }
 

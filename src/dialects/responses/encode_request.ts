@@ -6,9 +6,10 @@ import type {
   Reasoning,
   SettingName,
 } from "../canonical_request.ts";
-import { cacheLosses } from "../cache_losses.ts";
 import { withoutRefused } from "../refused_settings.ts";
 import { aliasToolNames, toolNamesOf } from "../tool_names.ts";
+import { searchFor } from "../web_search.ts";
+import { Breakpoints } from "../breakpoints.ts";
 import type { EncodedRequest, Target } from "../translator.ts";
 import { writeItems } from "./encode_items.ts";
 import { writeTools } from "./encode_tools.ts";
@@ -33,15 +34,18 @@ export function* encodeSteps(
   target: Target,
 ): Steps<EncodedRequest> {
   const { request, losses } = withoutRefused(asked, target);
-  for (const loss of yield* lossesOf(request)) losses.push(loss);
+  for (const loss of lossesOf(request)) losses.push(loss);
+  const search = searchFor(request, target, losses);
+  const marks = new Breakpoints(request, target, losses);
   const { aliasOf, toolNames } = aliasToolNames(yield* toolNamesOf(request), acceptedToolName);
   const include = [
     "reasoning.encrypted_content",
     ...(request.logprobs ? ["message.output_text.logprobs"] : []),
+    ...(search ? ["web_search_call.action.sources"] : []),
   ];
   const body: Record<string, unknown> = {
     model: target.model,
-    input: yield* writeItems(request, aliasOf, losses),
+    input: yield* writeItems(request, { aliasOf, marks, losses }),
     store: false,
     include,
     ...defined({
@@ -56,8 +60,9 @@ export function* encodeSteps(
       user: request.user,
       service_tier: request.serviceTier,
       metadata: request.metadata,
+      prompt_cache_key: marks.key(),
     }),
-    ...writeTools(request, aliasOf),
+    ...writeTools(request, search, aliasOf, losses),
     ...(request.stream ? { stream: true } : {}),
   };
   return {
@@ -74,7 +79,7 @@ export function* encodeSteps(
 }
 
 /** What has no field here (translation.md §7, §12); values that change nothing are no loss. */
-function* lossesOf(request: CanonicalRequest): Steps<Loss[]> {
+function lossesOf(request: CanonicalRequest): Loss[] {
   const losses: Loss[] = request.foreign.map(({ path, weight }) => ({ path, weight }));
   const lose = (setting: SettingName, weight: Loss["weight"], isEffective: boolean) => {
     if (isEffective) losses.push({ path: request.paths[setting] ?? setting, weight });
@@ -86,7 +91,7 @@ function* lossesOf(request: CanonicalRequest): Steps<Loss[]> {
   lose("stop", "meaning", Boolean(request.stop?.length));
   lose("choices", "meaning", request.choices !== undefined && request.choices !== 1);
   lose("logitBias", "meaning", Object.keys(request.logitBias ?? {}).length > 0);
-  return [...losses, ...(yield* cacheLosses(request))];
+  return losses;
 }
 
 function writeText(format: OutputFormat | undefined, verbosity: string | undefined): unknown {

@@ -1,18 +1,36 @@
-import type { CanonicalRequest, Tool } from "../canonical_request.ts";
+import type { CanonicalRequest, Loss, Tool, WebSearch } from "../canonical_request.ts";
 import { isRecord } from "../json.ts";
+import { loseSearchFields, writePlace } from "../web_search.ts";
 import { defined } from "./fields.ts";
 
 /** Writes `tools`, `tool_choice` and `parallel_tool_calls` (responses.md §3); none without tools. */
 export function writeTools(
   request: CanonicalRequest,
+  search: WebSearch | undefined,
   aliasOf: (name: string) => string,
+  losses: Loss[],
 ): Record<string, unknown> {
-  if (request.tools.length === 0) return {};
+  if (request.tools.length === 0 && !search) return {};
+  const tools = request.tools.map((tool) => writeTool(tool, aliasOf));
   return {
-    tools: request.tools.map((tool) => writeTool(tool, aliasOf)),
+    tools: search ? [...tools, writeSearch(search, losses)] : tools,
     ...defined({
-      tool_choice: writeToolChoice(request, aliasOf),
+      tool_choice: writeToolChoice(request, search, aliasOf),
       parallel_tool_calls: request.parallelToolCalls,
+      // No other tool of the vendor's own is offered: the limit of all is the search's.
+      max_tool_calls: search?.maxUses,
+    }),
+  };
+}
+
+function writeSearch(search: WebSearch, losses: Loss[]): Record<string, unknown> {
+  loseSearchFields(search, ["blockedDomains"], losses);
+  return {
+    type: "web_search",
+    ...defined({
+      filters: search.allowedDomains && { allowed_domains: search.allowedDomains },
+      search_context_size: search.contextSize,
+      user_location: writePlace(search.location),
     }),
   };
 }
@@ -37,8 +55,19 @@ function writeToolFormat(format: unknown): unknown {
     : format;
 }
 
-function writeToolChoice(request: CanonicalRequest, aliasOf: (name: string) => string): unknown {
+function writeToolChoice(
+  request: CanonicalRequest,
+  search: WebSearch | undefined,
+  aliasOf: (name: string) => string,
+): unknown {
   const choice = request.toolChoice;
+  const searching = search ? [{ type: "web_search" }] : [];
+  if (search?.demanded) {
+    // By its name only the older search can be chosen (openai 7.57, `ToolChoiceTypes`).
+    return request.tools.length === 0
+      ? "required"
+      : { type: "allowed_tools", mode: "required", tools: searching };
+  }
   if (!choice?.names) return choice?.mode;
   const types = new Map(request.tools.toReversed().map(({ name, type }) => [name, type]));
   const tools = choice.names.map((name) => ({
@@ -46,5 +75,6 @@ function writeToolChoice(request: CanonicalRequest, aliasOf: (name: string) => s
     name: aliasOf(name),
   }));
   if (choice.mode === "required" && tools.length === 1) return tools[0];
-  return { type: "allowed_tools", mode: choice.mode === "required" ? "required" : "auto", tools };
+  const mode = choice.mode === "required" ? "required" : "auto";
+  return { type: "allowed_tools", mode, tools: [...tools, ...searching] };
 }

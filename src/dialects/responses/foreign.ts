@@ -23,6 +23,7 @@ const known: ReadonlySet<string> = new Set([
   "metadata",
   "user",
   "safety_identifier",
+  "prompt_cache_key",
 ]);
 
 /** Fields without which the answer is another one (translation.md §7, §12). */
@@ -36,10 +37,14 @@ const meanings: ReadonlySet<string> = new Set([
   "logit_bias",
 ]);
 
-/** What a request says that other dialects have no word for (translation.md §12). */
-export function foreignFields(request: JsonRecord): ForeignField[] {
+/**
+ * What a request says that other dialects have no word for (translation.md §12). `limitsSearches`:
+ * `max_tool_calls` is the web search's limit.
+ */
+export function foreignFields(request: JsonRecord, limitsSearches = false): ForeignField[] {
   const fields = Object.entries(request).flatMap(([path, value]): ForeignField[] => {
     if (known.has(path) || isNoOp(path, value)) return [];
+    if (path === "max_tool_calls" && limitsSearches) return [];
     return [{ path, value, weight: weightOf(path) }];
   });
   return [...fields, ...foreignIncludes(request), ...foreignReasoning(request.reasoning)];
@@ -71,13 +76,17 @@ function isNoOp(path: string, value: unknown): boolean {
   return false;
 }
 
-/** Extras of vendor-side tools; sealed reasoning is always given. */
+const carried: ReadonlySet<unknown> = new Set([
+  "reasoning.encrypted_content",
+  "message.output_text.logprobs",
+  "web_search_call.action.sources",
+]);
+
+/** Extras of vendor-side tools; sealed reasoning and the sources of searches are always given. */
 function foreignIncludes(request: JsonRecord): ForeignField[] {
   if (!Array.isArray(request.include)) return [];
   return request.include.flatMap((value: unknown, index): ForeignField[] =>
-    value === "reasoning.encrypted_content" || value === "message.output_text.logprobs"
-      ? []
-      : [{ path: `include[${index}]`, value, weight: "hint" }]
+    carried.has(value) ? [] : [{ path: `include[${index}]`, value, weight: "hint" }]
   );
 }
 

@@ -1,12 +1,14 @@
 import type { JsonRecord } from "../json.ts";
 import type { Known } from "../other_fields.ts";
+import { knownMark } from "../read_cache_mark.ts";
+import { isSearchType } from "../web_search.ts";
 
 /** Parts of messages and of tools' outputs; sources of a text were never the caller's to send. */
 const ofPart: Readonly<Record<string, Known>> = {
-  input_text: { type: true, text: true },
-  output_text: { type: true, text: true, annotations: true, logprobs: true },
+  input_text: { type: true, text: true, ...knownMark },
+  output_text: { type: true, text: true, annotations: true, logprobs: true, ...knownMark },
   refusal: { type: true, refusal: true },
-  input_image: { type: true, image_url: true, file_id: true, detail: true },
+  input_image: { type: true, image_url: true, file_id: true, detail: true, ...knownMark },
   input_file: {
     type: true,
     file_data: true,
@@ -14,6 +16,7 @@ const ofPart: Readonly<Record<string, Known>> = {
     file_id: true,
     filename: true,
     detail: true,
+    ...knownMark,
   },
   input_audio: { type: true, input_audio: { data: true, format: true } },
 };
@@ -23,12 +26,19 @@ const part = (record: JsonRecord): Known | undefined => kind(ofPart, record.type
 /** Ids and states that an output item had, and is given back with. */
 const given: Readonly<Record<string, Known>> = { type: true, id: true, status: true };
 
-const call: Known = { ...given, call_id: true, name: true, arguments: true, input: true };
-const output: Known = { ...given, call_id: true, name: true, output: part };
+const call: Known = {
+  ...given,
+  call_id: true,
+  name: true,
+  arguments: true,
+  input: true,
+  ...knownMark,
+};
+const output: Known = { ...given, call_id: true, name: true, output: part, ...knownMark };
 const words: Known = { type: true, text: true };
 
 const ofItem: Readonly<Record<string, Known>> = {
-  message: { ...given, role: true, content: part },
+  message: { ...given, role: true, content: part, ...knownMark },
   function_call: call,
   custom_tool_call: call,
   function_call_output: output,
@@ -37,8 +47,29 @@ const ofItem: Readonly<Record<string, Known>> = {
 };
 
 const ofTool: Readonly<Record<string, Known>> = {
-  function: { type: true, name: true, description: true, parameters: true, strict: true },
-  custom: { type: true, name: true, description: true, format: true },
+  function: {
+    type: true,
+    name: true,
+    description: true,
+    parameters: true,
+    strict: true,
+    ...knownMark,
+  },
+  custom: { type: true, name: true, description: true, format: true, ...knownMark },
+};
+
+const search: Known = {
+  type: true,
+  // Named where it is read: false says something.
+  external_web_access: true,
+  filters: { allowed_domains: true, blocked_domains: true },
+  user_location: { type: true, city: true, country: true, region: true, timezone: true },
+  search_context_size: true,
+  allowed_domains: true,
+  blocked_domains: true,
+  excluded_domains: true,
+  max_uses: true,
+  ...knownMark,
 };
 
 const toolName: Known = { type: true, name: true };
@@ -59,7 +90,7 @@ export const knownFields: Readonly<Record<string, Known>> = {
     format: { type: true, name: true, description: true, schema: true, strict: true },
     verbosity: true,
   },
-  tools: (tool) => kind(ofTool, tool.type),
+  tools: (tool) => isSearchType(tool.type) ? search : kind(ofTool, tool.type),
   tool_choice: (choice) => kind(ofChoice, choice.type),
   reasoning: { effort: true, summary: true, generate_summary: true, mode: true, context: true },
   stream_options: {},

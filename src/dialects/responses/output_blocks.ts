@@ -1,6 +1,8 @@
-import type { BlockKind, TokenLogprob } from "../canonical.ts";
+import type { BlockKind, Citation, TokenLogprob } from "../canonical.ts";
 import type { Opaque } from "../canonical_request.ts";
 import { isRecord } from "../json.ts";
+import { TextUnits } from "../text_units.ts";
+import { writeCitation } from "./citations.ts";
 import { writeEnvelope } from "./envelope.ts";
 import { writeLogprobs } from "./logprobs.ts";
 
@@ -12,10 +14,10 @@ type Tell = (type: string, fields: Record<string, unknown>) => void;
 
 /** Writes one open block into its item. */
 export interface OpenBlock {
-  /** The content part that the block is, where it is one. */
-  readonly part?: Item;
+  /** The content part that the block is, where it is one that has sources, and its text. */
+  readonly part?: { item: Item; text: TextUnits };
   delta(text: string, logprobs: readonly TokenLogprob[] | undefined): void;
-  cite(annotation: Item): void;
+  cite(citation: Citation): void;
   end(opaque: Opaque | undefined): void;
   /** The answer failed: what has come so far is put into the item, and nothing told. */
   abandon(): void;
@@ -92,16 +94,19 @@ function textBlock(item: Item, tell: Tell): OpenBlock {
   const part: Item = { type: "output_text", text: "", annotations, logprobs };
   const at = addPart(item, part, tell);
   let text = "";
+  const units = new TextUnits();
   return {
-    part,
+    part: { item: part, text: units },
     delta(piece, pieceLogprobs) {
       if (piece === "" && !pieceLogprobs) return;
       text += piece;
+      units.add(piece);
       const told = writeLogprobs(pieceLogprobs);
       for (const one of told) logprobs.push(one);
       tell("response.output_text.delta", { ...at, delta: piece, logprobs: told });
     },
-    cite(annotation) {
+    cite(citation) {
+      const annotation = writeCitation(citation, units);
       tell("response.output_text.annotation.added", {
         ...at,
         annotation_index: annotations.length,

@@ -1,8 +1,15 @@
 import { Fault } from "../../domain/fault.ts";
-import type { BlockDeltaEvent, BlockKind, CanonicalEvent, Citation } from "../canonical.ts";
+import type {
+  BlockDeltaEvent,
+  BlockKind,
+  CanonicalEvent,
+  Citation,
+  SearchWork,
+} from "../canonical.ts";
 import type { Opaque } from "../canonical_request.ts";
 import { writeCitation } from "./citations.ts";
 import { type Item, newItem, type OpenBlock, openBlock } from "./output_blocks.ts";
+import { addSources, newSearch } from "./search_item.ts";
 
 export type Emit = (type: string, fields: Record<string, unknown>) => void;
 
@@ -28,7 +35,9 @@ export class OutputWriter {
   readonly #waiting = new Map<number, CanonicalEvent[]>();
   #takesTurns = false;
   /** Text parts by block: a source may be named after its text. */
-  readonly #parts = new Map<number, Item>();
+  readonly #parts = new Map<number, NonNullable<OpenBlock["part"]>>();
+  /** The search that the open item is, by its vendor's id. */
+  #search: string | undefined;
   #chars = 0;
 
   constructor(mint: (prefix: string) => string, emit: Emit) {
@@ -69,7 +78,31 @@ export class OutputWriter {
     this.#block?.writer.abandon();
   }
 
+  /**
+   * Another vendor's search, which may come in two halves: its item is done when what was found is
+   * known, or with what comes next.
+   */
+  #takeSearch(search: SearchWork): void {
+    if (search.queries) {
+      this.#closeItem("completed");
+      const item = newSearch(search, this.#mint);
+      this.#open = { item, index: this.items.length };
+      this.#search = search.id;
+      this.items.push(item);
+      const at = { item_id: item.id, output_index: this.#open.index };
+      this.#emit("response.output_item.added", { output_index: at.output_index, item });
+      this.#emit("response.web_search_call.in_progress", at);
+      this.#emit("response.web_search_call.searching", at);
+    }
+    if (!search.results || !this.#open || this.#search !== search.id) return;
+    addSources(this.#open.item, search.results);
+    this.#closeItem("completed");
+  }
+
   #begin(number: number, content: BlockKind): void {
+    if (content.kind === "vendor" && content.dialect !== "responses" && content.search) {
+      return this.#takeSearch(content.search);
+    }
     const continues = (content.kind === "text" || content.kind === "refusal") &&
       this.#open?.item.type === "message";
     if (!continues) {
@@ -122,14 +155,18 @@ export class OutputWriter {
     const { item, index } = this.#open;
     if (status !== undefined && "status" in item) item.status = status;
     this.#open = undefined;
+    if (this.#search !== undefined && status === "completed") {
+      this.#emit("response.web_search_call.completed", { item_id: item.id, output_index: index });
+    }
+    this.#search = undefined;
     this.#emit("response.output_item.done", { output_index: index, item });
   }
 
   #cite(number: number, citation: Citation): void {
-    const annotation = writeCitation(citation);
-    if (this.#block?.number === number) return this.#block.writer.cite(annotation);
+    if (this.#block?.number === number) return this.#block.writer.cite(citation);
     // The part is over: the source still stands in the item and in the whole response.
-    const annotations = this.#parts.get(number)?.annotations;
-    if (Array.isArray(annotations)) annotations.push(annotation);
+    const part = this.#parts.get(number);
+    const annotations = part?.item.annotations;
+    if (part && Array.isArray(annotations)) annotations.push(writeCitation(citation, part.text));
   }
 }

@@ -4,13 +4,14 @@ import type { Blocks } from "./blocks.ts";
 import { readCitation } from "./citations.ts";
 import type { ItemReader } from "./item_reader.ts";
 import { readLogprobs } from "./logprobs.ts";
+import { TextUnits } from "../text_units.ts";
 import { indexOf, missingFrom } from "./pieces.ts";
 
 /** One content part: what of it has been given. */
 interface Part {
   kind: "text" | "refusal";
   block: number | undefined;
-  received: number;
+  received: TextUnits;
   cited: number;
   hasLogprobs: boolean;
 }
@@ -60,7 +61,13 @@ export class MessageReader implements ItemReader {
   #part(index: number, kind: Part["kind"]): Part {
     let part = this.#parts.get(index);
     if (!part) {
-      part = { kind, block: undefined, received: 0, cited: 0, hasLogprobs: false };
+      part = {
+        kind,
+        block: undefined,
+        received: new TextUnits(),
+        cited: 0,
+        hasLogprobs: false,
+      };
       this.#parts.set(index, part);
     }
     return part;
@@ -79,14 +86,14 @@ export class MessageReader implements ItemReader {
   #text(part: Part, text: unknown, logprobs: unknown, events: CanonicalEvent[]): void {
     const tokens = readLogprobs(logprobs);
     if (typeof text !== "string" || (text === "" && !tokens)) return;
-    part.received += text.length;
+    part.received.add(text);
     if (tokens) part.hasLogprobs = true;
     this.#delta(part, text, tokens, events);
   }
 
   /** A part's whole text: gives what has not come yet. */
   #whole(part: Part, text: unknown, logprobs: unknown, events: CanonicalEvent[]): void {
-    const rest = missingFrom(text, part.received);
+    const rest = missingFrom(text, part.received.length);
     const tokens = part.hasLogprobs ? undefined : logprobs;
     this.#text(part, rest, tokens, events);
   }
@@ -112,7 +119,7 @@ export class MessageReader implements ItemReader {
 
   #annotation(part: Part, annotation: unknown, events: CanonicalEvent[]): void {
     part.cited++;
-    const citation = readCitation(annotation);
+    const citation = readCitation(annotation, part.received);
     if (!citation || part.block === undefined) return;
     events.push({ type: "citation", choice: 0, block: part.block, citation });
   }

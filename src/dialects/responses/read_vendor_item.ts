@@ -1,5 +1,6 @@
-import type { CanonicalEvent } from "../canonical.ts";
-import { type JsonRecord, words } from "../json.ts";
+import type { CanonicalEvent, SearchWork } from "../canonical.ts";
+import { isRecord, type JsonRecord, words } from "../json.ts";
+import { innerJson } from "../inner_json.ts";
 import { standardBase64 } from "../media_source.ts";
 import type { Blocks } from "./blocks.ts";
 import type { ItemReader } from "./item_reader.ts";
@@ -27,8 +28,10 @@ export class VendorItemReader implements ItemReader {
       ? standardBase64(words(item.result) ?? "") || undefined
       : undefined;
     if (picture === undefined) {
+      const search = item.type === "web_search_call" ? readSearchCall(item) : undefined;
       const content = { kind: "vendor", dialect: "responses", value: item } as const;
-      this.#blocks.end(this.#blocks.start(content, events), events);
+      const block = this.#blocks.start(search ? { ...content, search } : content, events);
+      this.#blocks.end(block, events);
       return;
     }
     const mimeType = `image/${words(item.output_format) ?? "png"}`;
@@ -41,4 +44,25 @@ export class VendorItemReader implements ItemReader {
   }
 
   close(): void {}
+}
+
+/** A search of the web; opening what was found is none. Some vendors give its arguments as text. */
+function readSearchCall(item: JsonRecord): SearchWork | undefined {
+  const action = isRecord(item.action) ? item.action : innerJson(words(item.arguments) ?? "");
+  if (!isRecord(action) || (action.type !== undefined && action.type !== "search")) {
+    return undefined;
+  }
+  const list = Array.isArray(action.queries)
+    ? action.queries.flatMap((one) => words(one) ?? [])
+    : [];
+  const single = words(action.query);
+  const sources = Array.isArray(action.sources) ? action.sources.filter(isRecord) : [];
+  return {
+    id: words(item.id) ?? "",
+    queries: list.length > 0 || single === undefined ? list : [single],
+    results: sources.flatMap((source) => {
+      const url = words(source.url);
+      return url === undefined ? [] : [{ url, title: words(source.title) }];
+    }),
+  };
 }

@@ -56,10 +56,17 @@ export function responseObject(body: unknown, state: ResponseState): Record<stri
     top_logprobs: request.top_logprobs ?? 0,
     top_p: request.top_p ?? 1,
     truncation: request.truncation ?? "disabled",
+    ...toolUsage(state),
     usage: state.usage && state.stage.type !== "in_progress" ? writeUsage(state.usage) : null,
     user: request.user ?? null,
     metadata: request.metadata ?? {},
   };
+}
+
+/** Searches that were made, where any were: what they cost stands beside the tokens. */
+function toolUsage({ usage, stage }: ResponseState): Record<string, unknown> {
+  if (usage?.webSearches === undefined || stage.type === "in_progress") return {};
+  return { tool_usage: { web_search: { num_requests: usage.webSearches } } };
 }
 
 function echoReasoning(reasoning: unknown): unknown {

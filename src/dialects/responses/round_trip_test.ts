@@ -243,6 +243,8 @@ function blockOf(random: Random, block: number): CanonicalEvent[] {
     ? ["AAAA"]
     : random.many(1, 4, () => random.text());
   const isText = content.kind === "text";
+  // Three characters, however many units: no source's place is within one.
+  const end = [...pieces.join(""), "   "].slice(0, 3).join("").length;
   return [
     { type: "block-start", ...at, content },
     ...pieces.map((text): CanonicalEvent => ({
@@ -255,7 +257,7 @@ function blockOf(random: Random, block: number): CanonicalEvent[] {
       type: "citation",
       ...at,
       citation: random.pick([
-        { url: "https://a.example", title: "A", start: 0, end: 3 },
+        { url: "https://a.example", title: "A", start: 0, end },
         { url: "https://b.example", title: undefined, start: undefined, end: undefined },
       ]),
     })),

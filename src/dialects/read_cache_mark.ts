@@ -1,0 +1,46 @@
+import type { CacheMark } from "./canonical_request.ts";
+import { isRecord, type JsonRecord } from "./json.ts";
+
+/**
+ * The cache mark on a part, message, call or tool, by either of its names: `cache_control`, which
+ * chat clients send as well, and `prompt_cache_breakpoint` (openai 7.57), whose lifetimes are
+ * 30 minutes and 12 hours where the other's are five minutes and one hour.
+ */
+export function readCacheMark(
+  holder: JsonRecord,
+  path: string,
+  /** False: what is marked stands elsewhere than the mark. */
+  isOwn = true,
+): { cache?: CacheMark } {
+  const { cache_control: control, prompt_cache_breakpoint: breakpoint } = holder;
+  if (isRecord(control) && control.type === "ephemeral") {
+    const ttl = control.ttl === "1h" || control.ttl === "5m" ? control.ttl : undefined;
+    return { cache: { ttl, ...(isOwn ? {} : { path: `${path}.cache_control` }) } };
+  }
+  if (isRecord(breakpoint) && breakpoint.mode === "explicit") {
+    const ttl = breakpoint.ttl === "12h" ? "1h" : breakpoint.ttl === "30m" ? "5m" : undefined;
+    return { cache: { ttl, path: `${path}.prompt_cache_breakpoint` } };
+  }
+  return {};
+}
+
+/** Where a mark stood, given the path of what it marks. */
+export function markPath(cache: CacheMark, path: string): string {
+  return cache.path ?? `${path}.cache_control`;
+}
+
+/** The mark of a whole message, put on the last of its parts that can have one. */
+export function markLast<P extends { type: string }>(
+  parts: readonly P[],
+  mark: { cache?: CacheMark },
+): P[] {
+  if (!mark.cache) return [...parts];
+  const last = parts.findLastIndex(({ type }) => type !== "refusal" && type !== "reasoning");
+  return parts.map((part, index) => index === last ? { ...mark, ...part } : part);
+}
+
+/** What a decoder knows of a holder's mark (`other_fields.ts`). */
+export const knownMark = {
+  cache_control: { type: true, ttl: true },
+  prompt_cache_breakpoint: { mode: true, ttl: true },
+} as const;

@@ -1,0 +1,49 @@
+import type { DialectName } from "../../contracts/vendors.ts";
+import type { Target } from "../dialects/translator.ts";
+import type { PriceRow } from "../domain/pricing.ts";
+import type { Vendor } from "./registry.ts";
+
+/**
+ * How a vendor's model is offered the vendor's own web search in a dialect; nothing: it has none.
+ * Of vendors that nothing is known of here, an operator's price for searches says that they do.
+ *
+ * `managed`: the account is charged, so that a search nobody has a price for isn't asked for.
+ */
+export function searchForm(
+  vendor: Pick<Vendor, "sharesWith" | "reportsCost">,
+  dialect: DialectName,
+  model: string,
+  price: PriceRow | undefined,
+  managed: boolean,
+): Pick<Target, "webSearch"> {
+  const isPriced = price?.rates.perWebSearch !== undefined;
+  if (managed && !isPriced && !vendor.reportsCost) return {};
+  const own = Object.hasOwn(searching, vendor.sharesWith)
+    ? searching[vendor.sharesWith]
+    : undefined;
+  const form = dialect === "chat"
+    ? own?.chat?.(model) ?? (own || !isPriced ? undefined : "options")
+    : own?.dialects.includes(dialect) || (!own && isPriced)
+    ? "tool"
+    : undefined;
+  return form === undefined ? {} : { webSearch: form };
+}
+
+interface Searching {
+  dialects: readonly DialectName[];
+  /** By the chat endpoint, where only some models may have it. */
+  chat?: (model: string) => Target["webSearch"];
+}
+
+const searching: Readonly<Record<string, Searching>> = {
+  // The router hands calls to many hosts, none of which searches.
+  "vendor-a": { dialects: [] },
+  "vendor-b": {
+    dialects: ["responses"],
+    chat: (model) => /-search(-|$)/.test(model) ? "options" : undefined,
+  },
+  "vendor-c": { dialects: ["messages"] },
+  "vendor-d": { dialects: ["generate"] },
+  "vendor-f": { dialects: ["responses", "messages"], chat: () => "tool" },
+  "vendor-g": { dialects: ["responses"] },
+};
