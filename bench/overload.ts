@@ -5,8 +5,8 @@ import type { CrowdOrder, CrowdSight } from "./programs/crowd.ts";
 import { startFlags, startPeer } from "./relay.ts";
 import { printTable } from "./table.ts";
 
-const quietMs = 8_000;
-const overloadMs = 15_000;
+const quietMs = Number(Deno.env.get("QUIET_MS") ?? 8_000);
+const overloadMs = Number(Deno.env.get("OVERLOAD_MS") ?? 15_000);
 const recoveryMs = 10_000;
 const quietConnections = 64;
 /** Connections of the crowd, about as many as one address may have. */
