@@ -25,31 +25,37 @@ Deno.test(`bytes behind answers' ends for ${seconds} s: each call's answer is it
     }
   }
   const file = `${temporaryDirectory("stray")}/vendors.json`;
-  await Deno.writeTextFile(
-    file,
-    JSON.stringify(rows.map(({ label, vendor }) => ({
-      label,
+  // Once in the caller's own dialect and once translated.
+  const vendorRows = rows.flatMap(({ label, vendor }) =>
+    [["chat", "responses", "messages", "generate"], ["chat"]].map((dialects) => ({
+      label: dialects.length > 1 ? `${label}-own` : label,
       base_url: vendor.url,
-      dialects: ["chat"],
+      dialects,
       auth: "bearer",
-    }))),
+    }))
   );
+  await Deno.writeTextFile(file, JSON.stringify(vendorRows));
   await using service = await startService({
     env: { VENDORS_FILE: file, JOURNAL_SYNC: "interval" },
   });
   const calls = new MarkedCalls(service, stray);
-  // What comes before the connection's end is the body where that tells the end: JSON with something
-  // behind it is none, events behind `[DONE]` are nobody's.
   const jobs = kinds.flatMap((kind) =>
-    rows.filter(({ framing }) => kind.stream || framing !== "close").map((row) => ({ kind, row }))
+    rows.flatMap(({ framing, label }) => {
+      // Where the connection's end is the body's, JSON with something behind it is none, and the
+      // generate dialect has no event that ends a stream.
+      const own = kind.stream && kind.dialect !== "generate" ? [`${label}-own`] : [];
+      const translated = kind.stream && kind.dialect !== "chat" ? [label] : [];
+      if (framing === "close") return [...own, ...translated];
+      return kind.dialect === "chat" ? [`${label}-own`] : [`${label}-own`, label];
+    }).map((label) => ({ kind, model: `${label}/m` }))
   );
   const untilMs = Date.now() + seconds * 1000;
   const least = Math.max(leastCalls, jobs.length);
   let next = 0;
   const caller = async () => {
     while (Date.now() < untilMs || calls.made < least) {
-      const { kind, row } = jobs[next++ % jobs.length]!;
-      await calls.make(kind, `${row.label}/m`);
+      const { kind, model } = jobs[next++ % jobs.length]!;
+      await calls.make(kind, model);
     }
   };
   await Promise.race([
@@ -66,7 +72,7 @@ Deno.test(`bytes behind answers' ends for ${seconds} s: each call's answer is it
   console.log(calls.told);
   const manner = new Map(rows.map((row) => [row.label, row.manner]));
   const wrong = calls.wrong.slice(0, 12).map((one) => {
-    const label = /[a-z]+-\d+(?=\/m)/.exec(one)?.[0] ?? "";
+    const label = /[a-z]+-\d+(?=(-own)?\/m)/.exec(one)?.[0] ?? "";
     return `${manner.get(label)}: ${one}`;
   });
   assert.deepEqual(wrong, [], calls.told);
