@@ -15,6 +15,8 @@ export interface Admission {
   lag(ms: number): void;
   /** Calls under way. */
   readonly underWay: number;
+  /** Calls that come to their turn in a second, as far as can be told; never 0. */
+  readonly pacePerSecond: number;
   /** Calls that were refused so far. */
   readonly refused: number;
 }
@@ -89,6 +91,10 @@ class Gatekeeper implements Admission {
 
   get underWay(): number {
     return this.#calls.size;
+  }
+
+  get pacePerSecond(): number {
+    return this.#pace.perSecond;
   }
 
   enter(who: string, call: object, begin: () => void): NoRoom | undefined {

@@ -38,8 +38,12 @@ export function createFrontDoor(parts: FrontDoorParts): FrontDoor {
  */
 const tellAfterMs = 500;
 const tellEveryMs = 10;
-/** Each costs a twentieth of what a call does: all together little of what the process can do. */
-const toldPerMs = 0.6;
+/**
+ * A refusal, with the connection that it often costs, takes a tenth of the time that a call does:
+ * all together they take a fifth of what the process can do at most.
+ */
+const toldForEachCall = 2;
+const toldPerSecond = { least: 100, most: 600 };
 /** Of those whose time came while the loop stood still. */
 const maxToldAtOnce = 64;
 /** More are not kept waiting. */
@@ -56,8 +60,10 @@ class Door implements FrontDoor {
   /** By dialect and seconds, which are few. */
   readonly #refusals = new Map<string, Told>();
   /** Refusals to be told, the next first. */
-  readonly #held: { readonly atMs: number; readonly tell: () => void }[] = [];
+  readonly #held: Held[] = [];
   #toldMs = 0;
+  /** So many may be told now; a part of one is kept for the next time. */
+  #mayTell = 1;
 
   constructor(parts: FrontDoorParts) {
     this.#parts = parts;
@@ -115,6 +121,7 @@ class Door implements FrontDoor {
     const { status, headers, pieces } = this.#refusalIn(this.#parts.errorDialect(path), noRoom);
     const body = pieces.join(requestId);
     const tell = () => {
+      if (outgoing.destroyed) return false;
       outgoing.writeHead(status, [
         ...headers,
         "x-request-id",
@@ -123,10 +130,12 @@ class Door implements FrontDoor {
         String(body.length),
       ]);
       outgoing.end(body);
+      return true;
     };
-    if (this.#held.length >= maxHeld) return tell();
+    if (this.#held.length >= maxHeld) return void tell();
     this.#held.push({ atMs: this.#clock.monotonicMs() + tellAfterMs, tell });
     if (this.#held.length > 1) return;
+    this.#mayTell = 1;
     this.#toldMs = this.#clock.monotonicMs() + tellAfterMs;
     this.#later(tellAfterMs, () => this.#tell());
   }
@@ -134,11 +143,19 @@ class Door implements FrontDoor {
   /** Those whose time has come, a few at once: all together would ask again together. */
   #tell(): void {
     const nowMs = this.#clock.monotonicMs();
-    const most = Math.min(maxToldAtOnce, Math.ceil((nowMs - this.#toldMs + 1) * toldPerMs));
+    const { least, most } = toldPerSecond;
+    const perSecond = this.#parts.admission.pacePerSecond * toldForEachCall;
+    const perMs = Math.max(least, Math.min(most, perSecond)) / 1000;
+    this.#mayTell = Math.min(maxToldAtOnce, this.#mayTell + (nowMs - this.#toldMs) * perMs);
     this.#toldMs = nowMs;
-    const later = this.#held.findIndex(({ atMs }) => atMs > nowMs);
-    const due = this.#held.splice(0, Math.min(most, later < 0 ? Infinity : later));
-    for (const { tell } of due) tell();
+    let taken = 0;
+    for (; this.#mayTell >= 1; taken++) {
+      const next = this.#held[taken];
+      if (next === undefined || next.atMs > nowMs) break;
+      // Who has left costs nothing.
+      if (next.tell()) this.#mayTell--;
+    }
+    this.#held.splice(0, taken);
     if (this.#held.length > 0) this.#later(tellEveryMs, () => this.#tell());
   }
 
@@ -157,6 +174,13 @@ class Door implements FrontDoor {
     this.#refusals.set(kind, made);
     return made;
   }
+}
+
+/** A refusal that waits to be told. */
+interface Held {
+  readonly atMs: number;
+  /** False when its caller has left. */
+  tell(): boolean;
 }
 
 /** A refusal that is made but for its request's id. */
