@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import type { GreedySight } from "../../tests/support/greedy_grades.ts";
 import { runProgram } from "../../tests/support/process.ts";
 import type { CallersRule } from "./grade_protocol.ts";
 import { createGradeThread, type GradeThread } from "./grade_thread.ts";
@@ -111,7 +112,7 @@ Deno.test("neither schema nor pattern nor answer takes much memory, and the next
   // In a process of its own: this one runs other tests at the same time.
   const { stdout, code } = await runProgram({ script: "tests/support/greedy_grades.ts" });
   assert.equal(code, 0);
-  const { mostBytes, kinds } = JSON.parse(stdout);
+  const { mostBytes, kinds }: GreedySight = JSON.parse(stdout);
   assert.ok(mostBytes < 400e6, `${mostBytes} bytes`);
   assert.deepEqual(kinds, ["unusable", "judged"]);
 });

@@ -1,10 +1,14 @@
 import type { CallersRule } from "../../src/jobs/grade_protocol.ts";
 import { createGradeThread } from "../../src/jobs/grade_thread.ts";
 
-/**
- * A program of its own that judges what would take much memory. Prints by how many bytes the
- * process grew at most (`mostBytes`), and what became of two more answers after that (`kinds`).
- */
+/** What a program of its own prints that judges what would take much memory. */
+export interface GreedySight {
+  /** By so many bytes the process grew at most. */
+  mostBytes: number;
+  /** What became of two more answers after that: one too long, one as usual. */
+  kinds: string[];
+}
+
 // Each level fails twice, with the errors of all below it.
 const $defs = Object.fromEntries(Array.from({ length: 60 }, (_, at) => {
   const below = { $ref: `#/$defs/a${at - 1}` };
@@ -30,4 +34,5 @@ clearInterval(watch);
 const tooLong = await thread.grade({ type: "regex", pattern: "a" }, "a".repeat(2 ** 20 + 1));
 const next = await thread.grade({ type: "regex", pattern: "a" }, "a");
 thread.close();
-console.log(JSON.stringify({ mostBytes, kinds: [tooLong.kind, next.kind] }));
+const sight: GreedySight = { mostBytes, kinds: [tooLong.kind, next.kind] };
+console.log(JSON.stringify(sight));
