@@ -1,15 +1,22 @@
+import { readFileSync } from "node:fs";
 import { connect } from "node:net";
 
-/** Asks `/livez` five times a second, each time on a connection of its own; prints milliseconds. */
+/**
+ * Asks `/livez` five times a second, each time on a connection of its own; prints milliseconds: of
+ * the answer, until connected, and how long the service's main thread had a processor meanwhile.
+ */
 const { hostname, port } = new URL(Deno.args[0]!);
+const schedule = `/proc/${Deno.args[1]}/schedstat`;
+const runMs = () => Number(readFileSync(schedule, "utf8").split(" ")[0]) / 1e6;
 setInterval(() => {
   const began = performance.now();
+  const beganRun = runMs();
   let isMade = 0;
   // Another address than the crowd's, whose connections are bounded.
   const socket = connect({ port: Number(port), host: hostname, localAddress: "127.0.0.3" });
   socket.on("connect", () => isMade = performance.now() - began);
   socket.on("data", () => {
-    console.log(performance.now() - began, isMade);
+    console.log(performance.now() - began, isMade, runMs() - beganRun);
     socket.destroy();
   });
   socket.on("error", () => console.log("Infinity"));

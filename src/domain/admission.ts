@@ -1,12 +1,13 @@
 import type { Clock } from "../base/clock.ts";
+import { Pace } from "./pace.ts";
 
 /** Who may begin a call while the service can't serve all. */
 export interface Admission {
   /**
-   * Runs `begin`, perhaps once others have ended; false when there is no room for the call. Else it
-   * is counted as under way until `ended`, and does not begin any more after that.
+   * Runs `begin`, perhaps once others have ended: the call is counted as under way until `ended`,
+   * and does not begin any more after that. Gives when to come again where there is no room for it.
    */
-  enter(who: string, call: object, begin: () => void): boolean;
+  enter(who: string, call: object, begin: () => void): NoRoom | undefined;
   ended(call: object): void;
   /** A call goes on to its next part: it is waited for its caller, or its vendor, or no longer. */
   turned(call: object): void;
@@ -14,8 +15,16 @@ export interface Admission {
   lag(ms: number): void;
   /** Calls under way. */
   readonly underWay: number;
+  /** Calls that come to their turn in a second, as far as can be told; never 0. */
+  readonly pacePerSecond: number;
   /** Calls that were refused so far. */
   readonly refused: number;
+}
+
+/** The call was not taken in. */
+export interface NoRoom {
+  /** When those have had their turn who stand in line before it, as far as can be told. */
+  readonly retryAfterSeconds: number;
 }
 
 export interface AdmissionOptions {
@@ -28,7 +37,8 @@ export interface AdmissionOptions {
  * Bounds calls under way and, while the process has more to do than it can, calls that it works on:
  * each of those waits for all others, so that more of them make all calls slower and none more.
  * Beyond those, calls wait in line before anything is made of them, which costs nothing, accounts
- * by turns. An account may have a third of what is then free, a quarter of the whole for one alone
+ * by turns, as long as the pace of the last seconds promises each its turn soon. Of all that may be
+ * under way, an account may have a third of what is then free, a quarter of the whole for one alone
  * and something for whoever comes next.
  */
 export function createAdmission(options: AdmissionOptions): Admission {
@@ -40,13 +50,14 @@ const maxLagMs = 100;
 /** The process is taken to be busy for so long after it last was late, or had calls in line. */
 const busyForMs = 2_000;
 /**
- * Calls that are worked on while the process is busy. The runtime (2.9.6) reads from 128 connections
- * in a turn of the loop before it takes a new one: with more at work new callers, health checks
- * among them, wait for seconds.
+ * Calls that are worked on while the process is busy. A turn of the loop works on all of them, and
+ * whoever is new, a health check for one, waits for two or three turns.
  */
 const maxAtWork = 32;
-/** Calls in line. */
-const maxInLine = 1_024;
+/** Callers rather wait for so long than come again. */
+const longestWaitMs = 4_000;
+/** Who is told to come again later than this may as well come now. */
+const longestRetrySeconds = 60;
 /** A part of a call that takes longer than some turns of the loop waits for somebody else. */
 const turns = 4;
 const shortestPartMs = 50;
@@ -66,6 +77,7 @@ class Gatekeeper implements Admission {
   /** Those in line, by caller, in the order in which callers have their turn. */
   readonly #lines = new Map<string, Set<Call>>();
   #inLine = 0;
+  readonly #pace: Pace;
   /** When calls came to the part that they are in, the earliest first; not those that wait. */
   readonly #atWork = new Map<object, number>();
   #lagMs = 0;
@@ -74,20 +86,26 @@ class Gatekeeper implements Admission {
 
   constructor(options: AdmissionOptions) {
     this.#options = options;
+    this.#pace = new Pace(options.clock);
   }
 
   get underWay(): number {
     return this.#calls.size;
   }
 
-  enter(who: string, call: object, begin: () => void): boolean {
+  get pacePerSecond(): number {
+    return this.#pace.perSecond;
+  }
+
+  enter(who: string, call: object, begin: () => void): NoRoom | undefined {
     const underWay = this.#underWay.get(who) ?? 0;
     const isFull = underWay >= (this.#options.maxUnderWay - this.#calls.size) / 3;
     const mustWait = this.#inLine > 0 || (this.#isBusy() && !this.#hasRoom());
-    const waiting = this.#lines.get(who)?.size ?? 0;
-    if (isFull || (mustWait && waiting >= (maxInLine - this.#inLine) / 3)) {
+    const waitMs = mustWait ? this.#promisedMs(who) : 0;
+    if (isFull || waitMs > longestWaitMs) {
       this.refused++;
-      return false;
+      const seconds = Math.min(longestRetrySeconds, Math.ceil(waitMs / 1000));
+      return { retryAfterSeconds: Math.max(1, seconds) };
     }
     const entered = {
       who,
@@ -102,7 +120,7 @@ class Gatekeeper implements Admission {
     this.#underWay.set(who, underWay + 1);
     if (mustWait) this.#wait(entered);
     else entered.begin();
-    return true;
+    return undefined;
   }
 
   ended(call: object): void {
@@ -114,6 +132,7 @@ class Gatekeeper implements Admission {
     if (left > 0) this.#underWay.set(ended.who, left);
     else this.#underWay.delete(ended.who);
     if (ended.isInLine) this.#leaveLine(ended);
+    else this.#pace.ended();
     this.#next();
   }
 
@@ -129,11 +148,20 @@ class Gatekeeper implements Admission {
     this.#next();
   }
 
+  /** How long one more call of this caller would stand in line: callers take turns. */
+  #promisedMs(who: string): number {
+    const own = (this.#lines.get(who)?.size ?? 0) + 1;
+    const callers = this.#lines.size + (own === 1 ? 1 : 0);
+    const before = Math.min(this.#inLine + 1, own * callers);
+    return before / this.#pace.perSecond * 1000;
+  }
+
   #wait(entered: Call): void {
     const line = this.#lines.get(entered.who) ?? new Set();
     line.add(entered);
     this.#lines.set(entered.who, line);
     this.#inLine++;
+    this.#pace.waits(true);
   }
 
   #leaveLine(entered: Call): void {
@@ -141,6 +169,7 @@ class Gatekeeper implements Admission {
     if (!line?.delete(entered)) return;
     this.#inLine--;
     if (line.size === 0) this.#lines.delete(entered.who);
+    if (this.#inLine === 0) this.#pace.waits(false);
   }
 
   /** Calls in line begin, one of each caller by turns, as far as there is room. */
@@ -148,6 +177,7 @@ class Gatekeeper implements Admission {
     while (this.#inLine > 0 && this.#hasRoom()) {
       const [who, line] = this.#lines.entries().next().value!;
       const [first] = line;
+      this.#pace.turn();
       this.#leaveLine(first!);
       if (line.size > 0) {
         this.#lines.delete(who);

@@ -8,7 +8,8 @@ function admissionOf(maxUnderWay = 100_000) {
   const begun: string[] = [];
   const enter = (who: string) => {
     const call = {};
-    return admission.enter(who, call, () => begun.push(who)) ? call : undefined;
+    const noRoom = admission.enter(who, call, () => begun.push(who));
+    return noRoom === undefined ? call : undefined;
   };
   /** Calls of one account that come at once and were taken in. */
   const fill = (who: string, most = 5_000) => {
@@ -104,4 +105,126 @@ Deno.test("who leaves the line never begins, and all is as before when the loop 
   admission.lag(0);
   fill("a", 5_000);
   assert.equal(begun.length, first + 5_000);
+});
+
+/**
+ * A process that works off calls at a pace, with callers that come again as soon as they are
+ * answered and, when they are refused, after the time that they are told.
+ */
+function simulate(plan: {
+  readonly seconds: number;
+  readonly callers: Readonly<Record<string, number>>;
+  /** Calls a second, by the second. */
+  readonly pace: (second: number) => number;
+}) {
+  const clock = new FakeClock();
+  const admission = createAdmission({ maxUnderWay: 4_096, clock });
+  const working: { call: object; again: () => void }[] = [];
+  const coming: { atMs: number; come: () => void }[] = [];
+  const seen: { who: string; atMs: number; waitedMs?: number; retrySeconds?: number }[] = [];
+  const beganMs = clock.monotonicMs();
+  const come = (who: string) => {
+    const call = {};
+    const cameMs = clock.monotonicMs();
+    const note = { who, atMs: cameMs - beganMs };
+    const again = () => {
+      seen.push({ ...note, waitedMs: clock.monotonicMs() - cameMs });
+      come(who);
+    };
+    const noRoom = admission.enter(who, call, () => working.push({ call, again }));
+    if (noRoom === undefined) return;
+    const { retryAfterSeconds } = noRoom;
+    seen.push({ ...note, retrySeconds: retryAfterSeconds });
+    coming.push({ atMs: cameMs + retryAfterSeconds * 1000, come: () => come(who) });
+  };
+  admission.lag(200);
+  for (const [who, many] of Object.entries(plan.callers)) {
+    for (let one = 0; one < many; one++) come(who);
+  }
+  let due = 0;
+  for (let ms = 0; ms < plan.seconds * 1000; ms += 10) {
+    clock.advance(10);
+    for (due += plan.pace(Math.floor(ms / 1000)) / 100; due >= 1; due--) {
+      const done = working.shift();
+      if (done === undefined) continue;
+      admission.ended(done.call);
+      done.again();
+    }
+    // The loop is late all the time.
+    admission.lag(200);
+    const now = coming.filter(({ atMs }) => atMs <= clock.monotonicMs());
+    for (const one of now) {
+      coming.splice(coming.indexOf(one), 1);
+      one.come();
+    }
+  }
+  const of = (who: string, fromSecond = 0) =>
+    seen.filter((one) => one.who === who && one.atMs >= fromSecond * 1000);
+  const longest = (who: string, fromSecond = 0) =>
+    Math.max(0, ...of(who, fromSecond).map(({ waitedMs = 0 }) => waitedMs));
+  const answered = (who: string, fromSecond = 0) =>
+    of(who, fromSecond).filter(({ waitedMs }) => waitedMs !== undefined).length;
+  return { admission, of, longest, answered, refused: () => admission.refused };
+}
+
+Deno.test("a thousand callers of one account are all served when that takes three seconds", () => {
+  const { refused, longest, answered } = simulate({
+    seconds: 20,
+    callers: { a: 1_000 },
+    pace: () => 330,
+  });
+  assert.ok(answered("a", 1) > 15 * 330);
+  // Before the pace was seen some may be told to come again.
+  assert.ok(refused() < 600, `${refused()} were refused`);
+  assert.ok(longest("a", 4) < 4_000, `${longest("a", 4)} ms`);
+});
+
+Deno.test("a slow process lets fewer stand in line, and tells the others when to come again", () => {
+  const { of, longest, answered } = simulate({
+    seconds: 60,
+    callers: { a: 1_000 },
+    pace: () => 50,
+  });
+  assert.ok(longest("a", 5) < 6_000, `${longest("a", 5)} ms`);
+  const times = of("a", 5).flatMap(({ retrySeconds }) => retrySeconds ?? []);
+  assert.ok(times.length > 0 && times.every((seconds) => seconds >= 3 && seconds <= 8));
+  assert.ok(answered("a") > 0.95 * 50 * 55, "there is always somebody in line");
+});
+
+Deno.test("the line follows the pace of the last seconds", () => {
+  const { longest, refused } = simulate({
+    seconds: 40,
+    callers: { a: 900 },
+    pace: (second) => second < 20 ? 400 : 40,
+  });
+  // Who stood in line already when it fell waits for longer; who comes ten seconds later doesn't.
+  assert.ok(longest("a", 30) < 6_000, `${longest("a", 30)} ms`);
+  assert.ok(refused() > 500);
+});
+
+Deno.test("a crowd in line lengthens the wait of no other account's few calls", () => {
+  const { of, longest, answered } = simulate({
+    seconds: 20,
+    callers: { greedy: 3_000, modest: 20, single: 1 },
+    pace: () => 300,
+  });
+  for (const who of ["modest", "single"]) {
+    assert.ok(of(who).every(({ retrySeconds }) => retrySeconds === undefined), who);
+    assert.ok(longest(who) < 500, `${longest(who)} ms for ${who}`);
+  }
+  // Three take turns; who asks for less has what it asks for.
+  const share = answered("modest", 5) / answered("greedy", 5);
+  assert.ok(share > 0.8, `${share}`);
+});
+
+Deno.test("five crowds have the same share of the line, and none of it is left unused", () => {
+  const names = ["a", "b", "c", "d", "e"];
+  const { answered } = simulate({
+    seconds: 30,
+    callers: Object.fromEntries(names.map((name) => [name, 800])),
+    pace: () => 250,
+  });
+  const shares = names.map((name) => answered(name, 5));
+  assert.ok(Math.min(...shares) > 0.7 * Math.max(...shares), shares.join(", "));
+  assert.ok(shares.reduce((sum, one) => sum + one) > 0.9 * 250 * 20);
 });

@@ -2,7 +2,7 @@ import type { Secret } from "../base/secret.ts";
 import { type SseEvent, SseEventTooLargeError, SseSplitter } from "../base/sse.ts";
 import { type PushStream, pushStream } from "../base/streams.ts";
 import type { CanonicalEvent } from "../dialects/canonical.ts";
-import type { StreamDecoder } from "../dialects/dialect.ts";
+import type { DecodedEvent, StreamDecoder } from "../dialects/dialect.ts";
 import { Fault, messageOf } from "../domain/fault.ts";
 import type { OnDisconnect } from "../domain/api_key.ts";
 import type { Mode } from "../domain/interaction.ts";
@@ -141,6 +141,8 @@ class StreamForwarder {
   #see(event: SseEvent): Uint8Array | undefined {
     const { call, decoder, lane } = this.#parts;
     const decoded = decoder.decode(event);
+    // The vendor has said all: what comes behind that is somebody else's, if anybody's.
+    if (this.#terminated && !isLastWord(decoded)) return undefined;
     const failure = decoded.events.find((one) => one.type === "error");
     if (failure) {
       // What stands beside the error was made, and is billed, all the same.
@@ -337,6 +339,11 @@ function faultOf(thrown: unknown): Fault {
   return thrown instanceof SseEventTooLargeError
     ? new Fault("upstream_invalid_response", { note })
     : new Fault("internal_error", { cause: thrown, note });
+}
+
+/** Usage may come behind the end, and some vendors tell the end twice. */
+function isLastWord({ events, terminal }: DecodedEvent): boolean {
+  return terminal || (events.length > 0 && events.every(({ type }) => type === "usage"));
 }
 
 /** A last event may lack its blank line; half an event is a cut, not an answer without sense. */

@@ -2,7 +2,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from "node:http
 import { type Clock, systemClock } from "../base/clock.ts";
 import type { ErrorDialect } from "../../contracts/contract.ts";
 import { type Later, systemLater } from "../base/watch.ts";
-import type { Admission } from "../domain/admission.ts";
+import type { Admission, NoRoom } from "../domain/admission.ts";
 import { Fault } from "../domain/fault.ts";
 import { errorReply } from "./errors.ts";
 import { securityHeaders } from "./respond.ts";
@@ -38,7 +38,14 @@ export function createFrontDoor(parts: FrontDoorParts): FrontDoor {
  */
 const tellAfterMs = 500;
 const tellEveryMs = 10;
-const maxToldAtOnce = 12;
+/**
+ * A refusal, with the connection that it often costs, takes a tenth of the time that a call does:
+ * all together they take a fifth of what the process can do at most.
+ */
+const toldForEachCall = 2;
+const toldPerSecond = { least: 100, most: 600 };
+/** Of those whose time came while the loop stood still. */
+const maxToldAtOnce = 64;
 /** More are not kept waiting. */
 const maxHeld = 2_000;
 const maxKnown = 20_000;
@@ -50,9 +57,13 @@ class Door implements FrontDoor {
   /** Accounts by a hash of what their callers send; no key is kept. */
   readonly #accounts = new Map<number, string>();
   readonly #clock: Pick<Clock, "monotonicMs">;
-  readonly #refusals = new Map<ErrorDialect, Told>();
+  /** By dialect and seconds, which are few. */
+  readonly #refusals = new Map<string, Told>();
   /** Refusals to be told, the next first. */
-  readonly #held: { readonly atMs: number; readonly tell: () => void }[] = [];
+  readonly #held: Held[] = [];
+  #toldMs = 0;
+  /** So many may be told now; a part of one is kept for the next time. */
+  #mayTell = 1;
 
   constructor(parts: FrontDoorParts) {
     this.#parts = parts;
@@ -74,7 +85,8 @@ class Door implements FrontDoor {
       const who = this.#whoOf(incoming);
       const { admission } = this.#parts;
       const begin = () => listener(incoming, outgoing);
-      if (!admission.enter(who, incoming, begin)) return this.#refuse(incoming, outgoing, path);
+      const noRoom = admission.enter(who, incoming, begin);
+      if (noRoom !== undefined) return this.#refuse(incoming, outgoing, path, noRoom);
       outgoing.once("close", () => admission.ended(incoming));
     };
   }
@@ -95,16 +107,22 @@ class Door implements FrontDoor {
     return text === undefined ? undefined : hashOf(text, this.#seed);
   }
 
-  #refuse(incoming: IncomingMessage, outgoing: ServerResponse, path: string): void {
+  #refuse(
+    incoming: IncomingMessage,
+    outgoing: ServerResponse,
+    path: string,
+    noRoom: NoRoom,
+  ): void {
     const said = incoming.headers["x-request-id"];
     // One that can stand in a header and, as it is, in JSON.
     const requestId = typeof said === "string" && /^[\x21\x23-\x5b\x5d-\x7e]{1,200}$/.test(said)
       ? said
       : crypto.randomUUID();
     const dialect = this.#parts.errorDialect(path);
-    const { status, headers, pieces } = this.#refusalIn(dialect);
+    const { status, headers, pieces } = this.#refusalIn(dialect, noRoom);
     const body = pieces.join(requestId);
     const tell = () => {
+      if (outgoing.destroyed) return false;
       outgoing.writeHead(status, [
         ...headers,
         "x-request-id",
@@ -114,35 +132,57 @@ class Door implements FrontDoor {
         String(body.length),
       ]);
       outgoing.end(body);
+      return true;
     };
-    if (this.#held.length >= maxHeld) return tell();
+    if (this.#held.length >= maxHeld) return void tell();
     this.#held.push({ atMs: this.#clock.monotonicMs() + tellAfterMs, tell });
-    if (this.#held.length === 1) this.#later(tellAfterMs, () => this.#tell());
+    if (this.#held.length > 1) return;
+    this.#mayTell = 1;
+    this.#toldMs = this.#clock.monotonicMs() + tellAfterMs;
+    this.#later(tellAfterMs, () => this.#tell());
   }
 
   /** Those whose time has come, a few at once: all together would ask again together. */
   #tell(): void {
     const nowMs = this.#clock.monotonicMs();
-    const later = this.#held.findIndex(({ atMs }) => atMs > nowMs);
-    const due = this.#held.splice(0, Math.min(maxToldAtOnce, later < 0 ? Infinity : later));
-    for (const { tell } of due) tell();
+    const { least, most } = toldPerSecond;
+    const perSecond = this.#parts.admission.pacePerSecond * toldForEachCall;
+    const perMs = Math.max(least, Math.min(most, perSecond)) / 1000;
+    this.#mayTell = Math.min(maxToldAtOnce, this.#mayTell + (nowMs - this.#toldMs) * perMs);
+    this.#toldMs = nowMs;
+    let taken = 0;
+    for (; this.#mayTell >= 1; taken++) {
+      const next = this.#held[taken];
+      if (next === undefined || next.atMs > nowMs) break;
+      // Who has left costs nothing.
+      if (next.tell()) this.#mayTell--;
+    }
+    this.#held.splice(0, taken);
     if (this.#held.length > 0) this.#later(tellEveryMs, () => this.#tell());
   }
 
   /** The refusal in a dialect's words, but for the request's id. */
-  #refusalIn(dialect: ErrorDialect): Told {
-    const told = this.#refusals.get(dialect);
+  #refusalIn(dialect: ErrorDialect, { retryAfterSeconds }: NoRoom): Told {
+    const kind = `${dialect} ${retryAfterSeconds}`;
+    const told = this.#refusals.get(kind);
     if (told !== undefined) return told;
-    const fault = new Fault("overloaded", { retryAfterSeconds: 1 });
+    const fault = new Fault("overloaded", { retryAfterSeconds });
     const { status, headers, body } = errorReply(fault, dialect, idMark);
     const made = {
       status,
       headers: Object.entries({ ...headers, ...securityHeaders }).flat(),
       pieces: String(body).split(idMark),
     };
-    this.#refusals.set(dialect, made);
+    this.#refusals.set(kind, made);
     return made;
   }
+}
+
+/** A refusal that waits to be told. */
+interface Held {
+  readonly atMs: number;
+  /** False when its caller has left. */
+  tell(): boolean;
 }
 
 /** A refusal that is made but for its request's id. */

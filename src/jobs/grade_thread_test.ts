@@ -1,4 +1,6 @@
 import assert from "@std/assert";
+import type { GreedySight } from "../../tests/support/greedy_grades.ts";
+import { runProgram } from "../../tests/support/process.ts";
 import type { CallersRule } from "./grade_protocol.ts";
 import { createGradeThread, type GradeThread } from "./grade_thread.ts";
 
@@ -107,35 +109,12 @@ Deno.test("a thread that is closed answers who still waits", async () => {
 });
 
 Deno.test("neither schema nor pattern nor answer takes much memory, and the next one is judged", async () => {
-  await withThread(1500, async (thread) => {
-    await thread.grade({ type: "json_schema", schema: true }, "1");
-    const before = Deno.memoryUsage().rss;
-    let most = 0;
-    const watch = setInterval(() => most = Math.max(most, Deno.memoryUsage().rss - before), 5);
-    // Each level fails twice, with the errors of all below it.
-    const $defs = Object.fromEntries(Array.from({ length: 60 }, (_, at) => {
-      const below = { $ref: `#/$defs/a${at - 1}` };
-      return [`a${at}`, at === 0 ? { type: "null" } : { anyOf: [below, below] }];
-    }));
-    const greedy: readonly [CallersRule, string][] = [
-      [{ type: "json_schema", schema: { $defs, $ref: "#/$defs/a59" } }, "1"],
-      [{ type: "json_schema", schema: { type: "array" } }, `[${"{},".repeat(349_000)}{}]`],
-      [
-        { type: "json_schema", schema: { items: { $ref: "#" } } },
-        "[".repeat(5e5) + "]".repeat(5e5),
-      ],
-      [{ type: "regex", pattern: "(\\p{L}{1,999}){999}".repeat(100) }, "a".repeat(1e6)],
-      [{ type: "regex", pattern: "(?:a|b|ab)*(?:\\p{L}*)*$" }, `${"a".repeat(1e6)}!`],
-    ];
-    for (const [rule, text] of greedy) await thread.grade(rule, text);
-    clearInterval(watch);
-    // Of the whole process, in which other test files run beside this one.
-    assert.ok(most < 1e9, `${most} bytes`);
-    const tooLong = await thread.grade({ type: "regex", pattern: "a" }, "a".repeat(2 ** 20 + 1));
-    assert.equal(tooLong.kind, "unusable");
-    const next = await thread.grade({ type: "regex", pattern: "a" }, "a");
-    assert.equal(next.kind, "judged");
-  });
+  // In a process of its own: this one runs other tests at the same time.
+  const { stdout, code } = await runProgram({ script: "tests/support/greedy_grades.ts" });
+  assert.equal(code, 0);
+  const { mostBytes, kinds }: GreedySight = JSON.parse(stdout);
+  assert.ok(mostBytes < 400e6, `${mostBytes} bytes`);
+  assert.deepEqual(kinds, ["unusable", "judged"]);
 });
 
 Deno.test("one caller's hanging patterns hold another's up for one of them at most", async () => {

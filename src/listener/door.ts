@@ -1,6 +1,7 @@
 import type http from "node:http";
 import net from "node:net";
 import type { Clock } from "../base/clock.ts";
+import { backlog } from "./accept_turn.ts";
 import type { Door, Knock } from "./accept_watch.ts";
 import type { Connections } from "./connections.ts";
 
@@ -83,15 +84,9 @@ function reopen(server: http.Server, at: { port: number; host: string }): Promis
   return listen(server, at);
 }
 
-/**
- * Connections that wait to be accepted. Beyond them the kernel drops attempts unsaid, which callers
- * repeat after 1, 3, 7 and 15 s: with the usual 511 a crowd kept a health check out for 20 s.
- */
-const backlog = 4_096;
-
 /** Rejects with the system's error when the port can't be opened. */
 export function listen(
-  server: http.Server,
+  server: net.Server,
   at: { readonly port: number; readonly host: string },
 ): Promise<void> {
   return new Promise((resolve, reject) => {

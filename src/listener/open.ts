@@ -4,6 +4,7 @@ import https from "node:https";
 import net from "node:net";
 import { getRequestListener } from "@hono/node-server";
 import type { Clock } from "../base/clock.ts";
+import { takeEachTurn } from "./accept_turn.ts";
 import { AcceptWatch } from "./accept_watch.ts";
 import { Connections } from "./connections.ts";
 import { CountedMessage } from "./counted_message.ts";
@@ -84,7 +85,9 @@ export async function openListener(options: ListenOptions, handle: Handle): Prom
   const door = doorOf(server, connections, { port, host: options.host }, clock);
   const watch = new AcceptWatch(door, news, () => options.onAlive?.());
   watch.start();
+  const takeNoMore = takeEachTurn(server);
   const close = (ms: number) => {
+    takeNoMore();
     watch.close();
     return drain(server, connections, ms);
   };

@@ -26,7 +26,7 @@ export interface ServiceOptions extends ProgramOptions {
  * Starts the service on a free port with a data directory of its own and resolves when `/livez`
  * answers 200. Rejects with the masked output when it ends or stays silent. A directory given as
  * `env.DATA_DIR` is the caller's, and stays. Use it with `await using`; a process that a test
- * forgets is killed when its test file ends.
+ * forgets is killed when its test file ends, however that ends.
  */
 export async function startService(options: ServiceOptions = {}): Promise<ServiceProcess> {
   const given = options.env?.DATA_DIR;
@@ -149,8 +149,10 @@ class Program {
     this.pid = this.#child.pid;
     const killOnExit = () => this.kill("SIGKILL");
     globalThis.addEventListener("unload", killOnExit);
+    const leaveToItself = guard(this.pid);
     this.status = this.#follow().finally(async () => {
       globalThis.removeEventListener("unload", killOnExit);
+      await leaveToItself();
       this.#ended.resolve();
       await cleanUp();
     });
@@ -223,6 +225,26 @@ class Program {
       for (const look of this.#watchers) look();
     }
   }
+}
+
+/**
+ * Kills the process when this one ends, also by a signal of which it isn't told: the guard's input
+ * ends then. Gives what ends the guard; the process is left alone.
+ */
+function guard(pid: number): () => Promise<void> {
+  const child = new Deno.Command("/bin/sh", {
+    // What is meant for the tests' group of processes doesn't end it before them.
+    args: ["-c", `trap '' HUP INT TERM; read -r word || kill -9 "$1"`, "guard", String(pid)],
+    stdin: "piped",
+    stdout: "null",
+    stderr: "null",
+  }).spawn();
+  return async () => {
+    const writer = child.stdin.getWriter();
+    await writer.write(new TextEncoder().encode("over\n")).catch(() => {});
+    await writer.close().catch(() => {});
+    await child.status;
+  };
 }
 
 /** The service's programs have no more permissions than the tasks that people start them with. */

@@ -111,3 +111,39 @@ Deno.test(
       await assert.rejects(startService({ script, timeoutMs: 300 }), /within \d+/);
     }),
 );
+
+Deno.test(
+  "a test that is killed leaves no service behind",
+  strict,
+  () =>
+    withScript(standIn, async (service) => {
+      const tester = `
+      import { startService } from ${JSON.stringify(import.meta.resolve("./process.ts"))};
+      const service = await startService({ script: ${JSON.stringify(service)} });
+      console.log("pid " + service.pid + " ");
+      setInterval(() => {}, 1000);
+    `;
+      await withScript(tester, async (script) => {
+        const child = new Deno.Command(Deno.execPath(), {
+          args: ["run", "-A", "--no-check", `--config=${configPath}`, script],
+          stdout: "piped",
+        }).spawn();
+        let said = "";
+        for await (const text of child.stdout.pipeThrough(new TextDecoderStream())) {
+          said += text;
+          if (/pid \d+ /.test(said)) break;
+        }
+        const pid = Number(/pid (\d+) /.exec(said)?.[1]);
+        assert.ok(isThere(`/proc/${pid}`));
+        child.kill("SIGKILL");
+        await child.status;
+        const untilMs = Date.now() + 5_000;
+        while (isThere(`/proc/${pid}`) && Date.now() < untilMs) {
+          await new Promise((resolve) => setTimeout(resolve, 20));
+        }
+        assert.equal(isThere(`/proc/${pid}`), false, "it was left behind");
+      });
+    }),
+);
+
+const configPath = new URL("../../deno.json", import.meta.url).pathname;

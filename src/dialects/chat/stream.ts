@@ -41,11 +41,13 @@ export class ChatStreamDecoder implements StreamDecoder {
     try {
       json = JSON.parse(data);
     } catch {
-      return this.#fail(noJson);
+      return this.#done ? nothing : this.#fail(noJson);
     }
     // Some vendors wrap their errors in an array (pitfalls 119).
     if (Array.isArray(json) && isRecord(json[0]) && carriesError(json[0])) json = json[0];
     if (!isRecord(json)) return nothing;
+    // Behind the end marker usage may come, and nothing else that belongs to the answer.
+    if (this.#done) return isUsageAlone(json) ? this.#chunk(json) : nothing;
     if (carriesError(json)) return this.#fail(json);
     return this.#chunk(json);
   }
@@ -108,6 +110,10 @@ export class ChatStreamDecoder implements StreamDecoder {
     this.#failed = true;
     return { events: [{ type: "error", error }], usageOnly: false, terminal: false };
   }
+}
+
+function isUsageAlone({ choices }: JsonRecord): boolean {
+  return choices === undefined || (Array.isArray(choices) && choices.length === 0);
 }
 
 /** Ends a stream with an error: no `[DONE]` follows, which would say success (§5.1). */

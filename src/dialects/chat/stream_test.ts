@@ -274,3 +274,17 @@ Deno.test("our own error frame is one event with the four fields, and no [DONE]"
   });
   assert.equal(run([...hello, frame.slice(6).trim()]).complete, false);
 });
+
+const behind: [string, unknown][] = [
+  ["a chunk of another answer", chunk({ content: "stray" })],
+  ["an error", { error: { message: "no" } }],
+  ["no JSON", "HTTP/1.1 200 OK"],
+];
+for (const [name, stray] of behind) {
+  Deno.test(`${name} behind [DONE] belongs to no answer`, () => {
+    const { events, complete } = run([chunk({ content: "own" }), stop, "[DONE]", stray]);
+    assert.ok(!JSON.stringify(events).includes("stray"));
+    assert.deepEqual(errorsOf(events), []);
+    assert.equal(complete, true);
+  });
+}

@@ -17,7 +17,8 @@ export class MessagesStreamDecoder implements StreamDecoder {
 
   decode(event: SseEvent): DecodedEvent {
     const data = event.data;
-    if (this.#failed || data === undefined || data.trim() === "") return nothing;
+    // What comes behind the end belongs to no answer.
+    if (this.#failed || this.#stopped || data === undefined || data.trim() === "") return nothing;
     // Some compatible servers end with the chat dialect's mark.
     if (data.trim() === "[DONE]") return nothing;
     let json: unknown;

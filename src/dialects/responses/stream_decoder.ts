@@ -30,7 +30,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     if (data === undefined || data === "" || this.#state === "failed") return nothing;
     const isMarker = data.trim() === "[DONE]";
     if (isMarker || this.#state === "complete") {
-      return { ...nothing, terminal: this.#state === "complete" };
+      return { ...nothing, terminal: isMarker && this.#state === "complete" };
     }
     let json: unknown;
     try {

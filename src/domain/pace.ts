@@ -1,0 +1,64 @@
+import type { Clock } from "../base/clock.ts";
+
+/** What was seen so long ago counts about a third of what is seen now. */
+const memoryMs = 3_000;
+/** What is believed before anybody waited, and how soon it gives way. */
+const believed = { perSecond: 100, forMs: 100 };
+
+/**
+ * How many calls come to their turn in a second, over the last few seconds in which others waited
+ * for theirs: while nobody waits, few calls say nothing of how many there could be. Where nobody
+ * has waited lately it is believed to be as high as it was seen to be without that.
+ */
+export class Pace {
+  readonly #clock: Pick<Clock, "monotonicMs">;
+  #turns = 0;
+  #ended = 0;
+  #waitedMs = 0;
+  #isWaitedFor = false;
+  #seenMs: number;
+
+  constructor(clock: Pick<Clock, "monotonicMs">) {
+    this.#clock = clock;
+    this.#seenMs = clock.monotonicMs();
+  }
+
+  /** Somebody waits from now on, or nobody does any more. */
+  waits(isWaitedFor: boolean): void {
+    if (isWaitedFor === this.#isWaitedFor) return;
+    this.#catchUp();
+    this.#isWaitedFor = isWaitedFor;
+  }
+
+  /** A call that waited has its turn. */
+  turn(): void {
+    this.#catchUp();
+    this.#turns++;
+  }
+
+  /** A call has ended, whether it had waited or not. */
+  ended(): void {
+    this.#catchUp();
+    this.#ended++;
+  }
+
+  /** Never 0. */
+  get perSecond(): number {
+    this.#catchUp();
+    const perSecond = Math.max(believed.perSecond, this.#ended / memoryMs * 1000);
+    const turns = this.#turns + perSecond * believed.forMs / 1000;
+    return turns / (this.#waitedMs + believed.forMs) * 1000;
+  }
+
+  #catchUp(): void {
+    const nowMs = this.#clock.monotonicMs();
+    const sinceMs = nowMs - this.#seenMs;
+    if (sinceMs <= 0) return;
+    this.#seenMs = nowMs;
+    const kept = Math.exp(-sinceMs / memoryMs);
+    this.#turns *= kept;
+    this.#ended *= kept;
+    this.#waitedMs *= kept;
+    if (this.#isWaitedFor) this.#waitedMs += memoryMs * (1 - kept);
+  }
+}
