@@ -13,10 +13,13 @@ export interface JsonLimits {
 /** Which limit a text exceeds. */
 export type JsonExcess = keyof JsonLimits;
 
-/** A container that is large in text: where it begins, and the end behind its bracket. */
+/**
+ * A container or a string (no member's name) that is large in text: where it begins, and the end
+ * behind its bracket or quote.
+ */
 export type LargeSpans = ReadonlyMap<number, number>;
 
-/** Containers of fewer UTF-16 units are no large spans. */
+/** What has fewer UTF-16 units is no large span. */
 export const largeSpanUnits = 128 * 1024;
 
 /**
@@ -39,6 +42,11 @@ export class JsonCount {
   #depth = 0;
   /** Units of the pieces before this one. */
   #before = 0;
+  /** What isn't white space begins and ends there, as far as the text has come. */
+  #solidStart = -1;
+  #solidEnd = 0;
+  /** Where the string that is being read begins. */
+  #stringStart = 0;
   #inString = false;
   #isEscaped = false;
   /** Nothing but space since a container was opened. */
@@ -62,21 +70,28 @@ export class JsonCount {
     this.#commas = new Uint32Array(limits.depth + 1);
   }
 
-  /** Large containers that have ended. */
+  /** Large containers and strings that have ended. */
   get large(): LargeSpans {
     return this.#large;
+  }
+
+  /** The text without the white space around it. */
+  get solid(): { readonly start: number; readonly end: number } {
+    return { start: Math.max(0, this.#solidStart), end: this.#solidEnd };
   }
 
   /** Looks at the next piece; after an excess there is nothing more to be known. */
   add(piece: string): JsonExcess | undefined {
     if (this.excess !== undefined) return this.excess;
     const { length } = piece;
+    this.#findSolid(piece);
     for (let at = this.#inString ? this.#skipString(piece, 0) : 0; at < length; at++) {
       const code = piece.charCodeAt(at);
       if (code <= space) continue;
       if (code === quote) {
         if (this.#isEmpty) this.#countFirst();
         this.#hash = this.seed;
+        this.#stringStart = this.#before + at;
         at = this.#skipString(piece, at + 1) - 1;
         if (this.excess !== undefined) break;
       } else if (code === comma) {
@@ -107,6 +122,7 @@ export class JsonCount {
       if (code === quote) {
         this.#inString = false;
         if (this.#isName) this.#countName();
+        else this.#endString(this.#before + at);
         return at + 1;
       }
       if (this.#isName) this.#hash = Math.imul(this.#hash ^ code, 0x01000193);
@@ -116,6 +132,22 @@ export class JsonCount {
       }
     }
     return length;
+  }
+
+  /** White space in front and behind is passed over here once, and needn't be again. */
+  #findSolid(piece: string): void {
+    let end = piece.length;
+    while (end > 0 && isJsonSpace(piece.charCodeAt(end - 1))) end--;
+    if (end === 0) return;
+    this.#solidEnd = this.#before + end;
+    if (this.#solidStart >= 0) return;
+    let start = 0;
+    while (isJsonSpace(piece.charCodeAt(start))) start++;
+    this.#solidStart = this.#before + start;
+  }
+
+  #endString(at: number): void {
+    if (at - this.#stringStart >= this.largeUnits) this.#large.set(this.#stringStart, at + 1);
   }
 
   #countName(): void {
@@ -167,6 +199,10 @@ export class JsonCount {
     const start = this.#starts[this.#depth--]!;
     if (at - start >= this.largeUnits) this.#large.set(start, at + 1);
   }
+}
+
+function isJsonSpace(code: number): boolean {
+  return code === space || code === 0x0a || code === 0x0d || code === 0x09;
 }
 
 /** A power of two, many times the names that are let in. */

@@ -17,7 +17,7 @@ function valuesOf(value: unknown): number {
 }
 
 function parsed(text: string, stepUnits: number): { value: unknown; steps: number } {
-  const steps = parseInSteps(text, counted([text], stepUnits).large, stepUnits);
+  const steps = parseInSteps(text, counted([text], stepUnits), stepUnits);
   for (let number = 0;; number++) {
     const step = steps.next();
     if (step.done) return { value: step.value, steps: number };
@@ -34,6 +34,9 @@ const texts = [
   '{ "long name \\" of one" : [ { "x" : [ "a,b", "c]" , null ] } , true ] , "b" : 1.50 }',
   '{"a":[1,2,3,4,5,6],"b":2,"a":[7,8,9,10,11,12,13]}',
   '{"__proto__":{"a":[1,2,3,4,5,6,7,8]},"b":[1,2,3,4,5,6,7,8,9]}',
+  '  \n"a long \\u00e9\\ud83d\\ude00 string \\\\\\" of \\\\ many \\n escapes" \t ',
+  '{"a":"\\\\\\\\\\\\\\\\\\\\","a long name, longer than it":"\\u0000\\u0001\\u0002"}',
+  '["", "\\"\\"\\"\\"\\"\\"\\"\\"\\"", "plain and long, but without any" , [ "😀😀😀😀😀😀" ] ]',
   `[${Array.from({ length: 90 }, (_, index) => `{"n":${index}}`).join(" , ")}]`,
 ];
 

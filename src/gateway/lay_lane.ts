@@ -47,7 +47,9 @@ export interface LaneRequest {
 export async function layLane(parts: LaneParts, request: LaneRequest): Promise<Lane> {
   const { dialect, target, facts, caller } = request;
   const { step = atOnce } = caller;
-  if (target.vendor.dialects.includes(dialect.name)) return await step(() => passThrough(request));
+  if (target.vendor.dialects.includes(dialect.name)) {
+    return await step.inSteps(() => passThrough(request));
+  }
   const upstream = parts.dialects[target.vendor.dialects[0]!];
   const mode = translationMode(caller);
   const decoded = await step.inSteps(() =>

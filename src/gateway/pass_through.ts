@@ -1,3 +1,4 @@
+import type { Steps } from "../base/steps.ts";
 import type { Dialect, RequestFacts, StreamReframer } from "../dialects/dialect.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
 import type { Lane, StreamLane } from "./lane.ts";
@@ -6,7 +7,7 @@ import type { Lane, StreamLane } from "./lane.ts";
  * Same dialect on both sides: bytes go on as they are and a decoder listens. In the request only
  * the model's name, the usage flag and the tag lines are exchanged, in its own text.
  */
-export function passThrough(
+export function* passThrough(
   call: {
     dialect: Dialect;
     bodyText: string;
@@ -14,19 +15,20 @@ export function passThrough(
     target: ResolvedModel;
     jsonArray: boolean;
   },
-): Lane {
+): Steps<Lane> {
   // The lane lives as long as the call: it holds no more of the request than it needs.
   const { dialect, bodyText, facts, target, jsonArray } = call;
-  const splice = (askStreamUsage: boolean) =>
-    dialect.spliceRequest(bodyText, facts, { model: target.model, askStreamUsage });
+  const changes = { model: target.model, askStreamUsage: facts.stream };
+  const requestText = yield* dialect.spliceSteps(bodyText, facts, changes);
   // What the vendor itself repeats as the whole is truer than the fold of its pieces.
   let repeated: unknown;
   return {
     upstream: dialect,
     sameDialect: true,
     quirks: target.vendor.quirks,
-    requestText: splice(facts.stream),
-    plainRequestText: () => splice(false),
+    requestText,
+    plainRequestText: () =>
+      dialect.spliceRequest(bodyText, facts, { ...changes, askStreamUsage: false }),
     losses: [],
     whole: ({ bytes, text, events }) => ({ body: bytes, text, contentType: undefined, events }),
     stream: () =>

@@ -111,7 +111,7 @@ function tooMuch(excess: JsonExcess): Fault {
 
 function* parsing(text: string, count: JsonCount): Generator<void, unknown, void> {
   try {
-    return yield* parseInSteps(text, count.large);
+    return yield* parseInSteps(text, count);
   } catch (thrown) {
     throw thrown instanceof JsonTextError ? notJson(thrown.position) : thrown;
   }

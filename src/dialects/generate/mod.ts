@@ -10,7 +10,7 @@ import { decodeGenerateAnswer } from "./answer.ts";
 import { decodeGenerateRequest, decodeGenerateSteps } from "./decode_request.ts";
 import { encodeGenerateAnswer, encodeWhole } from "./encode_answer.ts";
 import { encodeGenerateRequest, encodeGenerateSteps } from "./encode_request.ts";
-import { readGenerateRequest, spliceGenerateRequest } from "./facts.ts";
+import { readGenerateRequest, spliceGenerateRequest, spliceGenerateSteps } from "./facts.ts";
 import { staysAddress } from "./file_address.ts";
 import { ArrayReframer, failedStream, sseFraming } from "./framing.ts";
 import { countTokensPath, generatePath } from "./path.ts";
@@ -29,6 +29,7 @@ export const generate: Dialect & Translator = {
   answerFields: ["generationConfig", "generation_config", "model", "tools"],
   readRequest: readGenerateRequest,
   spliceRequest: spliceGenerateRequest,
+  spliceSteps: spliceGenerateSteps,
   upstreamPath: generatePath,
   streamDecoder: () => new GenerateStreamDecoder(),
   decodeAnswer: decodeGenerateAnswer,

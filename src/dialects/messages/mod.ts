@@ -6,7 +6,7 @@ import { decodeMessagesRequest, decodeMessagesSteps } from "./decode_request.ts"
 import { encodeMessagesAnswer, encodeWholeMessage } from "./encode_answer.ts";
 import { encodeMessagesRequest, encodeMessagesSteps } from "./encode_request.ts";
 import { errorEvent } from "./error_event.ts";
-import { readMessagesRequest, spliceMessagesRequest } from "./request.ts";
+import { readMessagesRequest, spliceMessagesRequest, spliceMessagesSteps } from "./request.ts";
 import { MessagesStreamDecoder } from "./stream_decoder.ts";
 import { MessagesStreamEncoder } from "./stream_encoder.ts";
 import { messagesMediaFields } from "./media_fields.ts";
@@ -18,6 +18,7 @@ export const messages: Dialect & Translator = {
   answerFields: ["metadata", "model", "stream", "tool_choice", "tools"],
   readRequest: readMessagesRequest,
   spliceRequest: spliceMessagesRequest,
+  spliceSteps: spliceMessagesSteps,
   upstreamPath: () => "/messages",
   streamDecoder: () => new MessagesStreamDecoder(),
   decodeAnswer: decodeMessagesAnswer,

@@ -6,7 +6,7 @@ import { decodeRequest, decodeSteps } from "./decode_request.ts";
 import { encodeRequest, encodeSteps } from "./encode_request.ts";
 import { errorFrame } from "./failure.ts";
 import { readRequest } from "./request.ts";
-import { spliceRequest } from "./splice.ts";
+import { spliceRequest, spliceSteps } from "./splice.ts";
 import { ResponsesStreamDecoder } from "./stream_decoder.ts";
 import { wholeOf } from "./terminal_event.ts";
 import { ResponsesStreamEncoder } from "./stream_encoder.ts";
@@ -28,6 +28,7 @@ export const responses: Dialect & Translator = {
   ],
   readRequest,
   spliceRequest,
+  spliceSteps,
   upstreamPath: () => "/responses",
   streamDecoder: (quirks) => new ResponsesStreamDecoder(quirks),
   decodeAnswer,
