@@ -21,7 +21,7 @@ import { letGo } from "./let_go.ts";
 import { type LaneParts, layLane } from "./lay_lane.ts";
 import type { FullDialect } from "./translation.ts";
 import type { Reply } from "./reply.ts";
-import { boundPayload, payloadLimits } from "./payload.ts";
+import { boundPayloadSteps, payloadLimits } from "./payload.ts";
 import { callVendor } from "./vendor_call.ts";
 import type { VendorKeyRing } from "./vendor_key_ring.ts";
 
@@ -77,7 +77,8 @@ export function createRelay(parts: RelayParts): Relay {
         : {};
       const kept = keeperOf(dialect, continued, inputItemsText);
       const { bodyText } = request;
-      const payload = await step(() => boundPayload(bodyText, payloadLimits(parts, dialect)));
+      const limits = payloadLimits(parts, dialect);
+      const payload = await step.inSteps(() => boundPayloadSteps(bodyText, limits));
       const funds = price
         ? await fundsOf(parts, { transactionId, caller, facts, lane, price, step })
         : noFunds;
