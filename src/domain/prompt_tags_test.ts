@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { Fault } from "./fault.ts";
-import { mergeTags, readTags } from "./prompt_tags.ts";
+import { maxTagLines, mergeTags, readTags } from "./prompt_tags.ts";
 
 const cases: [string, string, ReturnType<typeof readTags>["tags"], string][] = [
   ["no tags", "Hello", {}, "Hello"],
@@ -78,4 +78,15 @@ Deno.test("the first source's value of each tag wins", () => {
     cohort: "c",
   });
   assert.deepEqual(mergeTags(), {});
+});
+
+Deno.test("more tag lines than anybody has are refused", () => {
+  const { tags, length } = readTags("/// APP a\n".repeat(maxTagLines) + "Hello");
+  assert.deepEqual([tags, length], [{ app: "a" }, 10 * maxTagLines]);
+  const error = assert.throws(
+    () => readTags("/// APP a\n".repeat(maxTagLines + 1), "input"),
+    Fault,
+  );
+  assert.equal(error.code, "invalid_value");
+  assert.equal(error.message, "input: There are more than 1000 prompt tag lines.");
 });
