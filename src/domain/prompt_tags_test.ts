@@ -66,11 +66,6 @@ Deno.test("a value that can't be kept as it is is refused without being quoted",
   }
 });
 
-Deno.test("a long text of tag lines is read in linear time", () => {
-  const text = "/// APP a\n".repeat(100_000);
-  assert.equal(readTags(text).length, text.length);
-});
-
 Deno.test("the first source's value of each tag wins", () => {
   assert.deepEqual(mergeTags({ app: "s" }, { app: "u", flow: "f" }, { cohort: "c", flow: "g" }), {
     app: "s",
@@ -83,10 +78,13 @@ Deno.test("the first source's value of each tag wins", () => {
 Deno.test("more tag lines than anybody has are refused", () => {
   const { tags, length } = readTags("/// APP a\n".repeat(maxTagLines) + "Hello");
   assert.deepEqual([tags, length], [{ app: "a" }, 10 * maxTagLines]);
-  const error = assert.throws(
-    () => readTags("/// APP a\n".repeat(maxTagLines + 1), "input"),
-    Fault,
+  assert.throws(
+    () => readTags("/// APP a\n".repeat(100_000), "input"),
+    (error: unknown) => {
+      const fault = error instanceof Fault ? error : undefined;
+      assert.equal(fault?.code, "invalid_value");
+      assert.equal(fault?.message, "input: There are more than 1000 prompt tag lines.");
+      return true;
+    },
   );
-  assert.equal(error.code, "invalid_value");
-  assert.equal(error.message, "input: There are more than 1000 prompt tag lines.");
 });
