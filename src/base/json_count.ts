@@ -31,7 +31,7 @@ export class JsonCount {
   /** Values so far. */
   values = 1;
   excess: JsonExcess | undefined;
-  /** Brackets close what they didn't open: this is no JSON. */
+  /** Brackets close what they didn't open, or a control character stands there: this is no JSON. */
   isBroken = false;
   readonly #limits: JsonLimits;
   readonly #large = new Map<number, number>();
@@ -84,10 +84,15 @@ export class JsonCount {
   add(piece: string): JsonExcess | undefined {
     if (this.excess !== undefined) return this.excess;
     const { length } = piece;
-    this.#findSolid(piece);
-    for (let at = this.#inString ? this.#skipString(piece, 0) : 0; at < length; at++) {
+    let at = this.#inString ? this.#skipString(piece, 0) : 0;
+    let solid = at;
+    for (; at < length; at++) {
       const code = piece.charCodeAt(at);
-      if (code <= space) continue;
+      if (code <= space) {
+        if (code !== space && !isLineSpace(code)) this.isBroken = true;
+        continue;
+      }
+      if (this.#solidStart < 0) this.#solidStart = this.#before + at;
       if (code === quote) {
         if (this.#isEmpty) this.#countFirst();
         this.#hash = this.seed;
@@ -103,7 +108,9 @@ export class JsonCount {
       } else if (this.#isEmpty) {
         this.#countFirst();
       }
+      solid = at + 1;
     }
+    if (solid > 0) this.#solidEnd = this.#before + solid;
     this.#before += length;
     return this.excess;
   }
@@ -117,33 +124,48 @@ export class JsonCount {
       this.#isEscaped = false;
       at++;
     }
-    for (; at < length; at++) {
-      const code = piece.charCodeAt(at);
-      if (code === quote) {
-        this.#inString = false;
-        if (this.#isName) this.#countName();
-        else this.#endString(this.#before + at);
-        return at + 1;
-      }
-      if (this.#isName) this.#hash = Math.imul(this.#hash ^ code, 0x01000193);
-      if (code === backslash) {
-        at++;
-        this.#isEscaped = at >= length;
-      }
-    }
-    return length;
+    const end = this.#isName ? this.#hashName(piece, at) : this.#seekQuote(piece, at);
+    if (end < 0) return length;
+    this.#inString = false;
+    if (this.#isName) this.#countName();
+    else this.#endString(this.#before + end - 1);
+    return end;
   }
 
-  /** White space in front and behind is passed over here once, and needn't be again. */
-  #findSolid(piece: string): void {
-    let end = piece.length;
-    while (end > 0 && isJsonSpace(piece.charCodeAt(end - 1))) end--;
-    if (end === 0) return;
-    this.#solidEnd = this.#before + end;
-    if (this.#solidStart >= 0) return;
-    let start = 0;
-    while (isJsonSpace(piece.charCodeAt(start))) start++;
-    this.#solidStart = this.#before + start;
+  /** Behind the closing quote, or -1 where the piece ends before; nothing is escaped at `from`. */
+  #hashName(piece: string, from: number): number {
+    let at = from;
+    for (; at < piece.length; at++) {
+      const code = piece.charCodeAt(at);
+      if (code === quote) return at + 1;
+      this.#hash = Math.imul(this.#hash ^ code, 0x01000193);
+      if (code === backslash) at++;
+    }
+    if (at > piece.length) this.#isEscaped = true;
+    return -1;
+  }
+
+  /** The same for what is no name: it is jumped over. */
+  #seekQuote(piece: string, from: number): number {
+    const { length } = piece;
+    for (let at = from; at < length;) {
+      const found = piece.indexOf('"', at);
+      const last = found < 0 ? length : found;
+      let slashes = 0;
+      while (last - slashes > at && piece.charCodeAt(last - 1 - slashes) === backslash) slashes++;
+      this.#isEscaped = slashes % 2 === 1;
+      if (found < 0) return -1;
+      if (!this.#isEscaped) return found + 1;
+      // Where one is escaped there are often more, and a search for each costs more than a look.
+      const end = Math.min(length, found + 1 + walkedUnits);
+      for (at = found + 1; at < end; at++) {
+        const code = piece.charCodeAt(at);
+        if (code === quote) return at + 1;
+        if (code === backslash) at++;
+      }
+      this.#isEscaped = at > length;
+    }
+    return -1;
   }
 
   #endString(at: number): void {
@@ -201,8 +223,11 @@ export class JsonCount {
   }
 }
 
-function isJsonSpace(code: number): boolean {
-  return code === space || code === 0x0a || code === 0x0d || code === 0x09;
+/** How far a string with an escaped quote is walked before the next quote is searched for. */
+const walkedUnits = 1024;
+
+function isLineSpace(code: number): boolean {
+  return code === 0x0a || code === 0x0d || code === 0x09;
 }
 
 /** A power of two, many times the names that are let in. */

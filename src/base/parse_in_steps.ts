@@ -1,4 +1,5 @@
 import { type JsonCount, type LargeSpans, largeSpanUnits } from "./json_count.ts";
+import { skipString } from "./json_text.ts";
 
 /** A text that is no JSON, and the unit where that shows, as far as it is known. */
 export class JsonTextError extends Error {
@@ -213,12 +214,7 @@ function parsePiece(
 
 /** Behind the string whose opening quote stands there. */
 function behindString(text: string, start: number, last: number): number {
-  for (let at = start + 1; at < last; at++) {
-    const code = text.charCodeAt(at);
-    if (code === quote) return at + 1;
-    if (code === backslash) at++;
-  }
-  return last;
+  return Math.min(last, skipString(text, start));
 }
 
 function isBlank(text: string, start: number, end: number): boolean {

@@ -111,3 +111,14 @@ Deno.test("one too many of anything is known at once, and its limit named", () =
   // Brackets and commas within strings are text.
   assert.equal(counted([JSON.stringify("[,{".repeat(5000) + '\\"')]).excess, undefined);
 });
+
+Deno.test("a large string is parsed in steps too, and white space around a text isn't looked at again", () => {
+  const long = 'word \\" \\\\ \\u00e9'.repeat(500);
+  for (const text of [`"${long}"`, `{"a":"${long}"}`, `["a","${long}","b"]`]) {
+    const { value, steps } = parsed(text, 100);
+    assert.deepEqual(value, JSON.parse(text));
+    assert.ok(steps > 50, `${steps} steps`);
+  }
+  assert.deepEqual(counted([" ", " \n[1, ", '"x"', " ] \t", "  "]).solid, { start: 3, end: 12 });
+  assert.ok(counted(["\u0001{}"]).isBroken);
+});

@@ -2,6 +2,7 @@ import type { HeavyWork, Step } from "../base/heavy_work.ts";
 import { atOnce, inTurns } from "../base/heavy_work.ts";
 import { JsonCount, type JsonExcess } from "../base/json_count.ts";
 import { JsonTextError, parseInSteps } from "../base/parse_in_steps.ts";
+import { systemLater } from "../base/watch.ts";
 import type { ValueGate } from "../base/value_gate.ts";
 import { Fault } from "../domain/fault.ts";
 import { bodyPieces, notJson, parseJson, type Reading } from "./body.ts";
@@ -14,9 +15,9 @@ export const jsonLimits = {
   names: 50_000,
 } as const;
 
-/** Bodies with more than either are worked on in turns. */
-const heavyValues = 20_000;
-const heavyUnits = 2 * 1024 * 1024;
+/** Bodies with more than either are worked on in turns: the whole of another takes some 10 ms. */
+const heavyValues = 5_000;
+const heavyUnits = 1024 * 1024;
 
 /** Where bodies that hold much are worked on. */
 export interface HeavyBodies {
@@ -72,12 +73,21 @@ async function readText(
     if (excess !== undefined) throw tooMuch(excess);
     pieces.push(piece);
   };
+  let looked = 0;
   for await (const bytes of bodyPieces(request, maxBytes, reading)) {
     take(decoded(() => decoder.decode(bytes, { stream: true })));
+    looked += bytes.length;
+    if (looked < lookedBytes) continue;
+    looked = 0;
+    // What has arrived already comes without a pause: others have their turn between.
+    await new Promise<void>((resolve) => systemLater(0, resolve));
   }
   take(decoded(() => decoder.decode()));
   return pieces.join("");
 }
+
+/** Read in one go. */
+const lookedBytes = 512 * 1024;
 
 function decoded(decode: () => string): string {
   try {
