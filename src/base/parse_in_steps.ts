@@ -15,21 +15,33 @@ export class JsonTextError extends Error {
  * Parses JSON text as `JSON.parse` does, a few hundred kilobytes at a time: who runs it may do
  * something else between two steps. What a `JsonCount` has found of the text says where its large
  * containers and strings are: they are put together here, from what the runtime's parser makes of
- * the pieces between commas and of pieces of strings. Throws `JsonTextError`.
+ * the pieces between commas and of pieces of strings. Throws `JsonTextError`, and what `glance` does.
  */
 export function* parseInSteps(
   text: string,
   { large, solid: { start, end } }: Pick<JsonCount, "large" | "solid">,
-  stepUnits: number = largeSpanUnits,
+  { stepUnits = largeSpanUnits, glance }: { stepUnits?: number; glance?: Glance | undefined } = {},
 ): Generator<void, unknown, void> {
   if (large.get(start) !== end) return parsePiece(text, start, end, "", "");
-  return yield* parseLarge({ text, large, stepUnits }, start, end);
+  const whole = { text, large, stepUnits };
+  const isObject = text.charCodeAt(start) === openBrace;
+  return yield* parseLarge(isObject ? { ...whole, glance } : whole, start, end);
 }
 
+/**
+ * Told the first elements of a large list that is a member of the whole: where they are wrong
+ * already, the rest needn't be parsed.
+ */
+export type Glance = (name: string, elements: readonly unknown[]) => void;
+
 interface Parsed {
-  text: string;
-  large: LargeSpans;
-  stepUnits: number;
+  readonly text: string;
+  readonly large: LargeSpans;
+  readonly stepUnits: number;
+  /** Of the whole: for its members. */
+  readonly glance?: Glance | undefined;
+  /** Of a member: its name. */
+  readonly name?: string;
 }
 
 /** A large value that begins and ends there. */
@@ -109,7 +121,7 @@ function* parseContainer(
       if (comma >= from) into.take(from, comma);
       const key = into.begin(comma >= from ? comma + 1 : from, at);
       yield;
-      into.put(key, yield* parseLarge(parsed, at, behind));
+      into.put(key, yield* parseLarge(memberOf(parsed, key), at, behind));
       at = skipSpace(text, behind);
       if (at > last || (at < last && text.charCodeAt(at) !== commaCode)) {
         throw new JsonTextError(at);
@@ -122,6 +134,9 @@ function* parseContainer(
       comma = at;
       if (at - from < stepUnits) continue;
       into.take(from, at);
+      if (from === start + 1 && into instanceof IntoArray) {
+        if (parsed.name !== undefined) parsed.glance?.(parsed.name, into.value);
+      }
       from = at + 1;
       yield;
     }
@@ -129,6 +144,11 @@ function* parseContainer(
   // What ended with a large value is whole; else something has to follow the last comma.
   if (from <= last && !(into.isEmpty && isBlank(text, from, last))) into.take(from, last);
   return into.value;
+}
+
+/** A member of the whole knows its name; what is within members needn't. */
+function memberOf({ name, glance, ...parsed }: Parsed, key: string): Parsed {
+  return glance && name === undefined ? { ...parsed, glance, name: key } : parsed;
 }
 
 /** Looking through is many times faster than parsing. */

@@ -1,6 +1,7 @@
 import assert from "@std/assert";
 import { JsonCount, type JsonLimits } from "./json_count.ts";
-import { JsonTextError, parseInSteps } from "./parse_in_steps.ts";
+import { type Glance, JsonTextError, parseInSteps } from "./parse_in_steps.ts";
+import { finish } from "./steps.ts";
 
 const limits: JsonLimits = { values: 1000, depth: 8, members: 100, names: 100 };
 
@@ -17,7 +18,7 @@ function valuesOf(value: unknown): number {
 }
 
 function parsed(text: string, stepUnits: number): { value: unknown; steps: number } {
-  const steps = parseInSteps(text, counted([text], stepUnits), stepUnits);
+  const steps = parseInSteps(text, counted([text], stepUnits), { stepUnits });
   for (let number = 0;; number++) {
     const step = steps.next();
     if (step.done) return { value: step.value, steps: number };
@@ -121,4 +122,26 @@ Deno.test("a large string is parsed in steps too, and white space around a text 
   }
   assert.deepEqual(counted([" ", " \n[1, ", '"x"', " ] \t", "  "]).solid, { start: 3, end: 12 });
   assert.ok(counted(["\u0001{}"]).isBroken);
+});
+
+const roomy: JsonLimits = { values: 10_000, depth: 8, members: 100, names: 100 };
+
+Deno.test("the first elements of a large list can be looked at before the rest is parsed", () => {
+  const list = JSON.stringify(Array.from({ length: 900 }, (_, index) => ({ index })));
+  const told = (text: string, glance: Glance) =>
+    finish(parseInSteps(text, counted([text], 40, roomy), { stepUnits: 40, glance }));
+  const seen: [string, number][] = [];
+  told(`{"a":1,"long":${list},"inner":{"deep":${list}},"b":[1]}`, (name, elements) => {
+    seen.push([name, elements.length]);
+  });
+  assert.deepEqual(seen, [["long", 4]]);
+  told(list, () => assert.fail("this is a member of nothing"));
+  const steps = parseInSteps(`{"long":${list}}`, counted([`{"long":${list}}`], 40, roomy), {
+    stepUnits: 40,
+    glance: () => {
+      throw new RangeError("wrong");
+    },
+  });
+  assert.ok(!steps.next().done);
+  assert.throws(() => steps.next(), RangeError);
 });

@@ -30,16 +30,35 @@ export function* validateSteps<T extends z.ZodType>(schema: T, value: unknown): 
   const checked = validate(withoutElements(schema as unknown as z.ZodObject, names), value);
   for (const { name, list, element } of lists) {
     for (let index = 0; index < list.length; index++) {
-      const result = element.safeParse(list[index], firstOnly);
-      if (result.error) {
-        const first = result.error.issues[0]!;
-        const issue = tooMany(first, first.path) ?? first;
-        throw faultOf({ ...issue, path: [name, index, ...issue.path] });
-      }
+      checkElement(element, list[index], [name, index]);
       if ((index + 1) % elementsAtOnce === 0) yield;
     }
   }
   return checked as z.output<T>;
+}
+
+/**
+ * Checks the first elements of a request's list by itself, before there is more of the request.
+ * Undefined where a schema can't say.
+ */
+export function glanceAt(
+  schema: z.ZodType,
+): ((name: string, elements: readonly unknown[]) => void) | undefined {
+  if (!isOpen(schema)) return undefined;
+  const { shape } = schema as unknown as z.ZodObject;
+  return (name, elements) => {
+    const field = Object.hasOwn(shape, name) ? shape[name] as z.ZodType : undefined;
+    const element = field && arrayIn(field)?.element as z.ZodType | undefined;
+    elements.forEach((one, index) => element && checkElement(element, one, [name, index]));
+  };
+}
+
+function checkElement(element: z.ZodType, value: unknown, path: [string, number]): void {
+  const { error } = element.safeParse(value, firstOnly);
+  if (!error) return;
+  const first = error.issues[0]!;
+  const issue = tooMany(first, first.path) ?? first;
+  throw faultOf({ ...issue, path: [...path, ...issue.path] });
 }
 
 /** An element may hold thousands of parts. */

@@ -1,7 +1,7 @@
 import type { HeavyWork, Step } from "../base/heavy_work.ts";
 import { atOnce, inTurns } from "../base/heavy_work.ts";
 import { JsonCount, type JsonExcess } from "../base/json_count.ts";
-import { JsonTextError, parseInSteps } from "../base/parse_in_steps.ts";
+import { type Glance, JsonTextError, parseInSteps } from "../base/parse_in_steps.ts";
 import { systemLater } from "../base/watch.ts";
 import type { ValueGate } from "../base/value_gate.ts";
 import { Fault } from "../domain/fault.ts";
@@ -29,8 +29,8 @@ export interface HeavyBodies {
 /** A body of JSON as it was sent. */
 export interface JsonBody {
   readonly text: string;
-  /** Parses it. */
-  readonly value: () => Promise<unknown>;
+  /** Parses it; of one that holds much the first elements of lists are shown before the rest. */
+  readonly value: (glance?: Glance) => Promise<unknown>;
   /** Does what else is to be done with it. */
   readonly step: Step;
   /** Gives back what room it took. */
@@ -55,7 +55,7 @@ export async function readJson(
   const worker = { key: who, signal: request.signal };
   return {
     text,
-    value: () => heavy.work.runSteps(worker, parsing(text, count)),
+    value: (glance) => heavy.work.runSteps(worker, parsing(text, count, glance)),
     step: inTurns(heavy.work, worker),
     release: await heavy.room.enter(Math.max(count.values, heavyValues), worker),
   };
@@ -119,9 +119,13 @@ function tooMuch(excess: JsonExcess): Fault {
   }
 }
 
-function* parsing(text: string, count: JsonCount): Generator<void, unknown, void> {
+function* parsing(
+  text: string,
+  count: JsonCount,
+  glance: Glance | undefined,
+): Generator<void, unknown, void> {
   try {
-    return yield* parseInSteps(text, count);
+    return yield* parseInSteps(text, count, { glance });
   } catch (thrown) {
     throw thrown instanceof JsonTextError ? notJson(thrown.position) : thrown;
   }
