@@ -1,10 +1,24 @@
 import { createHash } from "node:crypto";
+import type { Steps } from "./steps.ts";
 import { crc32 as zlibCrc32 } from "node:zlib";
 
 /** SHA-256 of the bytes, or of the text in UTF-8, as 64 lower-case hex digits. Synchronous. */
 export function sha256Hex(data: string | Uint8Array): string {
   return createHash("sha256").update(data).digest("hex");
 }
+
+/** The same of many bytes, in steps. */
+export function* sha256Steps(data: Uint8Array): Steps<string> {
+  const hash = createHash("sha256");
+  for (let from = 0; from < data.length; from += hashedBytes) {
+    if (from > 0) yield;
+    hash.update(data.subarray(from, from + hashedBytes));
+  }
+  return hash.digest("hex");
+}
+
+/** Hashed in one step. */
+const hashedBytes = 1024 * 1024;
 
 /** CRC-32 (IEEE 802.3, as in zip and gzip) as an unsigned 32-bit number. */
 export function crc32(data: string | Uint8Array): number {

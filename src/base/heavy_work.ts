@@ -59,8 +59,8 @@ export function createHeavyWork(options: HeavyWorkOptions): HeavyWork {
   return new Turns(options);
 }
 
-/** Steps together take about so long. */
-const sliceMs = 20;
+/** Steps together take about so long: a call of others meets several of them on its way. */
+const sliceMs = 8;
 /** Even after a long job others wait no longer than that. */
 const maxRestMs = 250;
 

@@ -52,14 +52,14 @@ Deno.test("steps are taken together until they take long, and what they throw is
   let steps = 0;
   function* walk(): Generator<void, string, void> {
     for (; steps < 9; steps++) {
-      take(5);
+      take(2);
       yield;
     }
     return "there";
   }
   const walking = work.runSteps({ key: "a" }, walk());
   await pass(0);
-  assert.equal(steps, 3, "of 5 ms each; the fourth has been begun");
+  assert.equal(steps, 3, "of 2 ms each; the fourth has been begun");
   await pass(500);
   assert.equal(await walking, "there");
   const falling = work.run({ key: "a" }, () => {

@@ -13,10 +13,13 @@ export interface JsonLimits {
 /** Which limit a text exceeds. */
 export type JsonExcess = keyof JsonLimits;
 
-/** A container that is large in text: where it begins, and the end behind its bracket. */
+/**
+ * A container or a string (no member's name) that is large in text: where it begins, and the end
+ * behind its bracket or quote.
+ */
 export type LargeSpans = ReadonlyMap<number, number>;
 
-/** Containers of fewer UTF-16 units are no large spans. */
+/** What has fewer UTF-16 units is no large span. */
 export const largeSpanUnits = 128 * 1024;
 
 /**
@@ -28,7 +31,7 @@ export class JsonCount {
   /** Values so far. */
   values = 1;
   excess: JsonExcess | undefined;
-  /** Brackets close what they didn't open: this is no JSON. */
+  /** Brackets close what they didn't open, or a control character stands there: this is no JSON. */
   isBroken = false;
   readonly #limits: JsonLimits;
   readonly #large = new Map<number, number>();
@@ -39,6 +42,11 @@ export class JsonCount {
   #depth = 0;
   /** Units of the pieces before this one. */
   #before = 0;
+  /** What isn't white space begins and ends there, as far as the text has come. */
+  #solidStart = -1;
+  #solidEnd = 0;
+  /** Where the string that is being read begins. */
+  #stringStart = 0;
   #inString = false;
   #isEscaped = false;
   /** Nothing but space since a container was opened. */
@@ -62,21 +70,33 @@ export class JsonCount {
     this.#commas = new Uint32Array(limits.depth + 1);
   }
 
-  /** Large containers that have ended. */
+  /** Large containers and strings that have ended. */
   get large(): LargeSpans {
     return this.#large;
+  }
+
+  /** The text without the white space around it. */
+  get solid(): { readonly start: number; readonly end: number } {
+    return { start: Math.max(0, this.#solidStart), end: this.#solidEnd };
   }
 
   /** Looks at the next piece; after an excess there is nothing more to be known. */
   add(piece: string): JsonExcess | undefined {
     if (this.excess !== undefined) return this.excess;
     const { length } = piece;
-    for (let at = this.#inString ? this.#skipString(piece, 0) : 0; at < length; at++) {
+    let at = this.#inString ? this.#skipString(piece, 0) : 0;
+    let solid = at;
+    for (; at < length; at++) {
       const code = piece.charCodeAt(at);
-      if (code <= space) continue;
+      if (code <= space) {
+        if (code !== space && !isLineSpace(code)) this.isBroken = true;
+        continue;
+      }
+      if (this.#solidStart < 0) this.#solidStart = this.#before + at;
       if (code === quote) {
         if (this.#isEmpty) this.#countFirst();
         this.#hash = this.seed;
+        this.#stringStart = this.#before + at;
         at = this.#skipString(piece, at + 1) - 1;
         if (this.excess !== undefined) break;
       } else if (code === comma) {
@@ -88,7 +108,9 @@ export class JsonCount {
       } else if (this.#isEmpty) {
         this.#countFirst();
       }
+      solid = at + 1;
     }
+    if (solid > 0) this.#solidEnd = this.#before + solid;
     this.#before += length;
     return this.excess;
   }
@@ -102,20 +124,52 @@ export class JsonCount {
       this.#isEscaped = false;
       at++;
     }
-    for (; at < length; at++) {
+    const end = this.#isName ? this.#hashName(piece, at) : this.#seekQuote(piece, at);
+    if (end < 0) return length;
+    this.#inString = false;
+    if (this.#isName) this.#countName();
+    else this.#endString(this.#before + end - 1);
+    return end;
+  }
+
+  /** Behind the closing quote, or -1 where the piece ends before; nothing is escaped at `from`. */
+  #hashName(piece: string, from: number): number {
+    let at = from;
+    for (; at < piece.length; at++) {
       const code = piece.charCodeAt(at);
-      if (code === quote) {
-        this.#inString = false;
-        if (this.#isName) this.#countName();
-        return at + 1;
-      }
-      if (this.#isName) this.#hash = Math.imul(this.#hash ^ code, 0x01000193);
-      if (code === backslash) {
-        at++;
-        this.#isEscaped = at >= length;
-      }
+      if (code === quote) return at + 1;
+      this.#hash = Math.imul(this.#hash ^ code, 0x01000193);
+      if (code === backslash) at++;
     }
-    return length;
+    if (at > piece.length) this.#isEscaped = true;
+    return -1;
+  }
+
+  /** The same for what is no name: it is jumped over. */
+  #seekQuote(piece: string, from: number): number {
+    const { length } = piece;
+    for (let at = from; at < length;) {
+      const found = piece.indexOf('"', at);
+      const last = found < 0 ? length : found;
+      let slashes = 0;
+      while (last - slashes > at && piece.charCodeAt(last - 1 - slashes) === backslash) slashes++;
+      this.#isEscaped = slashes % 2 === 1;
+      if (found < 0) return -1;
+      if (!this.#isEscaped) return found + 1;
+      // Where one is escaped there are often more, and a search for each costs more than a look.
+      const end = Math.min(length, found + 1 + walkedUnits);
+      for (at = found + 1; at < end; at++) {
+        const code = piece.charCodeAt(at);
+        if (code === quote) return at + 1;
+        if (code === backslash) at++;
+      }
+      this.#isEscaped = at > length;
+    }
+    return -1;
+  }
+
+  #endString(at: number): void {
+    if (at - this.#stringStart >= this.largeUnits) this.#large.set(this.#stringStart, at + 1);
   }
 
   #countName(): void {
@@ -167,6 +221,13 @@ export class JsonCount {
     const start = this.#starts[this.#depth--]!;
     if (at - start >= this.largeUnits) this.#large.set(start, at + 1);
   }
+}
+
+/** How far a string with an escaped quote is walked before the next quote is searched for. */
+const walkedUnits = 1024;
+
+function isLineSpace(code: number): boolean {
+  return code === 0x0a || code === 0x0d || code === 0x09;
 }
 
 /** A power of two, many times the names that are let in. */

@@ -1,4 +1,4 @@
-import { skipString, type TextRange } from "./json_text.ts";
+import { seekQuote, type TextRange } from "./json_text.ts";
 
 /** A string value in a JSON text, and where it stands. */
 export interface PlacedString extends TextRange {
@@ -18,13 +18,30 @@ export interface PlacedString extends TextRange {
  * text that is no JSON what is found before it breaks off may be given.
  */
 export function* longStrings(text: string, minUnits: number): Generator<PlacedString> {
+  for (const found of longStringsSteps(text, minUnits)) if (found) yield found;
+}
+
+/** The same in steps: between two of them undefined is given. */
+export function* longStringsSteps(
+  text: string,
+  minUnits: number,
+): Generator<PlacedString | undefined> {
   if (text.length < minUnits) return;
   const open: Container[] = [];
+  let looked = 0;
   for (let at = 0; at < text.length; at++) {
+    if (at - looked >= stepUnits) {
+      looked = at;
+      yield undefined;
+    }
     const code = text.charCodeAt(at);
     const inside = open.at(-1);
     if (code === quote) {
-      const end = skipString(text, at);
+      let end = seekQuote(text, at + 1, at + stepUnits);
+      while (end < 0) {
+        yield undefined;
+        end = seekQuote(text, -end, -end + stepUnits);
+      }
       if (inside?.isObject && inside.awaitsKey) {
         inside.key = keyAt(text, at, end);
         inside.awaitsKey = false;
@@ -48,6 +65,9 @@ export function* longStrings(text: string, minUnits: number): Generator<PlacedSt
     }
   }
 }
+
+/** A container costs more than a unit of a string does. */
+const stepUnits = 128 * 1024;
 
 interface Container {
   readonly isObject: boolean;

@@ -1,7 +1,10 @@
+import { finish, type Steps } from "./steps.ts";
+
 /**
  * Finds and replaces values inside JSON text without writing the rest anew, so that unknown
  * fields, `1.0`, 20-digit integers and key order survive. The text must be one that `JSON.parse`
- * accepts; on other text the answers mean nothing. Nothing here recurses.
+ * accepts; on other text the answers mean nothing. Nothing here recurses. What looks through a whole
+ * text does so in steps as well, for texts of megabytes.
  */
 
 /** A half-open range of UTF-16 units in a text. */
@@ -39,46 +42,64 @@ export function locate(
   text: string,
   path: readonly (string | number)[],
 ): TextRange | undefined {
-  return locateAt(text, skipSpace(text, 0), path);
+  return finish(locateAt(text, skipSpace(text, 0), path));
 }
 
 /** The same where the text's top-level members are known: the rest of the text is passed over. */
 export function locateIn(
   text: string,
   top: Members,
-  [first, ...rest]: readonly (string | number)[],
+  path: readonly (string | number)[],
 ): TextRange | undefined {
+  return finish(locateInSteps(text, top, path));
+}
+
+/** The same in steps. */
+export function* locateInSteps(
+  text: string,
+  top: Members,
+  [first, ...rest]: readonly (string | number)[],
+): Steps<TextRange | undefined> {
   if (first === undefined) return top.range;
   const member = top.members.get(String(first));
   if (member === undefined) return undefined;
   if (rest.length === 0) return { start: member.valueStart, end: member.valueEnd };
-  return locateAt(text, member.valueStart, rest);
+  return yield* locateAt(text, member.valueStart, rest);
 }
 
-function locateAt(
+function* locateAt(
   text: string,
   from: number,
   path: readonly (string | number)[],
-): TextRange | undefined {
+): Steps<TextRange | undefined> {
   let start = from;
   for (const step of path) {
-    const found = typeof step === "string"
-      ? lastMember(text, start, step)
-      : item(text, start, step);
+    const found: number | undefined = typeof step === "string"
+      ? yield* lastMember(text, start, step)
+      : yield* item(text, start, step);
     if (found === undefined) return undefined;
     start = found;
   }
-  return { start, end: skipValue(text, start) };
+  return { start, end: yield* skipValue(text, start) };
 }
 
 /** Members of the text's top-level object; undefined when the text is another kind of value. */
 export function topLevelMembers(text: string): Members | undefined {
-  return membersAt(text, skipSpace(text, 0));
+  return finish(topLevelMembersSteps(text));
+}
+
+/** The same in steps. */
+export function topLevelMembersSteps(text: string): Steps<Members | undefined> {
+  return membersAtSteps(text, skipSpace(text, 0));
 }
 
 /** Members of the object that begins at `start`; undefined when it is another kind of value. */
 export function membersAt(text: string, start: number): Members | undefined {
-  const list = listMembers(text, start);
+  return finish(membersAtSteps(text, start));
+}
+
+function* membersAtSteps(text: string, start: number): Steps<Members | undefined> {
+  const list = yield* listMembers(text, start);
   if (list === undefined) return undefined;
   const members = new Map<string, Member & { count: number }>();
   const duplicates: string[] = [];
@@ -91,13 +112,17 @@ export function membersAt(text: string, start: number): Members | undefined {
 }
 
 /** Ranges of the elements of an array, in one walk. */
-export function itemsAt(text: string, array: TextRange): TextRange[] {
+export function* itemsAt(text: string, array: TextRange): Steps<TextRange[]> {
   const items: TextRange[] = [];
-  for (let start = item(text, array.start, 0); start !== undefined;) {
-    const end = skipValue(text, start);
+  let looked = array.start;
+  for (let start = yield* item(text, array.start, 0); start !== undefined;) {
+    const end = yield* skipValue(text, start);
     items.push({ start, end });
     const next = skipSpace(text, end);
     start = text.charCodeAt(next) === COMMA ? skipSpace(text, next + 1) : undefined;
+    if (next - looked < stepUnits) continue;
+    looked = next;
+    yield;
   }
   return items;
 }
@@ -140,7 +165,7 @@ export function changeMembers(
   object: TextRange,
   changes: { remove?: readonly string[]; insert?: readonly (readonly [string, string])[] },
 ): Edit[] {
-  const list = listMembers(text, object.start);
+  const list = finish(listMembers(text, object.start));
   if (list === undefined) throw new Error(`There is no object at ${object.start}`);
   const removed = new Set(changes.remove);
   const edits: Edit[] = [];
@@ -200,36 +225,48 @@ const LOWER_U = 0x75;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
-function listMembers(
+/** Others may have their turn when so many units were looked at. */
+const stepUnits = 512 * 1024;
+
+function* listMembers(
   text: string,
   start: number,
-): { members: Member[]; end: number } | undefined {
+): Steps<{ members: Member[]; end: number } | undefined> {
   if (text.charCodeAt(start) !== OPEN_BRACE) return undefined;
   const members: Member[] = [];
+  let looked = start;
   let at = skipSpace(text, start + 1);
   while (text.charCodeAt(at) === QUOTE) {
     const keyEnd = skipString(text, at);
     const valueStart = skipSpace(text, skipSpace(text, keyEnd) + 1);
-    const valueEnd = skipValue(text, valueStart);
+    const valueEnd = yield* skipValue(text, valueStart);
     members.push({ key: decodeKey(text, at, keyEnd), keyStart: at, valueStart, valueEnd });
     at = skipSpace(text, valueEnd);
     if (text.charCodeAt(at) === COMMA) at = skipSpace(text, at + 1);
+    if (at - looked < stepUnits) continue;
+    looked = at;
+    yield;
   }
   return { members, end: at + 1 };
 }
 
-function lastMember(text: string, start: number, key: string): number | undefined {
-  return listMembers(text, start)?.members.findLast((member) => member.key === key)?.valueStart;
+function* lastMember(text: string, start: number, key: string): Steps<number | undefined> {
+  const list = yield* listMembers(text, start);
+  return list?.members.findLast((member) => member.key === key)?.valueStart;
 }
 
-function item(text: string, start: number, index: number): number | undefined {
+function* item(text: string, start: number, index: number): Steps<number | undefined> {
   if (text.charCodeAt(start) !== OPEN_BRACKET) return undefined;
+  let looked = start;
   let at = skipSpace(text, start + 1);
   if (text.charCodeAt(at) === CLOSE_BRACKET) return undefined;
   for (let passed = 0; passed !== index; passed++) {
-    at = skipSpace(text, skipValue(text, at));
+    at = skipSpace(text, yield* skipValue(text, at));
     if (text.charCodeAt(at) !== COMMA) return undefined;
     at = skipSpace(text, at + 1);
+    if (at - looked < stepUnits) continue;
+    looked = at;
+    yield;
   }
   return at;
 }
@@ -250,10 +287,10 @@ function isSpace(code: number): boolean {
 }
 
 /** Index after the value that begins at `start`. */
-function skipValue(text: string, start: number): number {
+function* skipValue(text: string, start: number): Steps<number> {
   const first = text.charCodeAt(start);
-  if (first === QUOTE) return skipString(text, start);
-  if (first === OPEN_BRACE || first === OPEN_BRACKET) return skipContainer(text, start);
+  if (first === QUOTE) return yield* skipStringSteps(text, start);
+  if (first === OPEN_BRACE || first === OPEN_BRACKET) return yield* skipContainer(text, start);
   let at = start;
   while (at < text.length && !endsScalar(text.charCodeAt(at))) at++;
   return at;
@@ -263,38 +300,67 @@ function endsScalar(code: number): boolean {
   return code === COMMA || code === CLOSE_BRACE || code === CLOSE_BRACKET || isSpace(code);
 }
 
-function skipContainer(text: string, start: number): number {
+function* skipContainer(text: string, start: number): Steps<number> {
   let depth = 0;
   let at = start;
+  let looked = start;
   do {
     const code = text.charCodeAt(at);
     if (code === QUOTE) {
-      at = skipString(text, at);
-      continue;
+      at = seekQuote(text, at + 1, at + stepUnits);
+      while (at < 0) {
+        yield;
+        at = seekQuote(text, -at, -at + stepUnits);
+      }
+    } else {
+      if (code === OPEN_BRACE || code === OPEN_BRACKET) depth++;
+      else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) depth--;
+      at++;
     }
-    if (code === OPEN_BRACE || code === OPEN_BRACKET) depth++;
-    else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) depth--;
-    at++;
+    if (at - looked >= stepUnits) {
+      looked = at;
+      yield;
+    }
   } while (depth > 0 && at < text.length);
   return at;
 }
 
 /** Index after the closing quote: the first quote with an even number of backslashes before it. */
 export function skipString(text: string, start: number): number {
-  for (let from = start + 1;;) {
-    const quote = text.indexOf('"', from);
+  return seekQuote(text, start + 1, Infinity);
+}
+
+/** The same in steps. */
+export function* skipStringSteps(text: string, start: number): Steps<number> {
+  let end = seekQuote(text, start + 1, start + stepUnits);
+  while (end < 0) {
+    yield;
+    end = seekQuote(text, -end, -end + stepUnits);
+  }
+  return end;
+}
+
+/**
+ * Index after the closing quote of the string that `from` stands in; where it wasn't found up to
+ * about `until`, the index from which to go on, as a negative number.
+ */
+export function seekQuote(text: string, from: number, until: number): number {
+  let at = from;
+  while (at < until) {
+    const quote = text.indexOf('"', at);
     if (quote < 0) return text.length;
     let slashes = 0;
     while (text.charCodeAt(quote - 1 - slashes) === BACKSLASH) slashes++;
     if (slashes % 2 === 0) return quote + 1;
     // Where one is escaped there are often more, and a search for each costs more than a look.
     const end = Math.min(text.length, quote + 1 + walkedUnits);
-    for (from = quote + 1; from < end; from++) {
-      const code = text.charCodeAt(from);
-      if (code === QUOTE) return from + 1;
-      if (code === BACKSLASH) from++;
+    for (at = quote + 1; at < end; at++) {
+      const code = text.charCodeAt(at);
+      if (code === QUOTE) return at + 1;
+      if (code === BACKSLASH) at++;
     }
   }
+  return -at;
 }
 
 /** How far a string with an escaped quote is walked before the next quote is searched for. */

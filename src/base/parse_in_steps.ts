@@ -1,4 +1,5 @@
-import { type LargeSpans, largeSpanUnits } from "./json_count.ts";
+import { type JsonCount, type LargeSpans, largeSpanUnits } from "./json_count.ts";
+import { skipString } from "./json_text.ts";
 
 /** A text that is no JSON, and the unit where that shows, as far as it is known. */
 export class JsonTextError extends Error {
@@ -12,35 +13,82 @@ export class JsonTextError extends Error {
 
 /**
  * Parses JSON text as `JSON.parse` does, a few hundred kilobytes at a time: who runs it may do
- * something else between two steps. `large` are the text's large containers (`JsonCount`): they are
- * put together here, from what the runtime's parser makes of the pieces between their commas.
- * Throws `JsonTextError`.
+ * something else between two steps. What a `JsonCount` has found of the text says where its large
+ * containers and strings are: they are put together here, from what the runtime's parser makes of
+ * the pieces between commas and of pieces of strings. Throws `JsonTextError`, and what `glance` does.
  */
 export function* parseInSteps(
   text: string,
-  large: LargeSpans,
-  stepUnits: number = largeSpanUnits,
+  { large, solid: { start, end } }: Pick<JsonCount, "large" | "solid">,
+  { stepUnits = largeSpanUnits, glance }: { stepUnits?: number; glance?: Glance | undefined } = {},
 ): Generator<void, unknown, void> {
-  const [start, end] = trimmed(text);
   if (large.get(start) !== end) return parsePiece(text, start, end, "", "");
-  return yield* parseLarge({ text, large, stepUnits }, start, end);
+  const whole = { text, large, stepUnits };
+  const isObject = text.charCodeAt(start) === openBrace;
+  return yield* parseLarge(isObject ? { ...whole, glance } : whole, start, end);
 }
+
+/**
+ * Told the first elements of a large list that is a member of the whole: where they are wrong
+ * already, the rest needn't be parsed.
+ */
+export type Glance = (name: string, elements: readonly unknown[]) => void;
 
 interface Parsed {
-  text: string;
-  large: LargeSpans;
-  stepUnits: number;
+  readonly text: string;
+  readonly large: LargeSpans;
+  readonly stepUnits: number;
+  /** Of the whole: for its members. */
+  readonly glance?: Glance | undefined;
+  /** Of a member: its name. */
+  readonly name?: string;
 }
 
-function trimmed(text: string): [start: number, end: number] {
-  let [start, end] = [0, text.length];
-  while (start < end && isSpace(text.charCodeAt(start))) start++;
-  while (end > start && isSpace(text.charCodeAt(end - 1))) end--;
-  return [start, end];
+/** A large value that begins and ends there. */
+function parseLarge(
+  parsed: Parsed,
+  start: number,
+  end: number,
+): Generator<void, unknown, void> {
+  const isString = parsed.text.charCodeAt(start) === quote;
+  return isString ? parseString(parsed, start + 1, end - 1) : parseContainer(parsed, start, end);
 }
+
+/** What stands between two quotes, cut into pieces between escapes. */
+function* parseString(
+  { text, stepUnits }: Parsed,
+  start: number,
+  end: number,
+): Generator<void, string, void> {
+  const pieces: string[] = [];
+  for (let from = start; from < end;) {
+    const to = behindEscape(text, from, Math.min(end, from + stepUnits));
+    if (to > end) throw new JsonTextError(from);
+    pieces.push(parsePiece(text, from, to, '"', '"') as string);
+    from = to;
+    yield;
+  }
+  return pieces.join("");
+}
+
+/** The place itself, or the end of the escape that it stands in; nothing is escaped at `from`. */
+function behindEscape(text: string, from: number, place: number): number {
+  const least = Math.max(from, place - longestEscape + 1);
+  let at = place - 1;
+  while (at >= least && text.charCodeAt(at) !== backslash) at--;
+  if (at < least) return place;
+  let first = at;
+  while (first > from && text.charCodeAt(first - 1) === backslash) first--;
+  // Of an even number each pair is a backslash of its own.
+  if ((at - first) % 2 === 1) return place;
+  return Math.max(place, at + (text.charCodeAt(at + 1) === lowerU ? longestEscape : 2));
+}
+
+/** Units of `\u0000`. */
+const longestEscape = 6;
 
 /** A large container that begins and ends there, brackets included. */
-function* parseLarge(
+function* parseContainer(
   parsed: Parsed,
   start: number,
   end: number,
@@ -53,14 +101,19 @@ function* parseLarge(
   // The last comma so far that stands in this container itself.
   let comma = -1;
   let depth = 0;
+  let looked = from;
   for (let at = from; at < last; at++) {
+    // There may be much in which nothing is to be taken: white space, or a value that is no JSON.
+    if (at - looked >= lookedUnits) {
+      looked = at;
+      yield;
+    }
     const code = text.charCodeAt(at);
-    if (code === quote) {
-      at = behindString(text, at, last) - 1;
-    } else if (code === openBracket || code === openBrace) {
+    if (code === quote || code === openBracket || code === openBrace) {
       const behind = large.get(at);
       if (behind === undefined) {
-        depth++;
+        if (code === quote) at = behindString(text, at, last) - 1;
+        else depth++;
         continue;
       }
       // Where brackets don't pair, a large one may seem to stand within a small one.
@@ -68,7 +121,7 @@ function* parseLarge(
       if (comma >= from) into.take(from, comma);
       const key = into.begin(comma >= from ? comma + 1 : from, at);
       yield;
-      into.put(key, yield* parseLarge(parsed, at, behind));
+      into.put(key, yield* parseLarge(memberOf(parsed, key), at, behind));
       at = skipSpace(text, behind);
       if (at > last || (at < last && text.charCodeAt(at) !== commaCode)) {
         throw new JsonTextError(at);
@@ -81,6 +134,9 @@ function* parseLarge(
       comma = at;
       if (at - from < stepUnits) continue;
       into.take(from, at);
+      if (from === start + 1 && into instanceof IntoArray) {
+        if (parsed.name !== undefined) parsed.glance?.(parsed.name, into.value);
+      }
       from = at + 1;
       yield;
     }
@@ -89,6 +145,14 @@ function* parseLarge(
   if (from <= last && !(into.isEmpty && isBlank(text, from, last))) into.take(from, last);
   return into.value;
 }
+
+/** A member of the whole knows its name; what is within members needn't. */
+function memberOf({ name, glance, ...parsed }: Parsed, key: string): Parsed {
+  return glance && name === undefined ? { ...parsed, glance, name: key } : parsed;
+}
+
+/** Looking through is many times faster than parsing. */
+const lookedUnits = 4 * largeSpanUnits;
 
 class IntoArray {
   readonly value: unknown[] = [];
@@ -170,12 +234,7 @@ function parsePiece(
 
 /** Behind the string whose opening quote stands there. */
 function behindString(text: string, start: number, last: number): number {
-  for (let at = start + 1; at < last; at++) {
-    const code = text.charCodeAt(at);
-    if (code === quote) return at + 1;
-    if (code === backslash) at++;
-  }
-  return last;
+  return Math.min(last, skipString(text, start));
 }
 
 function isBlank(text: string, start: number, end: number): boolean {
@@ -192,6 +251,7 @@ function isSpace(code: number): boolean {
   return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
 }
 
+const lowerU = 0x75;
 const quote = 0x22;
 const commaCode = 0x2c;
 const openBracket = 0x5b;

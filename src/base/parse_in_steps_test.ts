@@ -1,6 +1,7 @@
 import assert from "@std/assert";
 import { JsonCount, type JsonLimits } from "./json_count.ts";
-import { JsonTextError, parseInSteps } from "./parse_in_steps.ts";
+import { type Glance, JsonTextError, parseInSteps } from "./parse_in_steps.ts";
+import { finish } from "./steps.ts";
 
 const limits: JsonLimits = { values: 1000, depth: 8, members: 100, names: 100 };
 
@@ -17,7 +18,7 @@ function valuesOf(value: unknown): number {
 }
 
 function parsed(text: string, stepUnits: number): { value: unknown; steps: number } {
-  const steps = parseInSteps(text, counted([text], stepUnits).large, stepUnits);
+  const steps = parseInSteps(text, counted([text], stepUnits), { stepUnits });
   for (let number = 0;; number++) {
     const step = steps.next();
     if (step.done) return { value: step.value, steps: number };
@@ -34,6 +35,9 @@ const texts = [
   '{ "long name \\" of one" : [ { "x" : [ "a,b", "c]" , null ] } , true ] , "b" : 1.50 }',
   '{"a":[1,2,3,4,5,6],"b":2,"a":[7,8,9,10,11,12,13]}',
   '{"__proto__":{"a":[1,2,3,4,5,6,7,8]},"b":[1,2,3,4,5,6,7,8,9]}',
+  '  \n"a long \\u00e9\\ud83d\\ude00 string \\\\\\" of \\\\ many \\n escapes" \t ',
+  '{"a":"\\\\\\\\\\\\\\\\\\\\","a long name, longer than it":"\\u0000\\u0001\\u0002"}',
+  '["", "\\"\\"\\"\\"\\"\\"\\"\\"\\"", "plain and long, but without any" , [ "😀😀😀😀😀😀" ] ]',
   `[${Array.from({ length: 90 }, (_, index) => `{"n":${index}}`).join(" , ")}]`,
 ];
 
@@ -107,4 +111,37 @@ Deno.test("one too many of anything is known at once, and its limit named", () =
   assert.equal(counted([named(120)]).excess, "names");
   // Brackets and commas within strings are text.
   assert.equal(counted([JSON.stringify("[,{".repeat(5000) + '\\"')]).excess, undefined);
+});
+
+Deno.test("a large string is parsed in steps too, and white space around a text isn't looked at again", () => {
+  const long = 'word \\" \\\\ \\u00e9'.repeat(500);
+  for (const text of [`"${long}"`, `{"a":"${long}"}`, `["a","${long}","b"]`]) {
+    const { value, steps } = parsed(text, 100);
+    assert.deepEqual(value, JSON.parse(text));
+    assert.ok(steps > 50, `${steps} steps`);
+  }
+  assert.deepEqual(counted([" ", " \n[1, ", '"x"', " ] \t", "  "]).solid, { start: 3, end: 12 });
+  assert.ok(counted(["\u0001{}"]).isBroken);
+});
+
+const roomy: JsonLimits = { values: 10_000, depth: 8, members: 100, names: 100 };
+
+Deno.test("the first elements of a large list can be looked at before the rest is parsed", () => {
+  const list = JSON.stringify(Array.from({ length: 900 }, (_, index) => ({ index })));
+  const told = (text: string, glance: Glance) =>
+    finish(parseInSteps(text, counted([text], 40, roomy), { stepUnits: 40, glance }));
+  const seen: [string, number][] = [];
+  told(`{"a":1,"long":${list},"inner":{"deep":${list}},"b":[1]}`, (name, elements) => {
+    seen.push([name, elements.length]);
+  });
+  assert.deepEqual(seen, [["long", 4]]);
+  told(list, () => assert.fail("this is a member of nothing"));
+  const steps = parseInSteps(`{"long":${list}}`, counted([`{"long":${list}}`], 40, roomy), {
+    stepUnits: 40,
+    glance: () => {
+      throw new RangeError("wrong");
+    },
+  });
+  assert.ok(!steps.next().done);
+  assert.throws(() => steps.next(), RangeError);
 });

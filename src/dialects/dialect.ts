@@ -2,6 +2,7 @@ import type { DialectName } from "../../contracts/vendors.ts";
 import type { Fault } from "../domain/fault.ts";
 import type { PromptTags } from "../domain/prompt_tags.ts";
 import type { SseEvent } from "../base/sse.ts";
+import type { Steps } from "../base/steps.ts";
 import type { CanonicalAnswer, CanonicalEvent } from "./canonical.ts";
 import type { HostedWork } from "./hosted.ts";
 import type { MediaField } from "./media_field.ts";
@@ -32,6 +33,8 @@ export interface Dialect {
    * Undefined where the caller wants nothing kept.
    */
   stateless?(body: unknown, model: string): StatelessCall | undefined;
+  /** The same in steps, for requests that hold much. */
+  spliceSteps(bodyText: string, facts: RequestFacts, changes: RequestChanges): Steps<string>;
   /** Path of the call, appended to the vendor's base address. */
   upstreamPath(model: string, stream: boolean): string;
   /** A decoder for one streamed answer, to a request for so many (1 when absent). */

@@ -26,36 +26,55 @@ export function* otherFields(
   spell: (field: string) => string = (field) => field,
 ): Steps<ForeignField[]> {
   const found: ForeignField[] = [];
-  const look = (value: unknown, of: Known, path: string): void => {
+  // Hundreds of thousands of values may be looked at, and few of them named.
+  const trail: (string | number)[] = [];
+  const enter = (step: string | number, value: unknown, of: Known): void => {
+    trail.push(step);
+    look(value, of);
+    trail.pop();
+  };
+  const look = (value: unknown, of: Known): void => {
     if (of === true) return;
     if (Array.isArray(value)) {
-      value.forEach((one: unknown, index) => look(one, of, `${path}[${index}]`));
+      for (let index = 0; index < value.length; index++) enter(index, value[index], of);
       return;
     }
     if (!isRecord(value)) return;
     const fields = typeof of === "function" ? of(value) : of;
     if (fields === undefined || fields === true) return;
-    if (typeof fields === "function") return look(value, fields, path);
+    if (typeof fields === "function") return look(value, fields);
     for (const [name, held] of Object.entries(value)) {
       const inside = knownIn(fields, spell(name));
-      if (inside) look(held, inside, `${path}.${name}`);
+      if (inside === true) continue;
+      if (inside) enter(name, held, inside);
       else if (!saysNothing(held)) {
-        if (found.length === maxFound) throw tooMany(`${path}.${name}`);
-        found.push({ path: `${path}.${name}`, value: held, weight: "hint" });
+        const path = `${formatPath(trail)}.${name}`;
+        if (found.length === maxFound) throw tooMany(path);
+        found.push({ path, value: held, weight: "hint" });
       }
     }
   };
   for (const [name, value] of Object.entries(request)) {
     const of = knownIn(known, spell(name)) ?? true;
-    if (!Array.isArray(value) || of === true) look(value, of, name);
+    if (of === true) continue;
+    trail.push(name);
+    if (!Array.isArray(value)) look(value, of);
     else {
       for (let index = 0; index < value.length; index++) {
-        look(value[index], of, `${name}[${index}]`);
+        enter(index, value[index], of);
         yield;
       }
     }
+    trail.pop();
   }
   return found;
+}
+
+/** `["tools", 0, "x"]` as `tools[0].x`. */
+function formatPath(trail: readonly (string | number)[]): string {
+  return trail.map((step, at) =>
+    typeof step === "number" ? `[${step}]` : at === 0 ? step : `.${step}`
+  ).join("");
 }
 
 /** A request with more of them is refused: each is named in the answer and in the record. */

@@ -29,7 +29,7 @@ export function* estimateAll(texts: readonly string[]): Steps<number> {
 }
 
 /** Units that are looked at in one step. */
-const pieceUnits = 1024 * 1024;
+const pieceUnits = 256 * 1024;
 
 /**
  * No fewer tokens than a vendor will count for a request body of text: tokenizers in use are

@@ -7,6 +7,9 @@ export interface PromptTags {
   cohort?: string;
 }
 
+/** Tag lines of one text. */
+export const maxTagLines = 1_000;
+
 /** Longest value of a tag, in UTF-16 units. */
 export const maxTagLength = 256;
 
@@ -19,18 +22,21 @@ export const maxTagLength = 256;
  *
  * Throws `Fault("invalid_value")`, naming `param` (the path of the text), for a value longer than
  * 256 or with control characters: cut, it could name another cohort; left in, it would reach the
- * vendor.
+ * vendor. The same for more lines than anybody has tags: megabytes of them took half a second.
  */
 export function readTags(text: string, param?: string): { tags: PromptTags; length: number } {
   const tags: PromptTags = {};
   let length = 0;
-  while (text.startsWith("/// ", length)) {
+  for (let lines = 1; text.startsWith("/// ", length); lines++) {
     const end = text.indexOf("\n", length);
     const line = text.slice(length, end === -1 ? text.length : end).replace(/\r$/, "");
     const match = /^\/\/\/ (APP|FLOW|COHORT) (.*)$/s.exec(line);
     const name = tagNames[match?.[1] ?? ""];
     const value = match?.[2]?.trim() ?? "";
     if (name === undefined || value === "") break;
+    if (lines > maxTagLines) {
+      throw wrong(`There are more than ${maxTagLines} prompt tag lines`, param);
+    }
     tags[name] ??= checked(name, value, param);
     length = end === -1 ? text.length : end + 1;
   }
@@ -51,9 +57,12 @@ const tagNames: Readonly<Record<string, keyof PromptTags>> = {
 function checked(name: keyof PromptTags, value: string, param: string | undefined): string {
   const problem = problemOf(value);
   if (problem === undefined) return value;
-  const tag = name.toUpperCase();
-  const message = `The prompt tag ${tag} ${problem}.`;
-  throw new Fault(
+  throw wrong(`The prompt tag ${name.toUpperCase()} ${problem}`, param);
+}
+
+function wrong(problem: string, param: string | undefined): Fault {
+  const message = `${problem}.`;
+  return new Fault(
     "invalid_value",
     param === undefined ? { message } : { message: `${param}: ${message}`, param },
   );

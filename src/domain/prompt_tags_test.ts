@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { Fault } from "./fault.ts";
-import { mergeTags, readTags } from "./prompt_tags.ts";
+import { maxTagLines, mergeTags, readTags } from "./prompt_tags.ts";
 
 const cases: [string, string, ReturnType<typeof readTags>["tags"], string][] = [
   ["no tags", "Hello", {}, "Hello"],
@@ -66,11 +66,6 @@ Deno.test("a value that can't be kept as it is is refused without being quoted",
   }
 });
 
-Deno.test("a long text of tag lines is read in linear time", () => {
-  const text = "/// APP a\n".repeat(100_000);
-  assert.equal(readTags(text).length, text.length);
-});
-
 Deno.test("the first source's value of each tag wins", () => {
   assert.deepEqual(mergeTags({ app: "s" }, { app: "u", flow: "f" }, { cohort: "c", flow: "g" }), {
     app: "s",
@@ -78,4 +73,18 @@ Deno.test("the first source's value of each tag wins", () => {
     cohort: "c",
   });
   assert.deepEqual(mergeTags(), {});
+});
+
+Deno.test("more tag lines than anybody has are refused", () => {
+  const { tags, length } = readTags("/// APP a\n".repeat(maxTagLines) + "Hello");
+  assert.deepEqual([tags, length], [{ app: "a" }, 10 * maxTagLines]);
+  assert.throws(
+    () => readTags("/// APP a\n".repeat(100_000), "input"),
+    (error: unknown) => {
+      const fault = error instanceof Fault ? error : undefined;
+      assert.equal(fault?.code, "invalid_value");
+      assert.equal(fault?.message, "input: There are more than 1000 prompt tag lines.");
+      return true;
+    },
+  );
 });

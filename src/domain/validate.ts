@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { Steps } from "../base/steps.ts";
 import { Fault } from "./fault.ts";
 
 /**
@@ -16,6 +17,108 @@ export function validate<T extends z.ZodType>(schema: T, value: unknown): z.outp
   if (result.success) return result.data;
   const first = result.error.issues[0]!;
   throw faultOf(tooMany(first, first.path) ?? first);
+}
+
+/**
+ * The same in steps; see `longLists` for what is checked element by element. Of several wrong fields
+ * it may name another one.
+ */
+export function* validateSteps<T extends z.ZodType>(schema: T, value: unknown): Steps<z.output<T>> {
+  const lists = longLists(schema, value);
+  if (lists.length === 0) return validate(schema, value);
+  const names = lists.map(({ name }) => name);
+  const checked = validate(withoutElements(schema as unknown as z.ZodObject, names), value);
+  for (const { name, list, element } of lists) {
+    for (let index = 0; index < list.length; index++) {
+      checkElement(element, list[index], [name, index]);
+      if ((index + 1) % elementsAtOnce === 0) yield;
+    }
+  }
+  return checked as z.output<T>;
+}
+
+/**
+ * Checks the first elements of a request's list by itself, before there is more of the request.
+ * Undefined where a schema can't say.
+ */
+export function glanceAt(
+  schema: z.ZodType,
+): ((name: string, elements: readonly unknown[]) => void) | undefined {
+  if (!isOpen(schema)) return undefined;
+  const { shape } = schema as unknown as z.ZodObject;
+  return (name, elements) => {
+    const field = Object.hasOwn(shape, name) ? shape[name] as z.ZodType : undefined;
+    const element = field && arrayIn(field)?.element as z.ZodType | undefined;
+    elements.forEach((one, index) => element && checkElement(element, one, [name, index]));
+  };
+}
+
+function checkElement(element: z.ZodType, value: unknown, path: [string, number]): void {
+  const { error } = element.safeParse(value, firstOnly);
+  if (!error) return;
+  const first = error.issues[0]!;
+  const issue = tooMany(first, first.path) ?? first;
+  throw faultOf({ ...issue, path: [...path, ...issue.path] });
+}
+
+/** An element may hold thousands of parts. */
+const elementsAtOnce = 32;
+
+interface LongList {
+  readonly name: string;
+  readonly list: readonly unknown[];
+  readonly element: z.ZodType;
+}
+
+/**
+ * Lists of a request whose elements can be checked for themselves: request and elements are objects
+ * that are given on as they came, so that what is checked needn't be put together again.
+ */
+function longLists(schema: z.ZodType, value: unknown): LongList[] {
+  if (!isOpen(schema) || typeof value !== "object" || value === null) return [];
+  return Object.entries((schema as unknown as z.ZodObject).shape).flatMap(([name, field]) => {
+    const list = (value as Readonly<Record<string, unknown>>)[name];
+    if (!Array.isArray(list) || list.length <= elementsAtOnce) return [];
+    const element = arrayIn(field as z.ZodType)?.element as z.ZodType | undefined;
+    return element && isOpen(element) ? [{ name, list, element }] : [];
+  });
+}
+
+function isOpen(schema: z.ZodType): boolean {
+  return schema._zod.traits.has("OpenObject");
+}
+
+/** The form of a field that an array has to have, where there is one alone. */
+function arrayIn(field: z.ZodType): z.ZodArray | undefined {
+  if (field instanceof z.ZodArray) return field;
+  if (isWrapped(field)) return arrayIn(field.unwrap() as z.ZodType);
+  if (!(field instanceof z.ZodUnion)) return undefined;
+  const [array, ...more] = field.options.filter((one) => one instanceof z.ZodArray);
+  return more.length === 0 ? array : undefined;
+}
+
+function isWrapped(field: z.ZodType): field is z.ZodOptional | z.ZodNullable {
+  return field instanceof z.ZodOptional || field instanceof z.ZodNullable;
+}
+
+/** The same schema where elements of these lists may be anything. */
+function withoutElements(schema: z.ZodObject, names: readonly string[]): z.ZodType {
+  const lists = names.map((name) => [name, anyElements(schema.shape[name] as z.ZodType)]);
+  const shape = { ...schema.shape, ...Object.fromEntries(lists) };
+  return z.core.clone(schema, { ...schema.def, shape }) as z.ZodObject;
+}
+
+function anyElements(field: z.ZodType): z.ZodType {
+  if (field instanceof z.ZodArray) {
+    return z.core.clone(field, { ...field.def, element: z.unknown() });
+  }
+  if (isWrapped(field)) {
+    const inner = anyElements(field.unwrap() as z.ZodType);
+    return field instanceof z.ZodOptional ? inner.optional() : inner.nullable();
+  }
+  if (!(field instanceof z.ZodUnion)) return field;
+  const options = field.options.map((one) => anyElements(one as z.ZodType));
+  return z.core.clone(field, { ...field.def, options });
 }
 
 /** What a union says where one of its forms has too many elements: that is what is wrong. */

@@ -2,7 +2,11 @@ import assert from "@std/assert";
 import { z } from "zod";
 import type { ErrorCode } from "../../contracts/errors.ts";
 import { Fault } from "../domain/fault.ts";
-import { validate } from "./validate.ts";
+import { chatRequest } from "../../contracts/chat.ts";
+import { generateRequest } from "../../contracts/generate.ts";
+import { messagesRequest } from "../../contracts/messages.ts";
+import { responsesRequest } from "../../contracts/responses.ts";
+import { validate, validateSteps } from "./validate.ts";
 
 const schema = z.looseObject({
   model: z.string().min(1),
@@ -209,3 +213,46 @@ Deno.test("what passes comes back parsed, unknown fields included, defaults fill
   );
   assert.deepEqual(parsed, { a: "x", b: 3, extra: [1] });
 });
+
+const many = <T>(count: number, one: T) => Array<T>(count).fill(one);
+const user = { role: "user", content: "a" };
+const longRequests: readonly (readonly [z.ZodType, unknown])[] = [
+  [chatRequest, { model: "m", messages: many(20_000, user), more: [1] }],
+  [chatRequest, { model: "m", messages: many(20_001, user) }],
+  [chatRequest, { model: 1, messages: many(2_000, user) }],
+  [chatRequest, { model: "m", messages: [...many(900, user), { role: "nobody" }, 3] }],
+  [chatRequest, { model: "m", messages: many(900, 3) }],
+  [chatRequest, {
+    model: "m",
+    messages: [...many(900, user), { ...user, content: many(10_001, 1) }],
+  }],
+  [messagesRequest, { model: "m", max_tokens: 1, messages: [...many(900, user), {}] }],
+  [messagesRequest, { model: "m", max_tokens: 1, messages: many(900, user) }],
+  [generateRequest, { contents: many(900, { parts: [{ text: "a" }] }) }],
+  [responsesRequest, { model: "m", input: many(900, user) }],
+  [responsesRequest, { model: "m", input: many(20_001, user) }],
+];
+
+Deno.test("a long list is checked in steps, and says what it would say at once", () => {
+  for (const [against, value] of longRequests) {
+    const inSteps = told(() => {
+      const steps = validateSteps(against, value);
+      for (let number = 0;; number++) {
+        const step = steps.next();
+        if (!step.done) continue;
+        assert.ok(number > 20, `${number} steps`);
+        return step.value;
+      }
+    });
+    assert.deepEqual(inSteps, told(() => validate(against, value)));
+  }
+});
+
+function told(act: () => unknown): unknown {
+  try {
+    return act();
+  } catch (thrown) {
+    if (!(thrown instanceof Fault)) throw thrown;
+    return [thrown.code, thrown.param, thrown.message];
+  }
+}

@@ -72,10 +72,7 @@ function collect(
   needs: (part: MediaPart) => boolean,
 ): ReadonlyMap<string, Wanted> {
   const wanted = new Map<string, Wanted>();
-  const parts = turns.flatMap((turn) => turn.parts)
-    .flatMap((part): Part[] => part.type === "tool-result" ? part.parts : [part]);
-  for (const part of parts) {
-    if (!isNamed(part) || !needs(part)) continue;
+  for (const part of namedParts(turns, needs)) {
     const { url } = part.source;
     const known = wanted.get(url);
     if (known) known.parts.push(part);
@@ -83,6 +80,21 @@ function collect(
     else throw faultAt(part, `at most ${maxAddresses} addresses are fetched for one request`);
   }
   return wanted;
+}
+
+/** Parts that name an address, those of tools' results too. Hundreds of thousands may be looked at. */
+function namedParts(turns: readonly Turn[], needs: (part: MediaPart) => boolean): NamedPart[] {
+  const named: NamedPart[] = [];
+  const look = (part: Part) => {
+    if (isNamed(part) && needs(part)) named.push(part);
+  };
+  for (const { parts } of turns) {
+    for (const part of parts) {
+      if (part.type !== "tool-result") look(part);
+      else for (const one of part.parts) look(one);
+    }
+  }
+  return named;
 }
 
 function isNamed(part: Part): part is NamedPart {

@@ -47,7 +47,7 @@ function* parsing(text: string): Steps<unknown> {
     count.add(text.slice(at, at + pieceUnits));
     yield;
   }
-  return yield* parseInSteps(text, count.large);
+  return yield* parseInSteps(text, count);
 }
 
 const pieceUnits = 256 * 1024;

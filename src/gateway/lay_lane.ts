@@ -70,7 +70,7 @@ export async function layLane(
   const { step = atOnce } = caller;
   const demand = dialect.toolDemand?.(request.body);
   const first = upstream ?? dialectsFor(parts, dialectCall(request, demand ?? "none"))[0];
-  if (first === dialect.name) return await step(() => passThrough(request));
+  if (first === dialect.name) return await step.inSteps(() => passThrough(request));
   const mode = translationMode(caller);
   const read = await step.inSteps(() =>
     dialect.decodeSteps(withoutTags(request.body, facts.tagBlocks))

@@ -1,8 +1,9 @@
-import { sha256Hex } from "../base/hash.ts";
-import { longStrings, type PlacedString } from "../base/json_strings.ts";
+import { sha256Steps } from "../base/hash.ts";
+import { longStringsSteps, type PlacedString } from "../base/json_strings.ts";
 import { type Edit, type Members, membersAt, splice } from "../base/json_text.ts";
 import { isMediaField, type MediaField } from "../dialects/media_field.ts";
-import { base64Bytes, base64Source } from "../dialects/media_source.ts";
+import { finish, type Steps } from "../base/steps.ts";
+import { base64BytesSteps, base64Source } from "../dialects/media_source.ts";
 import { type Media, mediaPath } from "../domain/media.ts";
 
 /** Shorter strings hold no media. */
@@ -16,22 +17,37 @@ const leastUnits = 32;
  */
 export function liftMedia(
   text: string,
-  options: { inlineBytes: number; fields: readonly MediaField[] },
-): { text: string; media: Media[] } {
+  options: LiftOptions,
+): Lifted {
+  return finish(liftMediaSteps(text, options));
+}
+
+interface LiftOptions {
+  readonly inlineBytes: number;
+  readonly fields: readonly MediaField[];
+}
+
+interface Lifted {
+  text: string;
+  media: Media[];
+}
+
+/** The same in steps. */
+export function* liftMediaSteps(text: string, options: LiftOptions): Steps<Lifted> {
   const edits: Edit[] = [];
   const media = new Map<string, Media>();
   const least = options.fields.some(({ always }) => always)
     ? leastUnits
     : Math.floor(options.inlineBytes * 4 / 3);
   const siblings = siblingsIn(text);
-  for (const found of longStrings(text, least)) {
-    if (found.depth > maxDepth) continue;
+  for (const found of longStringsSteps(text, least)) {
+    if (found === undefined) yield;
+    if (found === undefined || found.depth > maxDepth) continue;
     const field = options.fields.find((field) => isMediaField(field, found));
-    const one = field &&
-      readMedia(text, found, field, {
-        inlineBytes: field.always ? 0 : options.inlineBytes,
-        beside: siblings(found),
-      });
+    const one = field && (yield* readMedia(text, found, field, {
+      inlineBytes: field.always ? 0 : options.inlineBytes,
+      beside: siblings(found),
+    }));
     if (!one) continue;
     media.set(one.sha256, one);
     const named = JSON.stringify(namedMedia(one));
@@ -51,16 +67,16 @@ export function liftFile(
   content: Uint8Array,
   saidType: string | undefined,
 ): { media: Media; named: unknown } {
-  const media = mediaOf(content, saidType);
+  const media = finish(mediaOf(content, saidType));
   return { media, named: namedMedia(media) };
 }
 
-function readMedia(
+function* readMedia(
   text: string,
   place: PlacedString,
   field: MediaField,
   { inlineBytes, beside }: { inlineBytes: number; beside: Sibling },
-): Media | undefined {
+): Steps<Media | undefined> {
   if (field.where && beside(field.where[0]) !== field.where[1]) return undefined;
   const value = stringAt(text, place);
   // Our own paths are letters of base64 throughout.
@@ -68,19 +84,23 @@ function readMedia(
   const address = /^data:([^,]*?);base64,/i.exec(value.slice(0, maxAddressHead));
   if (!address && value.startsWith("data:")) return undefined;
   const data = address ? value.slice(address[0].length) : value;
-  const content = base64Bytes(data);
+  const content = yield* base64BytesSteps(data);
   if (content === undefined || content.length <= inlineBytes) return undefined;
   const format = field.audioFormat === undefined ? undefined : beside(field.audioFormat);
   const said = address?.[1] ||
     (field.mimeType === undefined ? undefined : beside(field.mimeType)) ||
     (format === undefined ? undefined : `audio/${format}`);
-  return mediaOf(content, said);
+  return yield* mediaOf(content, said);
 }
 
-function mediaOf(content: Uint8Array, said: string | undefined): Media {
+function* mediaOf(content: Uint8Array, said: string | undefined): Steps<Media> {
   // The first bytes tell the type.
   const head = content.subarray(0, 48).toBase64();
-  return { sha256: sha256Hex(content), mimeType: base64Source(head, said).mimeType, content };
+  return {
+    sha256: yield* sha256Steps(content),
+    mimeType: base64Source(head, said).mimeType,
+    content,
+  };
 }
 
 /** Slices of a text hold all of it in memory, media included. */

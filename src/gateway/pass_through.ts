@@ -1,4 +1,5 @@
 import type { SseEvent } from "../base/sse.ts";
+import type { Steps } from "../base/steps.ts";
 import type { CanonicalAnswer } from "../dialects/canonical.ts";
 import type { Dialect, RequestFacts, StatelessCall, StreamReframer } from "../dialects/dialect.ts";
 import type { KeptReasoning } from "../domain/kept.ts";
@@ -14,7 +15,7 @@ import { shownModel } from "./shown_model.ts";
  * vendor is to keep nothing, what tells it so. In the answer only what that adds is taken out, and
  * the model's name exchanged where the dialect's clients compare it.
  */
-export function passThrough(
+export function* passThrough(
   call: {
     dialect: Dialect;
     body: unknown;
@@ -25,14 +26,14 @@ export function passThrough(
     jsonArray: boolean;
     keepNothing: boolean;
   },
-): Lane {
+): Steps<Lane> {
   // The lane lives as long as the call: it holds no more of the request than it needs.
   const { dialect, body, bodyText, facts, target, jsonArray } = call;
   const stateless = call.keepNothing ? dialect.stateless?.(body, target.model) : undefined;
   const sealReasoning = stateless?.sealReasoning === true;
   const keepNothing = call.keepNothing ? { keepNothing: { sealReasoning } } : {};
-  const splice = (askStreamUsage: boolean) =>
-    dialect.spliceRequest(bodyText, facts, { model: target.model, askStreamUsage, ...keepNothing });
+  const changes = { model: target.model, askStreamUsage: facts.stream, ...keepNothing };
+  const requestText = yield* dialect.spliceSteps(bodyText, facts, changes);
   const shown = shownModel(call);
   // What the vendor itself repeats as the whole is truer than the fold of its pieces.
   let repeated: unknown;
@@ -42,8 +43,9 @@ export function passThrough(
     sameDialect: true,
     quirks: target.vendor.quirks,
     hosted: dialect.hostedWork(body),
-    requestText: splice(facts.stream),
-    plainRequestText: () => splice(false),
+    requestText,
+    plainRequestText: () =>
+      dialect.spliceRequest(bodyText, facts, { ...changes, askStreamUsage: false }),
     losses: [],
     whole({ bytes, text, events }) {
       const seen = stateless?.show(text) ?? text;

@@ -1,6 +1,7 @@
+import { finish, type Steps } from "../base/steps.ts";
 import type { MediaField } from "../dialects/media_field.ts";
 import type { Media } from "../domain/media.ts";
-import { liftMedia } from "./lift_media.ts";
+import { liftMediaSteps } from "./lift_media.ts";
 
 /** How much of a payload the record keeps, and where media stands in it. */
 export interface PayloadLimits {
@@ -48,10 +49,15 @@ const largeUnits = 256 * 1024;
  * media of others is taken out when the store takes them (`storePayloads`).
  */
 export function boundPayload(text: string, limits: PayloadLimits): BoundPayload {
+  return finish(boundPayloadSteps(text, limits));
+}
+
+/** The same in steps. */
+export function* boundPayloadSteps(text: string, limits: PayloadLimits): Steps<BoundPayload> {
   const { maxBytes, inlineBytes, fields } = limits;
   if (text.length <= largeUnits && text.length * 3 <= maxBytes) {
     return { text, truncated: false, media: [] };
   }
-  const { text: left, media } = liftMedia(text, { inlineBytes, fields });
+  const { text: left, media } = yield* liftMediaSteps(text, { inlineBytes, fields });
   return { ...capPayload(left, maxBytes), media };
 }

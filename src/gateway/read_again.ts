@@ -42,7 +42,7 @@ export async function readAgain(
   }
   const release = await room.enter(Math.max(count.values, heavyValues), who);
   try {
-    const value = await work.runSteps(who, parseInSteps(text, count.large));
+    const value = await work.runSteps(who, parseInSteps(text, count));
     return { value, step: inTurns(work, who), release };
   } catch (thrown) {
     release();

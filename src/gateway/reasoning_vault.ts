@@ -4,7 +4,6 @@ import type {
   Opaque,
   Part,
   ReasoningPart,
-  ToolCallPart,
 } from "../dialects/canonical_request.ts";
 import { isRecord } from "../dialects/json.ts";
 import type { DialectName } from "../../contracts/vendors.ts";
@@ -95,9 +94,12 @@ export async function recallReasoning(
   accountId: number,
   store: KeptStore,
 ): Promise<CanonicalRequest> {
-  const callIds = request.turns.flatMap((turn) => turn.parts)
-    .filter((part) => part.type === "tool-call" && part.opaque?.dialect !== target)
-    .map((part) => (part as ToolCallPart).id);
+  const callIds: string[] = [];
+  for (const { parts } of request.turns) {
+    for (const part of parts) {
+      if (part.type === "tool-call" && part.opaque?.dialect !== target) callIds.push(part.id);
+    }
+  }
   if (callIds.length === 0) return request;
   const found = await store.findReasoning(accountId, callIds);
   if (found.length === 0) return request;

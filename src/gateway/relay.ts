@@ -26,7 +26,7 @@ import { layingAgain } from "./lay_again.ts";
 import { type LaneParts, layLane } from "./lay_lane.ts";
 import type { FullDialect } from "./translation.ts";
 import type { Reply } from "./reply.ts";
-import { boundPayload, payloadLimits } from "./payload.ts";
+import { boundPayloadSteps, payloadLimits } from "./payload.ts";
 import { callVendor } from "./vendor_call.ts";
 import type { VendorKeyRing } from "./vendor_key_ring.ts";
 
@@ -105,7 +105,8 @@ export function createRelay(parts: RelayParts): Relay {
         : {};
       const kept = keeperOf(dialect, continued, inputItemsText);
       const bodyText = request.sentText ?? request.bodyText;
-      const payload = await step(() => boundPayload(bodyText, payloadLimits(parts, dialect)));
+      const limits = payloadLimits(parts, dialect);
+      const payload = await step.inSteps(() => boundPayloadSteps(bodyText, limits));
       const funds = background?.funds
         ? background.funds
         : price && hosted

@@ -14,7 +14,7 @@ import { asFault, errorReply } from "./errors.ts";
 import { jsonReply } from "./json_reply.ts";
 import type { Env } from "./scene.ts";
 import { toResponse } from "./respond.ts";
-import { validate } from "../domain/validate.ts";
+import { glanceAt, validate, validateSteps } from "../domain/validate.ts";
 
 type Parsed<S> = S extends z.ZodType ? z.output<S> : undefined;
 type Given<S> = S extends z.ZodType ? z.input<S> : never;
@@ -187,8 +187,10 @@ function check<S extends z.ZodType | undefined>(
 
 async function checkBody(schema: z.ZodType | undefined, sent: SentBody): Promise<unknown> {
   if (schema === undefined) return undefined;
-  const value = await sent.value();
-  return await sent.step(() => validate(schema, value));
+  const value = await sent.value(glanceAt(schema));
+  return sent.step.isHeavy
+    ? await sent.step.inSteps(() => validateSteps(schema, value))
+    : validate(schema, value);
 }
 
 function callerOf(context: Context<Env>, endpoint: string): Caller {

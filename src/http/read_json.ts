@@ -1,7 +1,8 @@
 import type { HeavyWork, Step } from "../base/heavy_work.ts";
 import { atOnce, inTurns } from "../base/heavy_work.ts";
 import { JsonCount, type JsonExcess } from "../base/json_count.ts";
-import { JsonTextError, parseInSteps } from "../base/parse_in_steps.ts";
+import { type Glance, JsonTextError, parseInSteps } from "../base/parse_in_steps.ts";
+import { systemLater } from "../base/watch.ts";
 import type { ValueGate } from "../base/value_gate.ts";
 import { Fault } from "../domain/fault.ts";
 import { bodyPieces, notJson, parseJson, type Reading } from "./body.ts";
@@ -14,9 +15,9 @@ export const jsonLimits = {
   names: 50_000,
 } as const;
 
-/** Bodies with more than either are worked on in turns. */
-const heavyValues = 20_000;
-const heavyUnits = 2 * 1024 * 1024;
+/** Bodies with more than either are worked on in turns: the whole of another takes some 10 ms. */
+const heavyValues = 5_000;
+const heavyUnits = 1024 * 1024;
 
 /** Where bodies that hold much are worked on. */
 export interface HeavyBodies {
@@ -28,8 +29,8 @@ export interface HeavyBodies {
 /** A body of JSON as it was sent. */
 export interface JsonBody {
   readonly text: string;
-  /** Parses it. */
-  readonly value: () => Promise<unknown>;
+  /** Parses it; of one that holds much the first elements of lists are shown before the rest. */
+  readonly value: (glance?: Glance) => Promise<unknown>;
   /** Does what else is to be done with it. */
   readonly step: Step;
   /** Gives back what room it took. */
@@ -54,7 +55,7 @@ export async function readJson(
   const worker = { key: who, signal: request.signal };
   return {
     text,
-    value: () => heavy.work.runSteps(worker, parsing(text, count)),
+    value: (glance) => heavy.work.runSteps(worker, parsing(text, count, glance)),
     step: inTurns(heavy.work, worker),
     release: await heavy.room.enter(Math.max(count.values, heavyValues), worker),
   };
@@ -72,12 +73,21 @@ async function readText(
     if (excess !== undefined) throw tooMuch(excess);
     pieces.push(piece);
   };
+  let looked = 0;
   for await (const bytes of bodyPieces(request, maxBytes, reading)) {
     take(decoded(() => decoder.decode(bytes, { stream: true })));
+    looked += bytes.length;
+    if (looked < lookedBytes) continue;
+    looked = 0;
+    // What has arrived already comes without a pause: others have their turn between.
+    await new Promise<void>((resolve) => systemLater(0, resolve));
   }
   take(decoded(() => decoder.decode()));
   return pieces.join("");
 }
+
+/** Read in one go. */
+const lookedBytes = 512 * 1024;
 
 function decoded(decode: () => string): string {
   try {
@@ -109,9 +119,13 @@ function tooMuch(excess: JsonExcess): Fault {
   }
 }
 
-function* parsing(text: string, count: JsonCount): Generator<void, unknown, void> {
+function* parsing(
+  text: string,
+  count: JsonCount,
+  glance: Glance | undefined,
+): Generator<void, unknown, void> {
   try {
-    return yield* parseInSteps(text, count.large);
+    return yield* parseInSteps(text, count, { glance });
   } catch (thrown) {
     throw thrown instanceof JsonTextError ? notJson(thrown.position) : thrown;
   }

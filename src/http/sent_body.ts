@@ -1,5 +1,6 @@
 import type { Contract } from "../../contracts/contract.ts";
 import type { ByteGate } from "../base/byte_gate.ts";
+import type { Glance } from "../base/parse_in_steps.ts";
 import { RoomLost } from "../base/byte_room.ts";
 import { boundaryOf, MultipartError, parseMultipart } from "../base/multipart.ts";
 import { formFields, type SentForm } from "../dialects/operation_request.ts";
@@ -14,7 +15,7 @@ export interface SentBody {
   text: string;
   form: SentForm | undefined;
   /** What the contract's schema is held against. */
-  value: () => Promise<unknown>;
+  value: (glance?: Glance) => Promise<unknown>;
   /** Does what is to be done with it: a body that holds much is worked on in turns. */
   step: Step;
 }

@@ -130,7 +130,7 @@ const maxIdleConnectionMs = 30_000;
 const settleMs = 10;
 
 async function callWithRetries(client: Client, request: UpstreamRequest): Promise<UpstreamAnswer> {
-  const prepared = prepare(request);
+  const prepared = await prepare(client, request);
   const log: AttemptLogEntry[] = [];
   const state = { retries: 0, waitedMs: 0 };
   let stale = 0;
@@ -160,8 +160,8 @@ async function callWithRetries(client: Client, request: UpstreamRequest): Promis
   }
 }
 
-function prepare(request: UpstreamRequest): AttemptRequest {
-  const body = request.body === undefined ? undefined : piecesOf(request.body);
+async function prepare(client: Client, request: UpstreamRequest): Promise<AttemptRequest> {
+  const body = request.body === undefined ? undefined : await piecesOf(client, request.body);
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(request.headers)) {
     if (!ownHeaders.has(name.toLowerCase())) headers[name.toLowerCase()] = value;
@@ -173,10 +173,25 @@ function prepare(request: UpstreamRequest): AttemptRequest {
   return { url: new URL(request.url), method, headers, body, signal };
 }
 
-function piecesOf(body: RequestBytes): readonly Uint8Array[] {
-  if (typeof body === "string") return [new TextEncoder().encode(body)];
-  return body instanceof Uint8Array ? [body] : body;
+/** A text of megabytes becomes bytes a piece at a time, between which others have their turn. */
+async function piecesOf(client: Client, body: RequestBytes): Promise<readonly Uint8Array[]> {
+  if (typeof body !== "string") return body instanceof Uint8Array ? [body] : body;
+  const encoder = new TextEncoder();
+  if (body.length <= encodedUnits) return [encoder.encode(body)];
+  const pieces: Uint8Array[] = [];
+  for (let from = 0; from < body.length;) {
+    let to = Math.min(body.length, from + encodedUnits);
+    // Halves of a pair alone would be no text.
+    if (to < body.length && (body.charCodeAt(to - 1) & 0xfc00) === 0xd800) to++;
+    pieces.push(encoder.encode(body.slice(from, to)));
+    from = to;
+    await new Promise<void>((resolve) => client.later(0, resolve));
+  }
+  return pieces;
 }
+
+/** Made bytes of at once. */
+const encodedUnits = 1024 * 1024;
 
 /** Headers that describe the connection to the vendor, which is ours. */
 const ownHeaders: ReadonlySet<string> = new Set(

@@ -1,14 +1,16 @@
 /**
  * Valid bodies that are as heavy as bodies may be. Others wait for a quarter of a second at most, on
- * a machine that does nothing else (interface.md §5); here they may wait longer, since machines
- * that run tests are busy, but what they did wait is printed.
+ * a machine that does nothing else (interface.md §5), which the long form asks for where it finds
+ * one; else they may wait longer, since machines that run tests are busy, but what they did wait is
+ * printed. `steps_test.ts` judges the same by the processor's time.
  */
 import assert from "@std/assert";
+import { isQuietMachine } from "../support/quiet.ts";
 import { startHostileWorld } from "./hostile_world.ts";
 
 const isLong = Deno.env.get("HOSTILE") === "long";
-/** Other processes take their part of it. */
-const maxOthersMs = 2_000;
+/** Other processes take their part of it, where there are some. */
+const maxOthersMs = isLong && isQuietMachine() ? 250 : 2_000;
 const path = "/chat/v1/chat/completions";
 const headers = { "x-translation-mode": "lenient" };
 

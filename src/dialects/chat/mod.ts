@@ -1,5 +1,5 @@
 import type { Dialect } from "../dialect.ts";
-import { readChatRequest, spliceChatRequest } from "./request.ts";
+import { readChatRequest, spliceChatRequest, spliceChatSteps } from "./request.ts";
 import type { Translator } from "../translator.ts";
 import { decodeChatRequest, decodeChatSteps } from "./decode_request.ts";
 import { encodeChatRequest, encodeChatSteps } from "./encode_request.ts";
@@ -28,6 +28,7 @@ export const chat: Dialect & Translator = {
   readRequest: readChatRequest,
   spliceRequest: spliceChatRequest,
   hostedWork,
+  spliceSteps: spliceChatSteps,
   upstreamPath: () => "/chat/completions",
   streamDecoder: (quirks, choices) => new ChatStreamDecoder(quirks, choices),
   decodeAnswer: decodeChatAnswer,

@@ -1,12 +1,14 @@
 import { greatest } from "../../base/lists.ts";
+import { finish, type Steps } from "../../base/steps.ts";
 import {
   cutStringPrefix,
   type Edit,
   insertMember,
   locateIn,
+  locateInSteps,
   type Members,
   splice,
-  topLevelMembers,
+  topLevelMembersSteps,
 } from "../../base/json_text.ts";
 import { Fault } from "../../domain/fault.ts";
 import { mergeTags, type PromptTags, readTags } from "../../domain/prompt_tags.ts";
@@ -39,7 +41,16 @@ export function spliceChatRequest(
   facts: RequestFacts,
   changes: RequestChanges,
 ): string {
-  const members = topLevelMembers(bodyText);
+  return finish(spliceChatSteps(bodyText, facts, changes));
+}
+
+/** The same in steps. */
+export function* spliceChatSteps(
+  bodyText: string,
+  facts: RequestFacts,
+  changes: RequestChanges,
+): Steps<string> {
+  const members = yield* topLevelMembersSteps(bodyText);
   // Of two members of one name we and the vendor might each believe another.
   const twice = members?.duplicates[0];
   if (twice !== undefined) {
@@ -49,17 +60,17 @@ export function spliceChatRequest(
     });
   }
   const edits: Edit[] = [];
-  const model = members && locateIn(bodyText, members, ["model"]);
+  const model = members && (yield* locateInSteps(bodyText, members, ["model"]));
   if (model && changes.model !== facts.model) {
     edits.push({ ...model, text: JSON.stringify(changes.model) });
   }
-  const store = members && locateIn(bodyText, members, ["store"]);
+  const store = members && (yield* locateInSteps(bodyText, members, ["store"]));
   if (changes.keepNothing && store && bodyText.slice(store.start, store.end) === "true") {
     edits.push({ ...store, text: "false" });
   }
   if (changes.askStreamUsage && members) edits.push(askForUsage(bodyText, members));
   for (const { path, units } of facts.tagBlocks) {
-    const range = members && locateIn(bodyText, members, path);
+    const range = members && (yield* locateInSteps(bodyText, members, path));
     if (range) edits.push(cutStringPrefix(bodyText, range, units));
   }
   return edits.length === 0 ? bodyText : splice(bodyText, edits);

@@ -1,4 +1,5 @@
 import { type Edit, itemsAt, locateIn, membersAt, type TextRange } from "../../base/json_text.ts";
+import { finish } from "../../base/steps.ts";
 import { estimateTokens, inputTokenBound } from "../../domain/estimate.ts";
 import { Fault } from "../../domain/fault.ts";
 import type { BillableUsage } from "../../domain/pricing.ts";
@@ -38,7 +39,7 @@ export const batchEmbedContents: Operation = {
   modelEdits({ text, top }, request, model) {
     const requests = Array.isArray(request.fields.requests) ? request.fields.requests : [];
     const list = locateIn(text, top, ["requests"]);
-    const places = list ? itemsAt(text, list) : [];
+    const places = list ? finish(itemsAt(text, list)) : [];
     return requests.flatMap((one: unknown, index) => {
       const start = places[index]?.start;
       const member = start === undefined ? undefined : membersAt(text, start)?.members.get("model");

@@ -54,7 +54,9 @@ export function* writeContents(
     yield;
     const results = turn.parts.filter((part) => part.type === "tool-result");
     const ordered = matchResults(calls, results, turn.path);
-    const rest = turn.parts.filter((part) => part.type !== "tool-result");
+    const rest = results.length === 0
+      ? turn.parts
+      : turn.parts.filter((part) => part.type !== "tool-result");
     calls = rest.filter((part) => part.type === "tool-call");
     const parts = turn.role === "user"
       ? yield* writeUserParts(ordered, rest, context)

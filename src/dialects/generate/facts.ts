@@ -1,10 +1,11 @@
 import {
   cutStringPrefix,
   type Edit,
-  locateIn,
+  locateInSteps,
   splice,
-  topLevelMembers,
+  topLevelMembersSteps,
 } from "../../base/json_text.ts";
+import { finish, type Steps } from "../../base/steps.ts";
 import { Fault } from "../../domain/fault.ts";
 import { mergeTags, type PromptTags, readTags } from "../../domain/prompt_tags.ts";
 import type { RequestChanges, RequestFacts } from "../dialect.ts";
@@ -43,17 +44,26 @@ export function spliceGenerateRequest(
   facts: RequestFacts,
   changes: RequestChanges,
 ): string {
-  const members = topLevelMembers(bodyText);
+  return finish(spliceGenerateSteps(bodyText, facts, changes));
+}
+
+/** The same in steps. */
+export function* spliceGenerateSteps(
+  bodyText: string,
+  facts: RequestFacts,
+  changes: RequestChanges,
+): Steps<string> {
+  const members = yield* topLevelMembersSteps(bodyText);
   refuseTwice([...members?.members.values() ?? []].map(({ key }) => key), members?.duplicates[0]);
   const edits: Edit[] = [];
-  const model = members && locateIn(bodyText, members, ["model"]);
+  const model = members && (yield* locateInSteps(bodyText, members, ["model"]));
   if (model) edits.push({ ...model, text: JSON.stringify(`models/${bareModel(changes.model)}`) });
-  const store = members && locateIn(bodyText, members, ["store"]);
+  const store = members && (yield* locateInSteps(bodyText, members, ["store"]));
   if (changes.keepNothing && store && bodyText.slice(store.start, store.end) === "true") {
     edits.push({ ...store, text: "false" });
   }
   for (const { path, units } of facts.tagBlocks) {
-    const range = members && locateIn(bodyText, members, path);
+    const range = members && (yield* locateInSteps(bodyText, members, path));
     if (range) edits.push(cutStringPrefix(bodyText, range, units));
   }
   return edits.length === 0 ? bodyText : splice(bodyText, edits);

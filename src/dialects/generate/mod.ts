@@ -10,7 +10,7 @@ import { decodeGenerateAnswer } from "./answer.ts";
 import { decodeGenerateRequest, decodeGenerateSteps } from "./decode_request.ts";
 import { encodeGenerateAnswer, encodeWhole } from "./encode_answer.ts";
 import { encodeGenerateRequest, encodeGenerateSteps } from "./encode_request.ts";
-import { readGenerateRequest, spliceGenerateRequest } from "./facts.ts";
+import { readGenerateRequest, spliceGenerateRequest, spliceGenerateSteps } from "./facts.ts";
 import { staysAddress } from "./file_address.ts";
 import { ArrayReframer, failedStream, sseFraming } from "./framing.ts";
 import { countTokensPath, generatePath } from "./path.ts";
@@ -32,6 +32,7 @@ export const generate: Dialect & Translator = {
   readRequest: readGenerateRequest,
   spliceRequest: spliceGenerateRequest,
   hostedWork,
+  spliceSteps: spliceGenerateSteps,
   upstreamPath: generatePath,
   streamDecoder: () => new GenerateStreamDecoder(),
   decodeAnswer: decodeGenerateAnswer,

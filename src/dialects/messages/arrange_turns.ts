@@ -68,7 +68,8 @@ function textsOf(turn: Turn): SystemText[] {
   });
 }
 
-function resultsFirst(parts: readonly Part[]): Part[] {
+function resultsFirst(parts: Part[]): Part[] {
+  if (!parts.some((part) => part.type === "tool-result")) return parts;
   return [
     ...parts.filter((part) => part.type === "tool-result"),
     ...parts.filter((part) => part.type !== "tool-result"),

@@ -8,7 +8,7 @@ import { encodeMessagesRequest, encodeMessagesSteps } from "./encode_request.ts"
 import { errorEvent } from "./error_event.ts";
 import { hostedWork } from "./hosted.ts";
 import { naming } from "./name_model.ts";
-import { readMessagesRequest, spliceMessagesRequest } from "./request.ts";
+import { readMessagesRequest, spliceMessagesRequest, spliceMessagesSteps } from "./request.ts";
 import { MessagesStreamDecoder } from "./stream_decoder.ts";
 import { MessagesStreamEncoder } from "./stream_encoder.ts";
 import { messagesMediaFields } from "./media_fields.ts";
@@ -22,6 +22,7 @@ export const messages: Dialect & Translator = {
   readRequest: readMessagesRequest,
   spliceRequest: spliceMessagesRequest,
   hostedWork,
+  spliceSteps: spliceMessagesSteps,
   upstreamPath: () => "/messages",
   streamDecoder: () => new MessagesStreamDecoder(),
   decodeAnswer: decodeMessagesAnswer,

@@ -1,10 +1,11 @@
 import {
   cutStringPrefix,
   type Edit,
-  locateIn,
+  locateInSteps,
   splice,
-  topLevelMembers,
+  topLevelMembersSteps,
 } from "../../base/json_text.ts";
+import { finish, type Steps } from "../../base/steps.ts";
 import { Fault } from "../../domain/fault.ts";
 import { mergeTags, type PromptTags, readTags } from "../../domain/prompt_tags.ts";
 import type { RequestChanges, RequestFacts } from "../dialect.ts";
@@ -32,8 +33,17 @@ export function spliceMessagesRequest(
   facts: RequestFacts,
   changes: RequestChanges,
 ): string {
+  return finish(spliceMessagesSteps(bodyText, facts, changes));
+}
+
+/** The same in steps. */
+export function* spliceMessagesSteps(
+  bodyText: string,
+  facts: RequestFacts,
+  changes: RequestChanges,
+): Steps<string> {
   // Of two members of one name we and the vendor might each believe another.
-  const members = topLevelMembers(bodyText);
+  const members = yield* topLevelMembersSteps(bodyText);
   const twice = members?.duplicates[0];
   if (twice !== undefined) {
     throw new Fault("invalid_value", {
@@ -42,12 +52,12 @@ export function spliceMessagesRequest(
     });
   }
   const edits: Edit[] = [];
-  const model = members && locateIn(bodyText, members, ["model"]);
+  const model = members && (yield* locateInSteps(bodyText, members, ["model"]));
   if (model && changes.model !== facts.model) {
     edits.push({ ...model, text: JSON.stringify(changes.model) });
   }
   for (const { path, units } of facts.tagBlocks) {
-    const range = members && locateIn(bodyText, members, path);
+    const range = members && (yield* locateInSteps(bodyText, members, path));
     if (range) edits.push(cutStringPrefix(bodyText, range, units));
   }
   return edits.length === 0 ? bodyText : splice(bodyText, edits);

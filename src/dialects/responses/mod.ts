@@ -9,7 +9,7 @@ import { errorFrame } from "./failure.ts";
 import { hostedWork } from "./hosted.ts";
 import { readRequest } from "./request.ts";
 import { fitToModel, withoutRefused } from "./refused_extras.ts";
-import { spliceRequest } from "./splice.ts";
+import { spliceRequest, spliceSteps } from "./splice.ts";
 import { stateless } from "./stateless.ts";
 import { ResponsesStreamDecoder } from "./stream_decoder.ts";
 import { wholeOf } from "./terminal_event.ts";
@@ -35,6 +35,7 @@ export const responses: Dialect & Translator = {
   spliceRequest,
   hostedWork,
   stateless,
+  spliceSteps,
   upstreamPath: () => "/responses",
   streamDecoder: (quirks) => new ResponsesStreamDecoder(quirks),
   decodeAnswer,

@@ -3,12 +3,12 @@ import {
   cutStringPrefix,
   type Edit,
   itemsAt,
-  locate,
-  locateIn,
+  locateInSteps,
   splice,
   type TextRange,
-  topLevelMembers,
+  topLevelMembersSteps,
 } from "../../base/json_text.ts";
+import { finish, mapInSteps, type Steps } from "../../base/steps.ts";
 import type { RequestChanges, RequestFacts } from "../dialect.ts";
 import { isRecord } from "../json.ts";
 import { envelopeMark, isEnvelope } from "./envelope.ts";
@@ -24,36 +24,47 @@ export function spliceRequest(
   facts: RequestFacts,
   changes: RequestChanges,
 ): string {
-  const members = topLevelMembers(bodyText);
+  return finish(spliceSteps(bodyText, facts, changes));
+}
+
+/** The same in steps. */
+export function* spliceSteps(
+  bodyText: string,
+  facts: RequestFacts,
+  changes: RequestChanges,
+): Steps<string> {
+  const members = yield* topLevelMembersSteps(bodyText);
   // Of two members of one name we and the vendor might each believe another.
   const twice = members?.duplicates[0];
   if (twice !== undefined) throw wrong(twice, "the field is there twice");
   const edits: Edit[] = [];
-  const model = members && locateIn(bodyText, members, ["model"]);
+  const model = members && (yield* locateInSteps(bodyText, members, ["model"]));
   if (model && changes.model !== facts.model) {
     edits.push({ ...model, text: JSON.stringify(changes.model) });
   }
   for (const { path, units } of facts.tagBlocks) {
-    const range = members && locateIn(bodyText, members, path);
+    const range = members && (yield* locateInSteps(bodyText, members, path));
     if (range) edits.push(cutStringPrefix(bodyText, range, units));
   }
   if (members && changes.keepNothing) {
     pushAll(edits, statelessEdits(bodyText, members, changes.keepNothing.sealReasoning));
   }
-  if (bodyText.includes(envelopeMark)) pushAll(edits, removeSealedItems(bodyText));
+  const input = members?.members.get("input");
+  if (input && bodyText.includes(envelopeMark)) {
+    const range = { start: input.valueStart, end: input.valueEnd };
+    pushAll(edits, yield* removeSealedItems(bodyText, range));
+  }
   return edits.length === 0 ? bodyText : splice(bodyText, edits);
 }
 
-function removeSealedItems(bodyText: string): Edit[] {
-  const { input } = JSON.parse(bodyText) as { input?: unknown };
-  if (!Array.isArray(input) || !input.some(isSealed)) return [];
-  const ranges = itemsAt(bodyText, locate(bodyText, ["input"]) as TextRange);
-  const kept = input.map((item) => !isSealed(item));
+function* removeSealedItems(bodyText: string, input: TextRange): Steps<Edit[]> {
+  const ranges = yield* itemsAt(bodyText, input);
+  const sealed = yield* mapInSteps(ranges, (range) => isSealed(bodyText, range), sealedEach);
   const edits: Edit[] = [];
-  for (let from = 0; from < input.length; from++) {
-    if (kept[from]) continue;
+  for (let from = 0; from < ranges.length; from++) {
+    if (!sealed[from]) continue;
     let to = from;
-    while (to + 1 < input.length && !kept[to + 1]) to++;
+    while (to + 1 < ranges.length && sealed[to + 1]) to++;
     // A run goes with the comma behind it, or, at the end of the list, the comma before it.
     const next = ranges[to + 1];
     const before = ranges[from - 1];
@@ -67,7 +78,14 @@ function removeSealedItems(bodyText: string): Edit[] {
   return edits;
 }
 
-function isSealed(item: unknown): boolean {
+/** Reasoning may be as large as an answer. */
+const sealedEach = 8;
+
+/** Only what holds the mark is read. */
+function isSealed(bodyText: string, { start, end }: TextRange): boolean {
+  const text = bodyText.slice(start, end);
+  if (!text.includes(envelopeMark)) return false;
+  const item: unknown = JSON.parse(text);
   return isRecord(item) && item.type === "reasoning" &&
     typeof item.encrypted_content === "string" && isEnvelope(item.encrypted_content);
 }

@@ -1,3 +1,4 @@
+import { finish } from "../../base/steps.ts";
 import {
   changeMembers,
   type Edit,
@@ -47,7 +48,7 @@ export function statelessEdits(text: string, members: Members, sealReasoning: bo
 
 function includeEdit(text: string, include: TextRange): Edit {
   if (text[include.start] !== "[") return { ...include, text: JSON.stringify([sealed]) };
-  const last = itemsAt(text, include).at(-1);
+  const last = finish(itemsAt(text, include)).at(-1);
   const at = last?.end ?? include.start + 1;
   return { start: at, end: at, text: (last ? "," : "") + JSON.stringify(sealed) };
 }
@@ -69,7 +70,7 @@ function showAnswer(text: string, hideSealed: boolean): string {
       edits.push({ ...store, text: "true" });
     }
     const output = hideSealed ? locateIn(text, response, ["output"]) : undefined;
-    if (output) { for (const item of itemsAt(text, output)) hideIn(text, item, edits); }
+    if (output) { for (const item of finish(itemsAt(text, output))) hideIn(text, item, edits); }
   }
   const item = hideSealed ? locateIn(text, top, ["item"]) : undefined;
   if (item) hideIn(text, item, edits);
