@@ -2,7 +2,8 @@ import type { BackgroundForm } from "../dialects/dialect.ts";
 import { Fault } from "../domain/fault.ts";
 import type { BackgroundEnd } from "../domain/kept.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
-import type { Call, Ending } from "./call.ts";
+import type { Call } from "./call.ts";
+import type { Ending } from "./call_facts.ts";
 import type { Funds } from "./funds.ts";
 import type { Reply } from "./reply.ts";
 

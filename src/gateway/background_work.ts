@@ -11,7 +11,7 @@ import type { Registry } from "../vendors/registry.ts";
 import type { HeldCall } from "./background_runner.ts";
 import { type HeavyRoom, readAgain } from "./read_again.ts";
 import { BackgroundTask } from "./background_task.ts";
-import type { CallJournal, Ending } from "./call.ts";
+import type { CallJournal, Ending } from "./call_facts.ts";
 import type { Caller } from "./caller.ts";
 import { endingOf } from "./deliver.ts";
 import { jobCaller } from "./job_caller.ts";

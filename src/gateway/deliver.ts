@@ -7,7 +7,7 @@ import type { CanonicalEvent } from "../dialects/canonical.ts";
 import { Fault } from "../domain/fault.ts";
 import { isAbort, type UpstreamAnswer, type UpstreamBody } from "../vendors/upstream.ts";
 import { answerHeaders, vendorRequestId } from "../vendors/vendor_headers.ts";
-import type { Ending } from "./call.ts";
+import type { Ending } from "./call_facts.ts";
 import { lossHeader } from "./loss_header.ts";
 import type { Reply } from "./reply.ts";
 import { forwardStream, StreamFailure } from "./stream_forwarder.ts";

@@ -2,7 +2,7 @@ import { pushAll } from "../base/lists.ts";
 import type { Garbage } from "../base/garbage.ts";
 import type { MediaField } from "../dialects/media_field.ts";
 import { bareInteraction, type Interaction, type InteractionStore } from "../domain/interaction.ts";
-import type { RecordedForm } from "./call.ts";
+import type { RecordedForm } from "./call_facts.ts";
 import { liftMedia } from "./lift_media.ts";
 import { capPayload } from "./payload.ts";
 import { type StoredBytes, worthStoring } from "./stored_bytes.ts";

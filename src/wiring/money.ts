@@ -7,7 +7,7 @@ import type { InteractionStore } from "../domain/interaction.ts";
 import type { Ledger } from "../domain/ledger.ts";
 import { createSpendCaps, type SpendCaps } from "../domain/spend_cap.ts";
 import type { SelectableCall } from "../domain/tombstone.ts";
-import type { RecordedForm } from "../gateway/call.ts";
+import type { RecordedForm } from "../gateway/call_facts.ts";
 import { createEscrow, type Escrow } from "../gateway/escrow.ts";
 import { createIdempotency, type Duplicate, type Idempotency } from "../gateway/idempotency.ts";
 import { createRecorder, type Recorder } from "../gateway/recorder.ts";

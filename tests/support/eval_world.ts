@@ -80,13 +80,7 @@ export async function openEvalWorld(database: Database): Promise<EvalWorld> {
   const apiKeys = createApiKeys(database);
   await apiKeys.insert({
     ...{ id: minted.id, accountId, name: "k", prefix: minted.prefix, hash: minted.hash },
-    ...{
-      scopes: [],
-      models: [],
-      onDisconnect: "cancel",
-      translationMode: "default",
-      promptCache: true,
-    },
+    ...{ scopes: [], models: [], onDisconnect: "cancel", translationMode: "default" },
     ...{ capDayNanos: null, capMonthNanos: null, expiresAt: null },
   });
   const evals = createEvals(database);
