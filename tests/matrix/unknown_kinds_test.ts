@@ -42,6 +42,21 @@ const cases: readonly [string, Readonly<Record<string, unknown>>, string][] = [
   ],
 ];
 
+Deno.test("generate: an unknown part is named, and dropped when lenient", async () => {
+  const path = "/chat/v1/models/vendor-c/claude-haiku-4-5:generateContent";
+  const body = { contents: [{ parts: [{ text: "Hi" }, { smell: "roses" }] }] };
+  const refused = await service().post(path, body);
+  assert.equal(refused.status, 400);
+  assert.match(await refused.text(), /contents\[0\]\.parts\[1\]: /);
+  const answered = await service().post(path, body, { "x-translation-mode": "lenient" });
+  await answered.body?.cancel();
+  assert.equal(answered.status, 200);
+  assert.equal(
+    answered.headers.get("x-translation-loss"),
+    "contents[0].parts[1],contents[0].parts[1].smell",
+  );
+});
+
 for (const [path, body, place] of cases) {
   Deno.test(`${path}: an unknown ${place} is named, and dropped when lenient`, async () => {
     const call = (mode: Record<string, string>) =>

@@ -29,13 +29,14 @@ export const dataMembers = [
 export type DataMember = typeof dataMembers[number];
 
 /**
- * Which data member a part has. A part with a signature alone is an empty text, and so is one
- * without any member: client libraries that leave empty strings out send it back.
+ * Which data member a part has; undefined: one that came into the format after this was written. A
+ * part with a signature alone is an empty text, and so is one without any member: client libraries
+ * that leave empty strings out send it back.
  */
-export function dataMember(part: Fields): DataMember {
+export function dataMember(part: Fields): DataMember | undefined {
   const found = dataMembers.filter((name) => part.has(name));
   if (found.length === 1) return found[0]!;
-  if (found.length === 0 && isEmptyPart(part)) return "text";
+  if (found.length === 0) return isEmptyPart(part) ? "text" : undefined;
   throw wrong(part.path, `exactly one of ${dataMembers.slice(0, 5).join(", ")}`);
 }
 

@@ -267,7 +267,6 @@ Deno.test("wrong shapes are refused with the path of the field", () => {
     [{ contents: "x" }, "contents"],
     [{ contents: [1] }, "contents[0]"],
     [{ contents: [{ role: "robot", parts: [] }] }, "contents[0].role"],
-    [part({ words: "x" }), "contents[0].parts[0]"],
     [part({ text: "x", functionCall: { name: "f" } }), "contents[0].parts[0]"],
     [part({ text: 5 }), "contents[0].parts[0].text"],
     [part({ inlineData: { data: "?" } }), "contents[0].parts[0].inlineData.data"],
