@@ -68,7 +68,16 @@ export function readEndpointRefusal(
   if (/\bv1\/responses\b/.test(words)) return "points-to-responses";
   if (status !== 404 || param !== undefined || /model|response|item/i.test(code)) return undefined;
   const read = text.slice(0, maxRead);
-  return read.includes(model) || /\bmodels?\b/i.test(read) ? undefined : "missing";
+  return names(read, model) || /\bmodels?\b/i.test(read) ? undefined : "missing";
+}
+
+/** Whether the name stands in the text, and not as a piece of another word. */
+function names(text: string, model: string): boolean {
+  const isWord = (at: number) => /[\w-]/.test(text.charAt(at));
+  for (let at = text.indexOf(model); at >= 0; at = text.indexOf(model, at + 1)) {
+    if (!isWord(at - 1) && !isWord(at + model.length)) return true;
+  }
+  return false;
 }
 
 /** Characters of a refusal that are looked at. */

@@ -85,6 +85,10 @@ function asShown(
 ): string {
   const asked = JSON.parse(caller.requestText) as Record<string, unknown>;
   const text = vendor.text();
+  // Its clients compare the model that answered with the one that they asked.
+  if (dialect === "messages" && caller.path.startsWith("/chat/")) {
+    return text.replace(/"model":"[^"]*"/, `"model":${JSON.stringify(asked.model)}`);
+  }
   if (dialect !== "responses" || asked.store === false) return text;
   const stored = text.replaceAll(/"store":false/g, '"store":true');
   const include = Array.isArray(asked.include) ? asked.include : [];

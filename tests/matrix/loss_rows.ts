@@ -119,12 +119,6 @@ export const losses: readonly Loss[] = [
   },
   {
     caller: "responses",
-    more: { background: true },
-    path: "background",
-    meaning: ["chat", "messages", "generate"],
-  },
-  {
-    caller: "responses",
     more: { conversation: "conv_1" },
     path: "conversation",
     meaning: ["chat", "messages", "generate"],

@@ -325,7 +325,8 @@ eachWorld("a run that is erased while it is worked on is let go", async (world, 
     await new Promise((resolve) => setTimeout(resolve, 2));
   }
   await runner.close();
-  assert.ok(world.calls.length < 14, String(world.calls.length));
+  // Of 30: those under way when the database was asked, and a few that began meanwhile.
+  assert.ok(world.calls.length < 20, String(world.calls.length));
   const left = await database.query("select 1 from eval_results");
   assert.ok(left.length <= 8);
 });

@@ -305,12 +305,14 @@ eachDatabase(
     await migrate(database, all.filter(({ version }) => version < 16));
     const random = new Random(7);
     const accountId = await newAccount(database);
-    // What writes rows today names a column that a later migration adds.
+    // What writes rows today names columns that later migrations add.
     await database.query("alter table interaction_payloads add column words bigint[]");
+    await database.query("alter table interactions add column attempts text");
     await createInteractions(database).insert(
       Array.from({ length: 300 }, (_, n) => anyCall(random, accountId, `call ${n}`)),
     );
     await database.query("alter table interaction_payloads drop column words");
+    await database.query("alter table interactions drop column attempts");
     await migrate(database, all);
     assert.deepEqual(await gaps(database), []);
     await createInteractions(database).insert([anyCall(random, accountId, "one more")]);

@@ -13,6 +13,10 @@ export async function startEchoVendor(): Promise<EchoVendor> {
     if (exchange.request.method === "GET") {
       return await exchange.answer(200, { object: "list", data: [] });
     }
+    // A server of the chat dialect alone: who asks by another is to come again in this one.
+    if (!exchange.request.path.endsWith("/chat/completions")) {
+      return await exchange.answer(404, { error: { message: "Not found" } });
+    }
     const { messages, stream, user } = JSON.parse(exchange.request.body);
     const words = messages.map(({ content }: { content: unknown }) =>
       typeof content === "string" ? content : JSON.stringify(content)

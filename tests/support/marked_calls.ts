@@ -89,7 +89,7 @@ export class MarkedCalls {
         },
         body: JSON.stringify(body),
       });
-      const text = await answer.text();
+      const text = joined(await answer.text());
       const marks = text.match(/mark-\d+-[\da-f-]{36}/g) ?? [];
       const isOwn = answer.status === 200 && marks.length > 0 && marks.every((one) => one === mark);
       if (isOwn && !text.includes(this.#never)) return undefined;
@@ -98,6 +98,13 @@ export class MarkedCalls {
       return `${thrown instanceof Error ? thrown.message : thrown}`;
     }
   }
+}
+
+/** A generate stream's texts in one: the last character of what is said comes with the ending. */
+function joined(text: string): string {
+  const piece = /"parts":\[\{"text":"([^"]*)"\}\]/g;
+  const texts = [...text.matchAll(piece)].map(([, words]) => words);
+  return texts.length < 2 ? text : `${texts.join("")}\n${text.replaceAll(piece, "")}`;
 }
 
 /**
