@@ -35,7 +35,7 @@ export async function readBooks(dataDir: string, databaseUrl?: string): Promise<
     const rows = await database.query(
       `select transaction_id, request_id, status, charged_nanos, created_at, latency_ms,
          xmin::text::bigint as batch
-       from interactions order by 6`,
+       from interactions order by batch`,
     );
     const settles = await database.query(
       "select interaction_id, -amount_nanos as charged from ledger_entries where kind = 'settle'",
