@@ -107,6 +107,9 @@ function hasSaid({ vendor, bytes }: Cut): boolean {
   const events: CanonicalEvent[] = splitter.push(bytes).flatMap((one) =>
     decoder.decode(one).events
   );
+  const told = events.findLast((event) => event.type === "usage")?.usage;
+  // One of the recorded vendors tells of a whole answer that it used nothing: then that is so.
+  if (told && events.some((event) => event.type === "finish")) return told.input + told.output > 0;
   return events.some((event) =>
     event.type === "block-delta" && event.text !== "" ||
     event.type === "usage" && event.usage.input + event.usage.output > 0
