@@ -1,7 +1,6 @@
-import { longStrings } from "../../base/json_strings.ts";
-import { splice } from "../../base/json_text.ts";
 import { inputTokenBound } from "../../domain/estimate.ts";
 import { Fault } from "../../domain/fault.ts";
+import { withoutPictures } from "../picture_text.ts";
 import { imageTokens } from "../image_tokens.ts";
 import { isRecord, type JsonRecord, words } from "../json.ts";
 import type { AnswerReader, EventNews, Operation, Outcome } from "../operation.ts";
@@ -87,13 +86,4 @@ class PictureReader implements AnswerReader {
     const output = count * imageTokens(undefined, undefined);
     return { usage: { input: 0, output, imageOutput: output, images }, basis: "estimated" };
   }
-}
-
-/** Longer strings of an answer are pictures, which are megabytes that nobody reads here. */
-const longestWords = 16 * 1024;
-
-function withoutPictures(text: string): string {
-  const edits = [...longStrings(text, longestWords)]
-    .map(({ start, end }) => ({ start, end, text: '""' }));
-  return edits.length === 0 ? text : splice(text, edits);
 }

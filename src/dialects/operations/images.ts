@@ -1,12 +1,11 @@
 import { estimateTokens, inputTokenBound, maxImageTokens } from "../../domain/estimate.ts";
 import { Fault } from "../../domain/fault.ts";
 import type { BillableUsage, ImageCount, PriceRow } from "../../domain/pricing.ts";
-import { longStrings } from "../../base/json_strings.ts";
-import { splice } from "../../base/json_text.ts";
 import type { SseEvent } from "../../base/sse.ts";
 import { count, isRecord, type JsonRecord, miscounts, words } from "../json.ts";
 import type { MediaField } from "../media_field.ts";
 import { carriesError, readVendorError } from "../vendor_error.ts";
+import { withoutPictures } from "../picture_text.ts";
 import { imageTokens, partialImageTokens } from "../image_tokens.ts";
 import { costField } from "./cost_field.ts";
 import type { AnswerReader, EventNews, Operation, Outcome } from "../operation.ts";
@@ -164,15 +163,6 @@ class ImageReader implements AnswerReader {
 
 /** Of a reference picture, where nobody counted. */
 const typicalImageTokens = 1024;
-
-/** Longer strings of an answer are pictures, which are megabytes that nobody reads here. */
-const longestWords = 16 * 1024;
-
-function withoutPictures(text: string): string {
-  const edits = [...longStrings(text, longestWords)]
-    .map(({ start, end }) => ({ start, end, text: '""' }));
-  return edits.length === 0 ? text : splice(text, edits);
-}
 
 /** The usage of the images dialect; undefined when it holds no numbers. */
 export function readImageUsage(raw: unknown): BillableUsage | undefined {
