@@ -1,4 +1,5 @@
 import type { Step } from "../base/heavy_work.ts";
+import { countInSteps } from "../base/heavy_json.ts";
 import { JsonCount } from "../base/json_count.ts";
 import { parseInSteps } from "../base/parse_in_steps.ts";
 import type { Steps } from "../base/steps.ts";
@@ -43,13 +44,9 @@ async function readAgain(
 
 function* parsing(text: string): Steps<unknown> {
   const count = new JsonCount(wideLimits);
-  for (let at = 0; at < text.length; at += pieceUnits) {
-    count.add(text.slice(at, at + pieceUnits));
-    yield;
-  }
+  yield* countInSteps(count, text);
   return yield* parseInSteps(text, count);
 }
 
-const pieceUnits = 256 * 1024;
 /** The narrow ones held when the request came. */
 const wideLimits = { values: 1e9, depth: 1024, members: 1e9, names: 1e6 } as const;

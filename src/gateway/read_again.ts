@@ -1,7 +1,7 @@
 import { atOnce, type HeavyWork, inTurns, type Step } from "../base/heavy_work.ts";
+import { countInSteps, heavyUnits, heavyValues } from "../base/heavy_json.ts";
 import { JsonCount } from "../base/json_count.ts";
 import { parseInSteps } from "../base/parse_in_steps.ts";
-import type { Steps } from "../base/steps.ts";
 import type { ValueGate } from "../base/value_gate.ts";
 
 /** Where texts that hold much are worked on, in turns with what others do. */
@@ -20,10 +20,6 @@ export interface ReadAgain {
 
 /** Texts of fewer units hold too little to hold anybody up. */
 const lightUnits = 64 * 1024;
-const pieceUnits = 256 * 1024;
-/** As for bodies that come from a caller. */
-const heavyValues = 20_000;
-const heavyUnits = 2 * 1024 * 1024;
 
 /** Reads a request that was stored; its limits were looked at when it came. */
 export async function readAgain(
@@ -36,7 +32,7 @@ export async function readAgain(
   }
   const who = { key: String(accountId), isPatient: true };
   const count = new JsonCount(keptLimits);
-  await work.runSteps(who, counting(count, text));
+  await work.runSteps(who, countInSteps(count, text));
   if (count.values <= heavyValues && text.length <= heavyUnits) {
     return { value: JSON.parse(text), step: atOnce, release: () => {} };
   }
@@ -52,10 +48,3 @@ export async function readAgain(
 
 /** Those of callers' bodies, which this has kept. */
 const keptLimits = { values: 1_000_000, depth: 128, members: 10_000, names: 50_000 } as const;
-
-function* counting(count: JsonCount, text: string): Steps<void> {
-  for (let at = 0; at < text.length; at += pieceUnits) {
-    count.add(text.slice(at, at + pieceUnits));
-    yield;
-  }
-}

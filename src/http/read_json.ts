@@ -1,3 +1,4 @@
+import { heavyUnits, heavyValues } from "../base/heavy_json.ts";
 import type { HeavyWork, Step } from "../base/heavy_work.ts";
 import { atOnce, inTurns } from "../base/heavy_work.ts";
 import { JsonCount, type JsonExcess } from "../base/json_count.ts";
@@ -14,10 +15,6 @@ export const jsonLimits = {
   members: 10_000,
   names: 50_000,
 } as const;
-
-/** Bodies with more than either are worked on in turns: the whole of another takes some 10 ms. */
-const heavyValues = 5_000;
-const heavyUnits = 1024 * 1024;
 
 /** Where bodies that hold much are worked on. */
 export interface HeavyBodies {
