@@ -17,11 +17,15 @@ interface Held {
   /** The TLS socket as soon as there is one. */
   socket: Socket;
   chunks: ChunkWatch | undefined;
+  /** A request that was answered before its end, and up to where its connection is read. */
+  answeredEarly: { request: IncomingMessage; untilBytes: number } | undefined;
   readonly isServed: boolean;
 }
 
 /** They stand for a second, so that their callers read it. */
 const mostToldSo = 16;
+
+const mostReadAwayBytes = 64 * 1024 * 1024;
 
 /**
  * All open connections: how many there may be, in all and of one address, and how long each may
@@ -78,6 +82,7 @@ export class Connections {
       peer,
       socket,
       chunks: undefined,
+      answeredEarly: undefined,
       get isServed() {
         return connection.isServed;
       },
@@ -114,6 +119,7 @@ export class Connections {
     if (request.headers["transfer-encoding"] !== undefined) this.#followChunks(held, request);
     answer.once("close", () => {
       connection.answerEnded(socket, this.#nowMs());
+      if (!request.complete && !socket.destroyed) this.#readAway(held, request);
       if (!connection.isBusy && this.#held.get(socket) === held) this.#wait(held);
     });
     return true;
@@ -197,6 +203,24 @@ export class Connections {
       });
     }
     held.chunks.follow(request);
+  }
+
+  /**
+   * Reads the rest of a request that was answered before its end: many clients look for an answer
+   * only once they have sent everything. Its rate is watched like any body's.
+   */
+  #readAway(held: Held, request: IncomingMessage): void {
+    const { socket } = held;
+    const isHooked = held.answeredEarly !== undefined;
+    held.answeredEarly = { request, untilBytes: socket.bytesRead + mostReadAwayBytes };
+    request.resume();
+    if (isHooked) return;
+    afterEachRead(socket, () => {
+      const early = held.answeredEarly;
+      if (early?.request.complete === false && socket.bytesRead > early.untilBytes) {
+        socket.destroy();
+      }
+    });
   }
 
   /** TLS has no words for it before its handshake, and a crowd isn't told one by one. */

@@ -178,6 +178,8 @@ function takeRequests(
     hostname: "localhost",
     // Deno's own Request and Response stay as they are for everybody else.
     overrideGlobalObjects: false,
+    // It would end connections whose request goes on for half a second after the answer.
+    autoCleanupIncoming: false,
     errorHandler: answerUnreadable,
   }));
   const take = (request: http.IncomingMessage, response: http.ServerResponse) => {

@@ -320,3 +320,32 @@ Deno.test("over TLS too: handshakes, heads and bodies have their time, odd ones 
   await listener.drain(1000);
   await Deno.remove(directory, { recursive: true });
 });
+
+Deno.test("a request that goes on after its answer is read to its end, and the next one is answered", async () => {
+  const listener = await open((request) =>
+    request.method === "POST" ? new Response("no", { status: 413 }) : new Response("fine")
+  );
+  using slow = await dial(listener.port);
+  const piece = "x".repeat(100_000);
+  await slow.send(`POST / HTTP/1.1\r\nhost: x\r\ncontent-length: ${12 * piece.length}\r\n\r\n`);
+  assert.match(await slow.piece(), /^HTTP\/1\.1 413 /);
+  for (let sent = 0; sent < 12; sent++) {
+    await slow.send(piece);
+    await pause(100);
+  }
+  await slow.send(get);
+  assert.match(await slow.piece(), /^HTTP\/1\.1 200 /);
+  await listener.drain(1000);
+});
+
+Deno.test("of a request that was answered before its end no more than 64 MiB are read", async () => {
+  const listener = await open(() => new Response("no", { status: 413 }));
+  using endless = await dial(listener.port);
+  await endless.send("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000000\r\n\r\n");
+  assert.match(await endless.piece(), /^HTTP\/1\.1 413 /);
+  const piece = "x".repeat(1_000_000);
+  let sent = 0;
+  while (sent < 200 && await endless.send(piece)) sent++;
+  assert.ok(sent >= 64 && sent < 100, `${sent} MB`);
+  await listener.drain(1000);
+});

@@ -63,3 +63,16 @@ export async function pictureWidths(page: Page): Promise<number[]> {
       return one.naturalWidth;
     })));
 }
+
+/** Chromium's compositor now and then has no picture to give when the machine is busy. */
+export async function takePicture(page: Page, path: string): Promise<void> {
+  for (let tries = 1;; tries++) {
+    try {
+      await page.screenshot({ path });
+      return;
+    } catch (thrown) {
+      if (tries === 5 || !/Unable to capture screenshot/.test(String(thrown))) throw thrown;
+      await new Promise((resolve) => setTimeout(resolve, 500));
+    }
+  }
+}

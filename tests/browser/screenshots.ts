@@ -5,7 +5,7 @@
  */
 import type { Page } from "playwright-core";
 import { startBusyService } from "../support/busy_service.ts";
-import { desktop, openChromium, openPage, phone, pictureWidths } from "./chromium.ts";
+import { desktop, openChromium, openPage, phone, pictureWidths, takePicture } from "./chromium.ts";
 import { fillRecords } from "./life.ts";
 import { makeSampleCalls } from "./sample_calls.ts";
 
@@ -19,9 +19,9 @@ const browser = await openChromium();
 
 const { page, context } = await openPage(browser);
 await page.goto(claim);
-await page.screenshot({ path: `${folder}/claim-desktop-light.png` });
+await takePicture(page, `${folder}/claim-desktop-light.png`);
 await page.click("text=Sign in and claim");
-await page.screenshot({ path: `${folder}/join-desktop-light.png` });
+await takePicture(page, `${folder}/join-desktop-light.png`);
 await page.click("button[value=yes]");
 await fill(page);
 const records = await fillRecords(page, service);
@@ -59,23 +59,23 @@ for (const [size, viewport] of Object.entries({ desktop, phone })) {
     for (const [name, path] of Object.entries(pages)) {
       await shown.page.goto(service.baseUrl + path);
       await pictureWidths(shown.page);
-      await shown.page.screenshot({ path: `${folder}/${name}-${size}-${scheme}.png` });
+      await takePicture(shown.page, `${folder}/${name}-${size}-${scheme}.png`);
     }
     await playground(shown.page);
-    await shown.page.screenshot({ path: `${folder}/playground-${size}-${scheme}.png` });
+    await takePicture(shown.page, `${folder}/playground-${size}-${scheme}.png`);
     await shown.page.goto(`${service.baseUrl}/dashboard/keys/new`);
     await shown.page.fill("#name", "search indexer");
     await shown.page.click("main form button[type=submit]");
     await shown.page.waitForURL("**/created");
-    await shown.page.screenshot({ path: `${folder}/created-${size}-${scheme}.png` });
+    await takePicture(shown.page, `${folder}/created-${size}-${scheme}.png`);
     if (size === "phone") {
       await shown.page.click("summary");
-      await shown.page.screenshot({ path: `${folder}/menu-${size}-${scheme}.png` });
+      await takePicture(shown.page, `${folder}/menu-${size}-${scheme}.png`);
     }
     await shown.context.close();
     const stranger = await openPage(browser, { viewport, scheme });
     await stranger.page.goto(`${service.baseUrl}/dashboard/keys`);
-    await stranger.page.screenshot({ path: `${folder}/sign-in-${size}-${scheme}.png` });
+    await takePicture(stranger.page, `${folder}/sign-in-${size}-${scheme}.png`);
     await stranger.context.close();
   }
 }

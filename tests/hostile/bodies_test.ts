@@ -74,7 +74,23 @@ Deno.test("the time that a hostile body takes grows with it, at most", async (co
   }
 });
 
+/** Tried again where it seems to grow faster: a busy machine does so once, the work does always. */
 async function grows(world: HostileWorld, contract: Contract, name: string, make: Make) {
+  for (let tries = 1;; tries++) {
+    const cpuMs = await measured(world, contract, name, make);
+    const [once, four] = [cpuMs[0] ?? 0, cpuMs.at(-1) ?? 0];
+    // What a hundredth of a second or the machine's noise is must not decide.
+    if (four <= 8 * Math.max(once, 60)) return;
+    assert.ok(tries < 3, `${name}: ${cpuMs.join(", ")} ms of n to 4n bytes`);
+  }
+}
+
+async function measured(
+  world: HostileWorld,
+  contract: Contract,
+  name: string,
+  make: Make,
+): Promise<number[]> {
   const path = contract.path.replace(/\{(\w+)\}/g, "gpt-5-mini");
   const cpuMs: number[] = [];
   for (const times of isLong ? [1, 2, 4] : [1, 4]) {
@@ -85,9 +101,7 @@ async function grows(world: HostileWorld, contract: Contract, name: string, make
     assert.ok(told.othersMs < maxOthersMs, what);
     cpuMs.push(told.cpuMs);
   }
-  // What a hundredth of a second or the machine's noise is must not decide.
-  const [once, four] = [cpuMs[0] ?? 0, cpuMs.at(-1) ?? 0];
-  assert.ok(four <= 8 * Math.max(once, 60), `${name}: ${cpuMs.join(", ")} ms of n to 4n bytes`);
+  return cpuMs;
 }
 
 const chat = "/chat/v1/chat/completions";

@@ -48,14 +48,13 @@ eachService(
     );
     assert.equal(erased.status, 200, await erased.text());
     await call(service, other);
-    const refusals = await crowd.end();
-    for (const name of ["job", "erased"]) {
-      assert((refusals.get(name) ?? 0) >= 10, `${name} of ${[...refusals]}`);
-    }
+    // However slow the machine is: a crowd is refused sooner or later, not served one by one.
+    await within(60_000, crowd.refused(10, ["job", "erased"]));
+    await crowd.end();
   },
 );
 
-/** Everything at once; `end` gives how many of each kind were refused. */
+/** Everything at once; `refused` resolves when so many of each kind were. */
 function startCrowd(service: TestService, attacker: string) {
   const refusals = new Map<string, number>();
   const gone = new AbortController();
@@ -110,10 +109,14 @@ function startCrowd(service: TestService, attacker: string) {
     ...times(100, (n) => ask("cohort", "GET", `/api/v1/cohort/c-${n}`)),
   ]);
   return {
-    async end(): Promise<ReadonlyMap<string, number>> {
+    async refused(times: number, names: readonly string[]): Promise<void> {
+      while (names.some((name) => (refusals.get(name) ?? 0) < times)) {
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+    },
+    async end(): Promise<void> {
       gone.abort();
       await asked;
-      return refusals;
     },
   };
 }
