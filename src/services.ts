@@ -9,7 +9,7 @@ import { operations } from "./gateway/operation_kinds.ts";
 import { responses } from "./dialects/responses/mod.ts";
 import type { AccountStore } from "./domain/account.ts";
 import type { ApiKeyStore } from "./domain/api_key.ts";
-import type { FullDialect } from "./gateway/translation.ts";
+import type { FullDialect } from "./dialects/translator.ts";
 import type { DialectName } from "../contracts/vendors.ts";
 import { beatMs } from "./domain/rate_limit.ts";
 import { createRateLimiter, type RateLimiter } from "./domain/rate_limiter.ts";

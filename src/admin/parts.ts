@@ -12,7 +12,7 @@ import type { Recorder } from "../gateway/recorder.ts";
 import type { JournalStatus } from "../store/journal_status.ts";
 import type { VendorKeyRing } from "../gateway/vendor_key_ring.ts";
 import type { Registry } from "../vendors/registry.ts";
-import type { PriceVersionStore } from "../store/price_versions.ts";
+import type { PriceVersionStore } from "../gateway/price_archive.ts";
 import type { AdminParts } from "./commands.ts";
 import type { ExportParts } from "./export_command.ts";
 import type { PriceParts } from "./price_parts.ts";

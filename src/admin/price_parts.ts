@@ -1,7 +1,7 @@
 import type { Clock } from "../base/clock.ts";
 import type { AccountStore } from "../domain/account.ts";
 import type { RepricingStore } from "../domain/repricing.ts";
-import type { PriceVersionStore } from "../store/price_versions.ts";
+import type { PriceVersionStore } from "../gateway/price_archive.ts";
 import type { Catalogue } from "../vendors/catalogue.ts";
 import type { Prices } from "../vendors/prices.ts";
 import type { Registry } from "../vendors/registry.ts";

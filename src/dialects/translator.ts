@@ -1,7 +1,7 @@
 import type { Steps } from "../base/steps.ts";
 import type { Fault } from "../domain/fault.ts";
 import type { CanonicalAnswer, CanonicalEvent } from "./canonical.ts";
-import type { DialectQuirks } from "./dialect.ts";
+import type { Dialect, DialectQuirks } from "./dialect.ts";
 import type { CanonicalRequest, Loss, MediaPart } from "./canonical_request.ts";
 
 /**
@@ -112,3 +112,6 @@ export interface StreamEncoder {
   /** What says nothing and may stand here, for the time in which there is nothing to say. */
   keepAlive(): string;
 }
+
+/** A dialect with both of its halves. */
+export type FullDialect = Dialect & Translator;

@@ -167,3 +167,12 @@ export interface InteractionStore {
   /** One page of rows without payloads; as fast on page 1,000 as on page 1. */
   list(query: InteractionListQuery): Promise<InteractionPage>;
 }
+
+/** What of a call says whether a deletion covers it. */
+export interface SelectableCall {
+  accountId: number;
+  transactionId: string;
+  createdAt: Date;
+  sessionId: string | null;
+  userId: string | null;
+}

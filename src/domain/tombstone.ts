@@ -1,4 +1,5 @@
 import { sha256Hex } from "../base/hash.ts";
+import type { SelectableCall } from "./interaction.ts";
 import type { DataTable, Selectors } from "./deletion.ts";
 
 /**
@@ -20,15 +21,6 @@ export interface Tombstone {
   sessionHashes: readonly string[] | null;
   userHashes: readonly string[] | null;
   selectorsHash: string;
-}
-
-/** What of a call says whether it is meant. */
-export interface SelectableCall {
-  accountId: number;
-  transactionId: string;
-  createdAt: Date;
-  sessionId: string | null;
-  userId: string | null;
 }
 
 /** The tombstone of a deletion; `salt` is fresh and random. */

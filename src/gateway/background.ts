@@ -13,7 +13,7 @@ import type { Caller } from "./caller.ts";
 import { lossHeader } from "./loss_header.ts";
 import type { Relay, RelayRequest } from "./relay.ts";
 import { replayHeader, type Reply } from "./reply.ts";
-import type { FullDialect } from "./translation.ts";
+import type { FullDialect } from "../dialects/translator.ts";
 import type { Recorder } from "./recorder.ts";
 
 /** Calls that go on in the service while their caller is away. */

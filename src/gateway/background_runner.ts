@@ -13,7 +13,7 @@ import { messageOf } from "../domain/fault.ts";
 import { type BackgroundAskParts, workOn } from "./background_work.ts";
 import type { StopReason } from "./background_task.ts";
 import type { Funds } from "./funds.ts";
-import type { FullDialect } from "./translation.ts";
+import type { FullDialect } from "../dialects/translator.ts";
 
 /** What a process holds of a call that it works on, or is about to. */
 export interface HeldCall extends BackgroundClaim {

@@ -18,7 +18,7 @@ import { jobCaller } from "./job_caller.ts";
 import { boundPayload, payloadLimits } from "./payload.ts";
 import type { Recorder } from "./recorder.ts";
 import type { Relay } from "./relay.ts";
-import type { FullDialect } from "./translation.ts";
+import type { FullDialect } from "../dialects/translator.ts";
 
 export interface BackgroundAskParts {
   store: Pick<BackgroundStore, "begin" | "release" | "giveUp">;

@@ -2,7 +2,7 @@ import { callCost } from "../domain/call_cost.ts";
 import type { InteractionDetail } from "../domain/interaction_desk.ts";
 import type { CostLine, PriceRow } from "../domain/pricing.ts";
 import type { Usage } from "../domain/usage.ts";
-import type { PriceVersion } from "../store/price_versions.ts";
+import type { PriceVersion } from "./price_archive.ts";
 import { readPriceRow } from "../vendors/price_row.ts";
 import type { Registry } from "../vendors/registry.ts";
 import { storedUsage } from "./stored_usage.ts";

@@ -13,7 +13,7 @@ import { readEndpointRefusal } from "./choose_dialects.ts";
 import { chooseKey } from "./choose_key.ts";
 import type { LaneParts } from "./lay_lane.ts";
 import type { Reply } from "./reply.ts";
-import type { FullDialect } from "./translation.ts";
+import type { FullDialect } from "../dialects/translator.ts";
 import { vendorFault } from "./vendor_fault.ts";
 import type { VendorKeyRing } from "./vendor_key_ring.ts";
 

@@ -1,7 +1,8 @@
 import { pushAll } from "../base/lists.ts";
 import type { Clock } from "../base/clock.ts";
 import type { DeletionStore } from "../domain/deletion.ts";
-import { covers, type SelectableCall, type Tombstone } from "../domain/tombstone.ts";
+import { covers, type Tombstone } from "../domain/tombstone.ts";
+import type { SelectableCall } from "../domain/interaction.ts";
 
 /**
  * What this process knows of erased calls, so that it neither keeps nor gives again what was said

@@ -2,7 +2,7 @@ import { pushAll } from "../base/lists.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Interaction } from "../domain/interaction.ts";
 import type { KeptReasoning, KeptStore, StoredResponse } from "../domain/kept.ts";
-import type { SelectableCall } from "../domain/tombstone.ts";
+import type { SelectableCall } from "../domain/interaction.ts";
 
 /**
  * Kept answers as the gateway sees them: what was just kept is in memory, since its row may not be

@@ -26,7 +26,8 @@ import type { Lane } from "./lane.ts";
 import { passThrough } from "./pass_through.ts";
 import { recallReasoning } from "./reasoning_vault.ts";
 import { shownModel } from "./shown_model.ts";
-import { type FullDialect, translate } from "./translation.ts";
+import { translate } from "./translation.ts";
+import type { FullDialect } from "../dialects/translator.ts";
 
 export interface LaneParts {
   clock: Clock;

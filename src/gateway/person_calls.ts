@@ -10,7 +10,7 @@ import type { RateLimiter } from "../domain/rate_limiter.ts";
 import { jobCaller } from "./job_caller.ts";
 import type { Relay } from "./relay.ts";
 import type { Reply } from "./reply.ts";
-import type { FullDialect } from "./translation.ts";
+import type { FullDialect } from "../dialects/translator.ts";
 
 /** A conversation that a person has with a model, with what was asked of the model. */
 export interface PersonRequest {

@@ -1,6 +1,23 @@
 import { priceFieldsOf } from "../vendors/price_words.ts";
 import type { Prices } from "../vendors/prices.ts";
-import type { PriceVersionStore } from "../store/price_versions.ts";
+
+/** The prices behind a version that records name. */
+export interface PriceVersion {
+  version: string;
+  label: string;
+  model: string;
+  /** In the words of `PRICES_FILE`, as JSON text. */
+  fieldsText: string;
+  source: string;
+  checkedOn: string | null;
+}
+
+/** Prices as they were, for people who ask what a record's `price_version` meant. */
+export interface PriceVersionStore {
+  /** Keeps versions that aren't there yet. */
+  keep(versions: readonly PriceVersion[]): Promise<void>;
+  find(version: string): Promise<(PriceVersion & { firstSeenAt: Date }) | undefined>;
+}
 
 /**
  * Gives a job that keeps the prices behind every version that records may name: the table's, the

@@ -25,7 +25,7 @@ import type { KeptMemory } from "./kept_memory.ts";
 import { letGo } from "./let_go.ts";
 import { layingAgain } from "./lay_again.ts";
 import { type LaneParts, layLane } from "./lay_lane.ts";
-import type { FullDialect } from "./translation.ts";
+import type { FullDialect } from "../dialects/translator.ts";
 import type { Reply } from "./reply.ts";
 import { boundPayloadSteps, payloadLimits } from "./payload.ts";
 import { callVendor } from "./vendor_call.ts";

@@ -4,7 +4,7 @@ import type { AnswerPart, CanonicalAnswer } from "../dialects/canonical.ts";
 import type { CanonicalRequest, MediaPart, Part } from "../dialects/canonical_request.ts";
 import { foldEvents } from "../dialects/fold.ts";
 import { restoreMedia } from "./restore_media.ts";
-import type { FullDialect } from "./translation.ts";
+import type { FullDialect } from "../dialects/translator.ts";
 
 /** A stored call as people read it: who says what, in order, whatever dialect it was said in. */
 export interface Transcript {

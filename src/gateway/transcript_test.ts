@@ -4,7 +4,7 @@ import { generate } from "../dialects/generate/mod.ts";
 import { messages } from "../dialects/messages/mod.ts";
 import { responses } from "../dialects/responses/mod.ts";
 import { readTranscript } from "./transcript.ts";
-import type { FullDialect } from "./translation.ts";
+import type { FullDialect } from "../dialects/translator.ts";
 
 const sha256 = "ab".repeat(32);
 const lifted = {

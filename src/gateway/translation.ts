@@ -1,9 +1,8 @@
 import type { CanonicalAnswer, CanonicalEvent } from "../dialects/canonical.ts";
 import type { Loss } from "../dialects/canonical_request.ts";
-import type { Dialect } from "../dialects/dialect.ts";
 import { foldEvents } from "../dialects/fold.ts";
 import type { HostedWork } from "../dialects/hosted.ts";
-import type { AnswerContext, EncodedRequest, Translator } from "../dialects/translator.ts";
+import type { AnswerContext, EncodedRequest, FullDialect } from "../dialects/translator.ts";
 import { Undoing } from "../dialects/undo.ts";
 import { Fault } from "../domain/fault.ts";
 import type { TranslationMode } from "../domain/api_key.ts";
@@ -11,9 +10,6 @@ import type { ResolvedModel } from "../vendors/model_name.ts";
 import { answerIds } from "./answer_ids.ts";
 import type { Lane, StreamLane } from "./lane.ts";
 import { keptReasoning } from "./reasoning_vault.ts";
-
-/** A dialect with both of its halves. */
-export type FullDialect = Dialect & Translator;
 
 export interface TranslationCall {
   transactionId: string;

@@ -6,7 +6,7 @@ import type { RateLimiter } from "../domain/rate_limiter.ts";
 import type { CallTrace } from "../gateway/caller.ts";
 import { jobCaller } from "../gateway/job_caller.ts";
 import type { Relay } from "../gateway/relay.ts";
-import type { FullDialect } from "../gateway/translation.ts";
+import type { FullDialect } from "../dialects/translator.ts";
 
 /** One call of an evaluation. */
 export interface EvalCall {

@@ -14,7 +14,7 @@ import { answerText, requestWords } from "../dialects/answer_text.ts";
 import { askAgain } from "../dialects/ask_again.ts";
 import type { MediaStore } from "../domain/media.ts";
 import { restoreMedia } from "../gateway/restore_media.ts";
-import type { FullDialect } from "../gateway/translation.ts";
+import type { FullDialect } from "../dialects/translator.ts";
 import { type Asked, askModel, type EvalCallParts, type Spent } from "./eval_call.ts";
 import { judgeRequest, readVerdict } from "./eval_judge.ts";
 import type { GradeThread } from "./grade_thread.ts";

@@ -13,7 +13,7 @@ import type { Database, Queryable, SqlRow } from "./database.ts";
 import { interactionFromJson, interactionToJson } from "./interaction_json.ts";
 import { lockRequest, sameRequestHours } from "./request_lock.ts";
 import { storable } from "./storable.ts";
-import { lockForWriting } from "./tombstones.ts";
+import { lockForWriting } from "./erasure_lock.ts";
 
 /**
  * Background calls on PostgreSQL, served or embedded. `processId` is the same over restarts, `run`

@@ -15,7 +15,8 @@ import { countMeant } from "./erasure_count.ts";
 import { meantBy } from "./erasure_sql.ts";
 import { createNewsReader } from "./erasure_news.ts";
 import { storable } from "./storable.ts";
-import { erasedDays, insertTombstone, lockForErasure, readTombstone } from "./tombstones.ts";
+import { erasedDays, insertTombstone, readTombstone } from "./tombstones.ts";
+import { lockForErasure } from "./erasure_lock.ts";
 
 /** Deletions of an account that wait. */
 const maxWaiting = 100;

@@ -8,7 +8,8 @@ import {
 import type { Database, Queryable, SqlRow } from "./database.ts";
 import { madeOf } from "./erasure_count.ts";
 import { Bound, condition, type Meant } from "./erasure_sql.ts";
-import { lockForErasure, noteErased } from "./tombstones.ts";
+import { noteErased } from "./tombstones.ts";
+import { lockForErasure } from "./erasure_lock.ts";
 
 /** Where records stand: `main` and `records` are the same unless ANALYTICS_DATABASE_URL is set. */
 export interface RecordDatabases {

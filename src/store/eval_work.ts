@@ -11,7 +11,7 @@ import {
 import type { Database, Queryable, SqlRow } from "./database.ts";
 import { readCounts, writeCounts } from "./eval_rows.ts";
 import { storable } from "./storable.ts";
-import { lockForWriting } from "./tombstones.ts";
+import { lockForWriting } from "./erasure_lock.ts";
 
 /** How long a claim holds without being renewed. */
 const claimMs = 30_000;

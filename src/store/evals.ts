@@ -10,7 +10,7 @@ import { Fault } from "../domain/fault.ts";
 import { writeAudit } from "./audit.ts";
 import type { Database, Queryable, SqlRow } from "./database.ts";
 import { readCounts, readRun, runColumns, writeCounts } from "./eval_rows.ts";
-import { where } from "./interactions_read.ts";
+import { interactionConditions } from "./filter_conditions.ts";
 import { lockRequest, sameRequestHours } from "./request_lock.ts";
 import { storable } from "./storable.ts";
 
@@ -130,7 +130,7 @@ async function requireRoom(tx: Queryable, accountId: number): Promise<void> {
 
 /** The stored interactions that a run is about, oldest first, whichever they are. */
 async function choose(analytics: Queryable, run: NewEvalRun): Promise<SqlRow[]> {
-  const { conditions, values } = where(run.select);
+  const { conditions, values } = interactionConditions(run.select);
   const limit = values.push(run.limit);
   const own = run.select.filters?.endpoint ? [] : [`i.endpoint <> '${evalEndpoint}'`];
   const order = run.sample === "random" ? "random()" : "i.created_at desc, i.transaction_id desc";

@@ -1,6 +1,8 @@
 import { columnKinds, type ExportTable } from "../../contracts/export_tables.ts";
 import { filterColumns } from "../../contracts/export_filters.ts";
+import { pushAll } from "../base/lists.ts";
 import { parseUsd } from "../base/money.ts";
+import type { InteractionQuery } from "../domain/interaction.ts";
 import { Fault } from "../domain/fault.ts";
 import type { SqlValue } from "./database.ts";
 import { storable } from "./storable.ts";
@@ -49,4 +51,17 @@ function nothing(table: ExportTable, column: string): string {
     param: `filters.${column}`,
     message: `filters.${column}: expected one of ${known.join(", ")}.`,
   });
+}
+
+/** The query as conditions with bound values. */
+export function interactionConditions(
+  query: InteractionQuery,
+): { conditions: string[]; values: SqlValue[] } {
+  const values: SqlValue[] = [query.accountId];
+  const conditions = ["i.account_id = $1"];
+  if (query.start) conditions.push(`i.created_at >= $${values.push(query.start)}`);
+  if (query.end) conditions.push(`i.created_at < $${values.push(query.end)}`);
+  const bind = (value: SqlValue) => `$${values.push(value)}`;
+  pushAll(conditions, filterConditions("interactions", "i", query.filters ?? {}, bind));
+  return { conditions, values };
 }

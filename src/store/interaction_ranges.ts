@@ -1,7 +1,7 @@
 import type { DeskPage, DeskQuery } from "../domain/interaction_desk.ts";
 import type { Queryable } from "./database.ts";
 import { narrow } from "./interactions_list.ts";
-import { where } from "./interactions_read.ts";
+import { interactionConditions } from "./filter_conditions.ts";
 import { type RowName, rowsNamed } from "./rows_named.ts";
 import type { SqlValue } from "./database.ts";
 
@@ -17,7 +17,7 @@ export async function fewInRange(
   query: DeskQuery,
 ): Promise<DeskPage | undefined> {
   if (query.costNanos === undefined && query.latencyMs === undefined) return undefined;
-  const { conditions, values } = where(query);
+  const { conditions, values } = interactionConditions(query);
   const bind = (value: SqlValue) => `$${values.push(value)}`;
   narrow(query, conditions, bind);
   const way = query.order === "newest" ? "desc" : "asc";

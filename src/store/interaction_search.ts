@@ -4,7 +4,7 @@ import type { InteractionSummary } from "../domain/interaction.ts";
 import { type SearchTerms, searchTerms, spanMs, spanOf, termKeys } from "../domain/search_words.ts";
 import type { Queryable, SqlValue } from "./database.ts";
 import { listInteractions, narrow } from "./interactions_list.ts";
-import { where } from "./interactions_read.ts";
+import { interactionConditions } from "./filter_conditions.ts";
 import { type RowName, rowsNamed } from "./rows_named.ts";
 import { storable } from "./storable.ts";
 
@@ -199,7 +199,7 @@ class Searcher {
   async #meeting(found: readonly RowName[]): Promise<InteractionSummary[]> {
     const saying = this.#terms.phrases.length > 0 ? await this.#saying(found) : undefined;
     const { after: _, ...query } = this.#query;
-    const { conditions, values } = where(query);
+    const { conditions, values } = interactionConditions(query);
     narrow(query, conditions, (value) => `$${values.push(value)}`);
     return await rowsNamed(
       this.#database,

@@ -1,7 +1,8 @@
 import type { InteractionListQuery, InteractionPage } from "../domain/interaction.ts";
 import type { Queryable, SqlValue } from "./database.ts";
 import { type Column, columns } from "./interaction_columns.ts";
-import { readSummary, where } from "./interactions_read.ts";
+import { readSummary } from "./interactions_read.ts";
+import { interactionConditions } from "./filter_conditions.ts";
 import { storable } from "./storable.ts";
 
 /**
@@ -43,7 +44,10 @@ const maxLeads = 20;
 function pageSql(query: InteractionListQuery): { text: string; values: SqlValue[] } {
   const lead = leadOf(query);
   const filters = Object.entries(query.filters ?? {}).filter(([column]) => column !== lead?.column);
-  const { conditions, values } = where({ ...query, filters: Object.fromEntries(filters) });
+  const { conditions, values } = interactionConditions({
+    ...query,
+    filters: Object.fromEntries(filters),
+  });
   const bind = (value: SqlValue) => `$${values.push(value)}`;
   narrow(query, conditions, bind);
   const way = query.order === "newest" ? "desc" : "asc";

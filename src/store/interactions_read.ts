@@ -1,4 +1,3 @@
-import { pushAll } from "../base/lists.ts";
 import type {
   Interaction,
   InteractionQuery,
@@ -6,7 +5,7 @@ import type {
   VendorAttempt,
 } from "../domain/interaction.ts";
 import type { Queryable, SqlRow, SqlValue } from "./database.ts";
-import { filterConditions } from "./filter_conditions.ts";
+import { interactionConditions } from "./filter_conditions.ts";
 import { type Column, columns } from "./interaction_columns.ts";
 import { portions } from "./portions.ts";
 import { snapshotConditions } from "./snapshot.ts";
@@ -77,7 +76,7 @@ function ofPayload(expression: string): string {
 }
 
 function readConditions(query: InteractionQuery): { conditions: string[]; values: SqlValue[] } {
-  const { conditions, values } = where(query);
+  const { conditions, values } = interactionConditions(query);
   if (query.snapshot === undefined) return { conditions, values };
   const was = snapshotConditions(query.snapshot, (value) => `$${values.push(value)}`);
   // A call that is priced again is written anew, its payloads are not. Where they are gone the
@@ -114,17 +113,6 @@ function payloadBytes(row: SqlRow): number {
 
 function keyOf(row: SqlRow): string {
   return `${(row.created_at as Date).getTime()} ${row.transaction_id}`;
-}
-
-/** The query as conditions with bound values. */
-export function where(query: InteractionQuery): { conditions: string[]; values: SqlValue[] } {
-  const values: SqlValue[] = [query.accountId];
-  const conditions = ["i.account_id = $1"];
-  if (query.start) conditions.push(`i.created_at >= $${values.push(query.start)}`);
-  if (query.end) conditions.push(`i.created_at < $${values.push(query.end)}`);
-  const bind = (value: SqlValue) => `$${values.push(value)}`;
-  pushAll(conditions, filterConditions("interactions", "i", query.filters ?? {}, bind));
-  return { conditions, values };
 }
 
 function readRow(row: SqlRow, payload: SqlRow | undefined): Interaction {

@@ -1,22 +1,5 @@
+import type { PriceVersionStore } from "../gateway/price_archive.ts";
 import type { Database } from "./database.ts";
-
-/** The prices behind a version that records name. */
-export interface PriceVersion {
-  version: string;
-  label: string;
-  model: string;
-  /** In the words of `PRICES_FILE`, as JSON text. */
-  fieldsText: string;
-  source: string;
-  checkedOn: string | null;
-}
-
-/** Prices as they were, for people who ask what a record's `price_version` meant. */
-export interface PriceVersionStore {
-  /** Keeps versions that aren't there yet. */
-  keep(versions: readonly PriceVersion[]): Promise<void>;
-  find(version: string): Promise<(PriceVersion & { firstSeenAt: Date }) | undefined>;
-}
 
 export function createPriceVersions(database: Database): PriceVersionStore {
   return {

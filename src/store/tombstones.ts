@@ -1,24 +1,9 @@
 import type { Interaction } from "../domain/interaction.ts";
 import type { Tombstone } from "../domain/tombstone.ts";
 import type { Queryable, SqlRow } from "./database.ts";
+import { sharedErasureLock } from "./erasure_lock.ts";
 import { tombstoneCovers } from "./erasure_sql.ts";
 import { storable } from "./storable.ts";
-
-/**
- * Key of the advisory lock between who writes records (shared) and who erases them (exclusive): a
- * writer either is done before an erasure looks for rows, or sees that it happened.
- */
-const erasureLock = 7_305_112_604_914n;
-
-/** Held by an erasure to the end of its transaction. */
-export async function lockForErasure(tx: Queryable): Promise<void> {
-  await tx.query("select pg_advisory_xact_lock($1::bigint)", [erasureLock]);
-}
-
-/** Held by a writer to the end of its transaction: what it finds then is not erased meanwhile. */
-export async function lockForWriting(tx: Queryable): Promise<void> {
-  await tx.query("select pg_advisory_xact_lock_shared($1::bigint)", [erasureLock]);
-}
 
 /** For so long erased calls are known one by one. */
 export const erasedDays = 7;
@@ -45,7 +30,7 @@ export async function withoutErased(
   // Without values several statements go at once. The second one's snapshot is taken when the lock
   // is held; in one statement it would be older.
   const [news] = await tx.query(
-    `select pg_advisory_xact_lock_shared(${erasureLock});
+    `${sharedErasureLock};
      select exists (select from tombstones where before >= '${oldest.toISOString()}') as meant,
        exists (select from erased_calls) as gone,
        clock_timestamp() - interval '${erasedDays} days' as forgotten`,

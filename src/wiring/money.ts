@@ -6,7 +6,7 @@ import { Fault, messageOf } from "../domain/fault.ts";
 import type { InteractionStore } from "../domain/interaction.ts";
 import type { Ledger } from "../domain/ledger.ts";
 import { createSpendCaps, type SpendCaps } from "../domain/spend_cap.ts";
-import type { SelectableCall } from "../domain/tombstone.ts";
+import type { SelectableCall } from "../domain/interaction.ts";
 import type { RecordedForm } from "../gateway/call_facts.ts";
 import { createEscrow, type Escrow } from "../gateway/escrow.ts";
 import { createIdempotency, type Duplicate, type Idempotency } from "../gateway/idempotency.ts";

@@ -3,7 +3,8 @@ import type { Log } from "../base/log.ts";
 import { createPriceArchive } from "../gateway/price_archive.ts";
 import { every } from "../jobs/every.ts";
 import type { Database } from "../store/database.ts";
-import { createPriceVersions, type PriceVersionStore } from "../store/price_versions.ts";
+import { createPriceVersions } from "../store/price_versions.ts";
+import type { PriceVersionStore } from "../gateway/price_archive.ts";
 import { createRepricing } from "../store/repricing.ts";
 import type { Prices } from "../vendors/prices.ts";
 

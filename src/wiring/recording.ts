@@ -1,5 +1,5 @@
 import { createDeletionParts, type DeletionParts } from "./deletion.ts";
-import type { SelectableCall } from "../domain/tombstone.ts";
+import type { SelectableCall } from "../domain/interaction.ts";
 import { createExportServices, type ExportServices } from "./exports.ts";
 import { createKeptMemory, type KeptMemory } from "../gateway/kept_memory.ts";
 import { createMoneyParts, type MoneyNeeds, type MoneyParts } from "./money.ts";

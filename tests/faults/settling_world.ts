@@ -7,7 +7,7 @@ import { firstStart } from "../../src/first_start.ts";
 import { jobCaller } from "../../src/gateway/job_caller.ts";
 import type { Reply } from "../../src/gateway/reply.ts";
 import { type SettlingStep, Tries } from "../../src/gateway/tries.ts";
-import type { FullDialect } from "../../src/gateway/translation.ts";
+import type { FullDialect } from "../../src/dialects/translator.ts";
 import { createServices, type Services } from "../../src/services.ts";
 import { openJournal } from "../../src/store/journal.ts";
 import { openMasterKey } from "../../src/store/master_key.ts";

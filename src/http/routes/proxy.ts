@@ -8,7 +8,7 @@ import type { Idempotency } from "../../gateway/idempotency.ts";
 import type { Caller } from "../../gateway/caller.ts";
 import { permitNamed, type Relay } from "../../gateway/relay.ts";
 import type { Reply } from "../../gateway/reply.ts";
-import type { FullDialect } from "../../gateway/translation.ts";
+import type { FullDialect } from "../../dialects/translator.ts";
 import type { Registry, Vendor } from "../../vendors/registry.ts";
 import { bind, type BindParts } from "../bind.ts";
 import { once } from "../repeats.ts";
