@@ -1,5 +1,5 @@
-import { readConfig } from "./src/config.ts";
-import { runServer } from "./src/run_server.ts";
+import { readConfig } from "./src/main/config.ts";
+import { runServer } from "./src/main/run_server.ts";
 
 /** `deno task start`: serves until it is told to stop. */
 await runServer(readConfig);

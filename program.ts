@@ -5,11 +5,11 @@
 const [word = "start", ...rest] = Deno.args;
 if (word === "start" && rest.length === 0) await import("./main.ts");
 else if (word === "demo" && rest.length === 0) await import("./demo/main.ts");
-else if (word === "admin") await (await import("./src/run_admin.ts")).runAdmin(rest);
+else if (word === "admin") await (await import("./src/main/run_admin.ts")).runAdmin(rest);
 else await refuse();
 
 async function refuse(): Promise<never> {
-  const { version } = await import("./src/version.ts");
+  const { version } = await import("./src/main/version.ts");
   const asked = word === "--version" || word === "--help";
   const text = word === "--version"
     ? `llm-gateway ${version}`

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Database } from "../src/store/database.ts";
+import type { Database } from "../src/database/database.ts";
 
 export const total = 1_000_000;
 export const day = 24 * 60 * 60 * 1000;

@@ -1,5 +1,5 @@
-import { createAccounts } from "../src/store/accounts.ts";
-import type { Database } from "../src/store/database.ts";
+import { createAccounts } from "../src/keys/store/accounts.ts";
+import type { Database } from "../src/database/database.ts";
 import type { BrowserClient } from "../tests/support/browser_client.ts";
 import { interactionPages, otherPages, overviewPages, type Pages } from "./dashboard_pages.ts";
 import { fill, total } from "./calls.ts";

@@ -1,9 +1,9 @@
-import type { InteractionListQuery, ListPosition } from "../src/domain/interaction.ts";
-import type { Database } from "../src/store/database.ts";
-import { openEmbedded } from "../src/store/embedded.ts";
-import { createInteractions } from "../src/store/interactions.ts";
-import { migrate } from "../src/store/migrate.ts";
-import { openPostgres } from "../src/store/postgres.ts";
+import type { InteractionListQuery, ListPosition } from "../src/shared/interaction.ts";
+import type { Database } from "../src/database/database.ts";
+import { openEmbedded } from "../src/database/embedded/embedded.ts";
+import { createInteractions } from "../src/records/store/interactions.ts";
+import { migrate } from "../src/database/migrate.ts";
+import { openPostgres } from "../src/database/postgres/postgres.ts";
 import { productMigrations } from "../tests/support/databases.ts";
 import { postgresAvailability, startPostgres } from "../tests/support/postgres.ts";
 import { interactionRow } from "../tests/support/interaction_row.ts";

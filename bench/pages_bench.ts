@@ -1,8 +1,8 @@
-import type { Database } from "../src/store/database.ts";
-import { openEmbedded } from "../src/store/embedded.ts";
-import { migrate } from "../src/store/migrate.ts";
-import { openPostgres } from "../src/store/postgres.ts";
-import { refreshStatistics } from "../src/store/statistics.ts";
+import type { Database } from "../src/database/database.ts";
+import { openEmbedded } from "../src/database/embedded/embedded.ts";
+import { migrate } from "../src/database/migrate.ts";
+import { openPostgres } from "../src/database/postgres/postgres.ts";
+import { refreshStatistics } from "../src/database/table_statistics.ts";
 import { startDashboard } from "../tests/dashboard/world.ts";
 import type { BrowserClient } from "../tests/support/browser_client.ts";
 import { productMigrations } from "../tests/support/databases.ts";

@@ -1,5 +1,5 @@
-import { searchKeys } from "../src/domain/search_words.ts";
-import type { Database } from "../src/store/database.ts";
+import { searchKeys } from "../src/records/search_tokens.ts";
+import type { Database } from "../src/database/database.ts";
 import { idOf, timeOf, total } from "./calls.ts";
 
 /** Payloads with their words; the index is made afterwards, which is faster. */

@@ -1,5 +1,5 @@
-import { readConfig } from "../src/config.ts";
-import { runServer } from "../src/run_server.ts";
+import { readConfig } from "../src/main/config.ts";
+import { runServer } from "../src/main/run_server.ts";
 import { startIdentityProvider } from "./simulator/identity_provider.ts";
 import { startSimulators } from "./simulators.ts";
 

@@ -11,14 +11,14 @@ export const programFolders: readonly string[] = [
 export const programFiles: readonly string[] = [
   "openapi/openapi.json",
   "openapi/openapi-3.0.json",
-  "src/store/image/pglite-0.5.16.tar.gz",
+  "src/database/embedded/image/pglite-0.5.16.tar.gz",
   "LICENSE",
 ];
 
 export const programModules: readonly string[] = [
-  "src/store/embedded_worker.ts",
-  "src/jobs/grade_guard.ts",
-  "src/jobs/grade_worker.ts",
+  "src/database/embedded/worker.ts",
+  "src/evals/grade_guard.ts",
+  "src/evals/grade_worker.ts",
 ];
 
 /**

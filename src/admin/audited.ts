@@ -1,4 +1,4 @@
-import { type AuditEntry, commandLine } from "../domain/audit.ts";
+import { type AuditEntry, commandLine } from "../audit/audit.ts";
 
 /**
  * The entry of the audit log for a command that was done; undefined for commands that change

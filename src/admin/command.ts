@@ -1,5 +1,5 @@
 import type { ParseArgsConfig } from "node:util";
-import type { Account, AccountStore } from "../domain/account.ts";
+import type { Account, AccountStore } from "../keys/account.ts";
 
 /** What a command prints: one JSON value with `--json`, else lines for people. */
 export interface CommandResult {

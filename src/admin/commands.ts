@@ -1,11 +1,11 @@
 import { parseArgs } from "node:util";
-import type { Account, AccountStore, Tier } from "../domain/account.ts";
-import { tierLimits } from "../domain/account.ts";
-import { type AuditLog, commandLine } from "../domain/audit.ts";
+import type { Account, AccountStore, Tier } from "../keys/account.ts";
+import { tierLimits } from "../keys/account.ts";
+import { type AuditLog, commandLine } from "../audit/audit.ts";
 import { auditEntry } from "./audited.ts";
-import type { ApiKey, ApiKeyStore, OnDisconnect, TranslationMode } from "../domain/api_key.ts";
-import { mintKey } from "../domain/credential.ts";
-import { messageOf } from "../domain/fault.ts";
+import type { ApiKey, ApiKeyStore, OnDisconnect, TranslationMode } from "../keys/api_key.ts";
+import { mintKey } from "../keys/credential.ts";
+import { messageOf } from "../shared/fault.ts";
 import {
   type Command,
   type CommandResult,

@@ -1,10 +1,10 @@
 import assert from "@std/assert";
 import { FakeClock } from "../base/clock.ts";
-import type { Account, AccountStore } from "../domain/account.ts";
-import type { ApiKey, ApiKeyStore } from "../domain/api_key.ts";
-import type { AuditEntry } from "../domain/audit.ts";
-import { hashKey, looksLikeKey } from "../domain/credential.ts";
-import { Fault } from "../domain/fault.ts";
+import type { Account, AccountStore } from "../keys/account.ts";
+import type { ApiKey, ApiKeyStore } from "../keys/api_key.ts";
+import type { AuditEntry } from "../audit/audit.ts";
+import { hashKey, looksLikeKey } from "../keys/credential.ts";
+import { Fault } from "../shared/fault.ts";
 import { createRegistry } from "../vendors/registry.ts";
 import { type AdminParts, readsInput, runCommand, usage } from "./commands.ts";
 

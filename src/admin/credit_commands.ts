@@ -1,6 +1,6 @@
 import { nanosToUsd, parseUsd } from "../base/money.ts";
-import type { AccountStore } from "../domain/account.ts";
-import type { Credit, Ledger } from "../domain/ledger.ts";
+import type { AccountStore } from "../keys/account.ts";
+import type { Credit, Ledger } from "../credit/ledger.ts";
 import {
   type Command,
   type CommandResult,

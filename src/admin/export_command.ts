@@ -1,10 +1,10 @@
 import { parseArgs } from "node:util";
 import { exportRequest } from "../../contracts/exports.ts";
 import { columnKinds } from "../../contracts/export_tables.ts";
-import type { AccountStore } from "../domain/account.ts";
-import { type ExportOrder, readOrder } from "../domain/export_order.ts";
-import { Fault, messageOf } from "../domain/fault.ts";
-import type { Exports } from "../gateway/exports.ts";
+import type { AccountStore } from "../keys/account.ts";
+import { type ExportOrder, readOrder } from "../exports/export_spec.ts";
+import { Fault, messageOf } from "../shared/fault.ts";
+import type { Exports } from "../exports/exports.ts";
 import { findAccount, optional, UsageError, type Values } from "./command.ts";
 
 export const exportUsage =

@@ -1,5 +1,5 @@
 import { joinBytes } from "../base/bytes.ts";
-import { messageOf } from "../domain/fault.ts";
+import { messageOf } from "../shared/fault.ts";
 import { UsageError } from "./command.ts";
 import type { ExportEvent } from "./export_command.ts";
 

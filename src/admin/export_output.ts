@@ -1,4 +1,4 @@
-import { messageOf } from "../domain/fault.ts";
+import { messageOf } from "../shared/fault.ts";
 import { type CommandResult, done, optional, UsageError } from "./command.ts";
 import { type ExportEvent, readExportOptions } from "./export_command.ts";
 

@@ -1,8 +1,8 @@
 import type { Clock } from "../base/clock.ts";
-import type { AccountStore } from "../domain/account.ts";
-import { commandLine } from "../domain/audit.ts";
-import { inviteeOf, makeInvitation, readEmail } from "../domain/invitation.ts";
-import { type PeopleStore, type Role, roles } from "../domain/person.ts";
+import type { AccountStore } from "../keys/account.ts";
+import { commandLine } from "../audit/audit.ts";
+import { inviteeOf, makeInvitation, readEmail } from "../people/invitation.ts";
+import { type PeopleStore, type Role, roles } from "../people/person.ts";
 import {
   type Command,
   type CommandResult,

@@ -1,9 +1,9 @@
 import assert from "@std/assert";
 import { FakeClock } from "../base/clock.ts";
-import type { Account, AccountStore } from "../domain/account.ts";
-import type { AuditNote } from "../domain/audit.ts";
-import { hashToken } from "../domain/link_token.ts";
-import type { Invitation } from "../domain/person.ts";
+import type { Account, AccountStore } from "../keys/account.ts";
+import type { AuditNote } from "../audit/audit.ts";
+import { hashToken } from "../people/link_token.ts";
+import type { Invitation } from "../people/person.ts";
 import { UsageError } from "./command.ts";
 import { inviteCommands } from "./invite_command.ts";
 

@@ -1,5 +1,5 @@
 import type { Clock } from "../base/clock.ts";
-import type { JournalStatus } from "../store/journal_status.ts";
+import type { JournalStatus } from "../records/journal/status.ts";
 import { type Command, type CommandResult, done } from "./command.ts";
 
 /** What the command works on. */

@@ -4,10 +4,10 @@ import {
   findGaps,
   type RowComparison,
   type VendorGaps,
-} from "../gateway/price_check.ts";
-import { type ToldCost, toldCosts } from "../gateway/told_costs.ts";
-import { dimensionWords, priceFieldsOf, rateWords } from "../vendors/price_words.ts";
-import { openPublicPrices, publicPackage } from "../vendors/public_prices.ts";
+} from "../repricing/price_check.ts";
+import { type ToldCost, toldCosts } from "../repricing/vendor_reported_costs.ts";
+import { dimensionWords, priceFieldsOf, rateWords } from "../pricing/table/price_words.ts";
+import { openPublicPrices, publicPackage } from "../pricing/sources/public_prices.ts";
 import { type CommandResult, done, timeOption, type Values } from "./command.ts";
 import type { PriceParts } from "./price_parts.ts";
 

@@ -1,9 +1,9 @@
 import type { Clock } from "../base/clock.ts";
-import type { AccountStore } from "../domain/account.ts";
-import type { RepricingStore } from "../domain/repricing.ts";
-import type { PriceVersionStore } from "../gateway/price_archive.ts";
+import type { AccountStore } from "../keys/account.ts";
+import type { RepricingStore } from "../repricing/repricing.ts";
+import type { PriceVersionStore } from "../repricing/price_archive.ts";
 import type { Catalogue } from "../vendors/catalogue.ts";
-import type { Prices } from "../vendors/prices.ts";
+import type { Prices } from "../pricing/table/prices.ts";
 import type { Registry } from "../vendors/registry.ts";
 
 /** What the commands on prices work on. */

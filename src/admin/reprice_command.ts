@@ -1,7 +1,7 @@
 import { nanosToUsd } from "../base/money.ts";
-import type { PricedCallQuery } from "../domain/repricing.ts";
-import { createPriceArchive } from "../gateway/price_archive.ts";
-import { type ModelCorrection, reprice } from "../gateway/reprice.ts";
+import type { PricedCallQuery } from "../repricing/repricing.ts";
+import { createPriceArchive } from "../repricing/price_archive.ts";
+import { type ModelCorrection, reprice } from "../repricing/reprice.ts";
 import { resolveTarget } from "../vendors/model_name.ts";
 import type { Registry } from "../vendors/registry.ts";
 import {

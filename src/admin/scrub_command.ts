@@ -1,4 +1,4 @@
-import type { ScrubReport } from "../domain/scrub.ts";
+import type { ScrubReport } from "../erasure/scrub.ts";
 import { type Command, type CommandResult, done } from "./command.ts";
 
 /** What the command works on. */

@@ -1,8 +1,8 @@
-import type { ScrubReport } from "../domain/scrub.ts";
+import type { ScrubReport } from "../erasure/scrub.ts";
 import type { Secret } from "../base/secret.ts";
-import type { Database } from "../store/database.ts";
-import { openAnalytics } from "../store/open.ts";
-import { createScrub } from "../store/scrub.ts";
+import type { Database } from "../database/database.ts";
+import { openAnalytics } from "../database/open.ts";
+import { createScrub } from "../erasure/store/scrub.ts";
 
 /** The scrub of databases whose server isn't running here. */
 export async function scrubHere(

@@ -1,6 +1,6 @@
-import { type Account, type AccountStore, type Tier, tierLimits } from "../domain/account.ts";
-import type { ApiKeyStore } from "../domain/api_key.ts";
-import { maxRateNumber } from "../domain/rate_limit.ts";
+import { type Account, type AccountStore, type Tier, tierLimits } from "../keys/account.ts";
+import type { ApiKeyStore } from "../keys/api_key.ts";
+import { maxRateNumber } from "../rate_limits/rate_limit.ts";
 import {
   type Command,
   type CommandResult,

@@ -1,6 +1,6 @@
 import assert from "@std/assert";
-import type { Account, AccountStore } from "../domain/account.ts";
-import type { ApiKey, ApiKeyStore } from "../domain/api_key.ts";
+import type { Account, AccountStore } from "../keys/account.ts";
+import type { ApiKey, ApiKeyStore } from "../keys/api_key.ts";
 import { UsageError } from "./command.ts";
 import { tierCommands } from "./tier_command.ts";
 

@@ -1,8 +1,8 @@
 import { Secret } from "../base/secret.ts";
-import type { AccountStore } from "../domain/account.ts";
-import { messageOf } from "../domain/fault.ts";
-import { MasterKey } from "../domain/sealing.ts";
-import { parseVendorKey, type StoredVendorKey, type VendorKeyStore } from "../domain/vendor_key.ts";
+import type { AccountStore } from "../keys/account.ts";
+import { messageOf } from "../shared/fault.ts";
+import { MasterKey } from "../keys/sealing.ts";
+import { parseVendorKey, type StoredVendorKey, type VendorKeyStore } from "../keys/vendor_key.ts";
 import type { Registry } from "../vendors/registry.ts";
 import { storableVendor } from "../vendors/stored_keys.ts";
 import {

@@ -1,9 +1,9 @@
 import assert from "@std/assert";
 import { parseArgs } from "node:util";
 import { Secret } from "../base/secret.ts";
-import type { Account } from "../domain/account.ts";
-import { MasterKey } from "../domain/sealing.ts";
-import { lastFourOf, type StoredVendorKey } from "../domain/vendor_key.ts";
+import type { Account } from "../keys/account.ts";
+import { MasterKey } from "../keys/sealing.ts";
+import { lastFourOf, type StoredVendorKey } from "../keys/vendor_key.ts";
 import { createRegistry } from "../vendors/registry.ts";
 import { type CommandResult, UsageError } from "./command.ts";
 import { vendorKeyCommands, type VendorKeyParts } from "./vendor_key_commands.ts";

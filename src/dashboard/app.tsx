@@ -1,6 +1,6 @@
 import { type Context, Hono } from "hono";
-import { createFailureLimit } from "../domain/failure_limit.ts";
-import { messageOf } from "../domain/fault.ts";
+import { createFailureLimit } from "../rate_limits/failure_limit.ts";
+import { messageOf } from "../shared/fault.ts";
 import { readAssets } from "./assets.ts";
 import { card, type Desk, notFoundPage } from "./bind.tsx";
 import { createCookies } from "./cookies.ts";
@@ -24,7 +24,7 @@ import { vendorKeyRoutes } from "./pages/vendor_keys.tsx";
 import type { DashboardParts } from "./parts.ts";
 import { createPlainProvider } from "./plain_provider.ts";
 import { home } from "./return_path.ts";
-import { hashToken, newToken } from "../domain/link_token.ts";
+import { hashToken, newToken } from "../people/link_token.ts";
 import { signInRoutes } from "./sign_in.tsx";
 import { signInOff } from "./sign_in_pages.tsx";
 import type { IdentityProvider, SignInSettings } from "./identity_provider.ts";

@@ -1,18 +1,18 @@
 import type { Context, Handler } from "hono";
 import { errors } from "../../contracts/errors.ts";
-import type { AuditNote } from "../domain/audit.ts";
-import type { FailureLimit } from "../domain/failure_limit.ts";
-import { Fault } from "../domain/fault.ts";
+import type { AuditNote } from "../audit/audit.ts";
+import type { FailureLimit } from "../rate_limits/failure_limit.ts";
+import { Fault } from "../shared/fault.ts";
 import type { Child } from "hono/jsx";
-import { mayAs, type Role } from "../domain/person.ts";
-import type { Session } from "../domain/session.ts";
+import { mayAs, type Role } from "../people/person.ts";
+import type { Session } from "../people/session.ts";
 import type { Assets } from "./assets.ts";
 import type { Cookies } from "./cookies.ts";
 import { type Form, readForm } from "./form.ts";
 import { Card, type Frame, SignedIn } from "./layout.tsx";
 import { type Notice, noticeSeconds, parseNotice } from "./notice.ts";
 import type { DashboardParts } from "./parts.ts";
-import { hashToken } from "../domain/link_token.ts";
+import { hashToken } from "../people/link_token.ts";
 import { csrfOf, openFor, sameText, sealFor } from "./secrets.ts";
 import { isFromElsewhere } from "./visitor.ts";
 

@@ -1,4 +1,4 @@
-import type { ApiKey } from "../domain/api_key.ts";
+import type { ApiKey } from "../keys/api_key.ts";
 import { usd } from "./amounts.ts";
 import { capsOf, type KeySpend } from "./key_spend.ts";
 

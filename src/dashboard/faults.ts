@@ -1,5 +1,5 @@
 import { errors } from "../../contracts/errors.ts";
-import { Fault } from "../domain/fault.ts";
+import { Fault } from "../shared/fault.ts";
 
 /** What is wrong with a form: by field, under "" what concerns the whole of it. */
 export type Wrong = Readonly<Record<string, string>>;

@@ -1,6 +1,6 @@
 import * as oauth from "oauth4webapi";
 import type { Secret } from "../base/secret.ts";
-import type { Identity } from "../domain/person.ts";
+import type { Identity } from "../people/person.ts";
 import type { FlowSecrets } from "./secrets.ts";
 
 /** How the operator has set up sign-in; `issuer` or all three addresses. */

@@ -1,8 +1,8 @@
 import type { Context } from "hono";
-import { hashToken, newToken } from "../domain/link_token.ts";
-import type { Identity } from "../domain/person.ts";
-import { sessionMs } from "../domain/session.ts";
-import { type Admission, signInMs, type SignInStart } from "../domain/sign_in.ts";
+import { hashToken, newToken } from "../people/link_token.ts";
+import type { Identity } from "../people/person.ts";
+import { sessionMs } from "../people/session.ts";
+import { type Admission, signInMs, type SignInStart } from "../people/sign_in.ts";
 import { card, type Desk, expiredForm } from "./bind.tsx";
 import { PostForm } from "./components.tsx";
 import { readForm } from "./form.ts";

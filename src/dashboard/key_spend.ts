@@ -1,5 +1,5 @@
-import type { ApiKey } from "../domain/api_key.ts";
-import type { SpendStore } from "../domain/spend_cap.ts";
+import type { ApiKey } from "../keys/api_key.ts";
+import type { SpendStore } from "../credit/spend_cap.ts";
 
 /** What a key was charged, in nano-dollars, in the day and month of UTC. */
 export interface KeySpend {

@@ -3,7 +3,7 @@ import type { AssetName, Assets, SheetName } from "./assets.ts";
 import { PostForm } from "./components.tsx";
 import { entries, Icon, type Section, sheetOf } from "./navigation.tsx";
 import type { Notice } from "./notice.ts";
-import type { Session } from "../domain/session.ts";
+import type { Session } from "../people/session.ts";
 
 /** A page of its own: head, stylesheet, script. */
 export function Document(

@@ -1,14 +1,14 @@
-import type { AuditNote } from "../domain/audit.ts";
-import type { Principal } from "../domain/api_key.ts";
-import type { CohortStore } from "../domain/cohort.ts";
-import type { CreditHistory } from "../domain/credit_history.ts";
-import type { EvalStore } from "../domain/eval.ts";
-import type { Credit } from "../domain/ledger.ts";
-import type { StoredMonths } from "../domain/retention.ts";
-import type { SpendStore } from "../domain/spend_cap.ts";
-import type { Deletions } from "../gateway/deletions.ts";
-import type { EvalCaller, EvalRequest } from "../gateway/eval_orders.ts";
-import type { Exports } from "../gateway/exports.ts";
+import type { AuditNote } from "../audit/audit.ts";
+import type { Principal } from "../keys/api_key.ts";
+import type { CohortStore } from "../cohorts/cohort.ts";
+import type { CreditHistory } from "../credit/credit_history.ts";
+import type { EvalStore } from "../evals/eval.ts";
+import type { Credit } from "../credit/ledger.ts";
+import type { StoredMonths } from "../erasure/retention.ts";
+import type { SpendStore } from "../credit/spend_cap.ts";
+import type { Deletions } from "../erasure/deletions.ts";
+import type { EvalCaller, EvalRequest } from "../evals/create_eval.ts";
+import type { Exports } from "../exports/exports.ts";
 
 /** What the pages of records work on: the same services as the API's routes. */
 export interface RecordParts {

@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { newToken } from "../domain/link_token.ts";
+import { newToken } from "../people/link_token.ts";
 import { csrfOf, flowSecrets, openFor, sameText, sealFor } from "./secrets.ts";
 
 Deno.test("what is sealed for a session opens there alone, and only unchanged", () => {

@@ -1,6 +1,6 @@
 import type { Context, Hono } from "hono";
-import { hashToken, newToken } from "../domain/link_token.ts";
-import { signInMs } from "../domain/sign_in.ts";
+import { hashToken, newToken } from "../people/link_token.ts";
+import { signInMs } from "../people/sign_in.ts";
 import { action, type Desk, expiredForm } from "./bind.tsx";
 import { readForm } from "./form.ts";
 import type { IdentityProvider } from "./identity_provider.ts";

@@ -1,7 +1,7 @@
 import type { Context, Hono } from "hono";
 import type { Child } from "hono/jsx";
-import { hashToken } from "../domain/link_token.ts";
-import type { Offer, SignInStart } from "../domain/sign_in.ts";
+import { hashToken } from "../people/link_token.ts";
+import type { Offer, SignInStart } from "../people/sign_in.ts";
 import { card, type Desk } from "./bind.tsx";
 import { PostForm } from "./components.tsx";
 import { ProviderError } from "./identity_provider.ts";

@@ -1,5 +1,5 @@
 import type { Context } from "hono";
-import { newToken } from "../domain/link_token.ts";
+import { newToken } from "../people/link_token.ts";
 import type { Desk } from "./bind.tsx";
 import type { Form } from "./form.ts";
 import { csrfOf, sameText } from "./secrets.ts";

@@ -1,7 +1,7 @@
 import type { DialectName } from "../../contracts/vendors.ts";
 import type { Opaque } from "./canonical_request.ts";
-import type { FinishReason } from "../domain/interaction.ts";
-import type { Usage } from "../domain/usage.ts";
+import type { FinishReason } from "../shared/interaction.ts";
+import type { Usage } from "../shared/usage.ts";
 import type { VendorError } from "./vendor_error.ts";
 
 /**

@@ -1,6 +1,6 @@
 import type { DialectName } from "../../contracts/vendors.ts";
-import type { Fault } from "../domain/fault.ts";
-import type { PromptTags } from "../domain/prompt_tags.ts";
+import type { Fault } from "../shared/fault.ts";
+import type { PromptTags } from "../shared/prompt_tags.ts";
 import type { SseEvent } from "../base/sse.ts";
 import type { Steps } from "../base/steps.ts";
 import type { CanonicalAnswer, CanonicalEvent } from "./canonical.ts";

@@ -1,4 +1,4 @@
-import type { Usage } from "../domain/usage.ts";
+import type { Usage } from "../shared/usage.ts";
 import type { CanonicalAnswer, CanonicalEvent } from "./canonical.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { pushAll } from "../base/lists.ts";
-import { Fault } from "../domain/fault.ts";
+import { Fault } from "../shared/fault.ts";
 import type {
   AnswerPart,
   CanonicalAnswer,

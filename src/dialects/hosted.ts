@@ -1,4 +1,4 @@
-import type { HostedDimension } from "../domain/usage_parts.ts";
+import type { HostedDimension } from "../pricing/usage_parts.ts";
 
 /**
  * What of a request runs at its vendor beside the model, or lives in the vendor's account. It

@@ -1,4 +1,4 @@
-import type { Usage } from "../domain/usage.ts";
+import type { Usage } from "../shared/usage.ts";
 import type { Loss } from "./canonical_request.ts";
 import type { JsonRecord } from "./json.ts";
 import type { PixelSize, Resolution } from "./picture_shape.ts";

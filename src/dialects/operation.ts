@@ -1,8 +1,8 @@
 import type { OperationKind } from "../../contracts/vendors.ts";
 import type { Edit, Members } from "../base/json_text.ts";
 import type { SseEvent } from "../base/sse.ts";
-import type { BillingBasis, FinishReason } from "../domain/interaction.ts";
-import type { BillableUsage, BoundInput, PriceRow } from "../domain/pricing.ts";
+import type { BillingBasis, FinishReason } from "../shared/interaction.ts";
+import type { BillableUsage, BoundInput, PriceRow } from "../pricing/pricing.ts";
 import type { MediaField } from "./media_field.ts";
 import type { VendorError } from "./vendor_error.ts";
 import type { OperationRequest } from "./operation_request.ts";

@@ -7,8 +7,8 @@ import {
   topLevelMembers,
 } from "../base/json_text.ts";
 import type { FormPart } from "../base/multipart.ts";
-import { Fault } from "../domain/fault.ts";
-import { type PromptTags, readTags } from "../domain/prompt_tags.ts";
+import { Fault } from "../shared/fault.ts";
+import { type PromptTags, readTags } from "../shared/prompt_tags.ts";
 import type { VendorState } from "./hosted.ts";
 import { isRecord, type JsonRecord, words } from "./json.ts";
 import type { JsonObjectText, JsonPath, Operation } from "./operation.ts";

@@ -1,6 +1,6 @@
 import type { Steps } from "../base/steps.ts";
 import type { ForeignField } from "./canonical_request.ts";
-import { Fault } from "../domain/fault.ts";
+import { Fault } from "../shared/fault.ts";
 import { isRecord, type JsonRecord } from "./json.ts";
 
 /**

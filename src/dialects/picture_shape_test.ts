@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { Fault } from "../domain/fault.ts";
+import { Fault } from "../shared/fault.ts";
 import { asRatio, type Resolution, resolutionOf } from "./picture_shape.ts";
 
 const model = { ratios: ["1:1", "3:4", "4:3", "9:16", "16:9"], resolutions: ["1K", "2K"] } as const;

@@ -1,5 +1,5 @@
 import { finish, type Steps } from "../base/steps.ts";
-import { estimateAll } from "../domain/estimate.ts";
+import { estimateAll } from "../shared/token_estimate.ts";
 import { isRecord } from "./json.ts";
 
 /**

@@ -1,4 +1,4 @@
-import { Fault } from "../domain/fault.ts";
+import { Fault } from "../shared/fault.ts";
 import type { Loss, LossWeight } from "./canonical_request.ts";
 import { notAllowed } from "./picture_shape.ts";
 import type { SoundFormat, SpeechAsk } from "./speech_wire.ts";

@@ -1,5 +1,5 @@
 import type { Steps } from "../base/steps.ts";
-import type { Fault } from "../domain/fault.ts";
+import type { Fault } from "../shared/fault.ts";
 import type { CanonicalAnswer, CanonicalEvent } from "./canonical.ts";
 import type { Dialect, DialectQuirks } from "./dialect.ts";
 import type { CanonicalRequest, Loss, MediaPart } from "./canonical_request.ts";

@@ -1,4 +1,4 @@
-import { Fault } from "../domain/fault.ts";
+import { Fault } from "../shared/fault.ts";
 import type {
   CanonicalRequest,
   Loss,

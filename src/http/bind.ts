@@ -1,9 +1,9 @@
 import type { Context, Hono, Next } from "hono";
 import type { z } from "zod";
 import type { Contract } from "../../contracts/contract.ts";
-import { Fault } from "../domain/fault.ts";
-import type { Caller } from "../gateway/caller.ts";
-import type { Reply } from "../gateway/reply.ts";
+import { Fault } from "../shared/fault.ts";
+import type { Caller } from "../relay/call_context.ts";
+import type { Reply } from "../relay/reply.ts";
 import { isAbort } from "../vendors/upstream.ts";
 import type { SentForm } from "../dialects/operation_request.ts";
 import type { ByteGate } from "../base/byte_gate.ts";
@@ -14,7 +14,7 @@ import { asFault, errorReply } from "./errors.ts";
 import { jsonReply } from "./json_reply.ts";
 import type { Env } from "./scene.ts";
 import { toResponse } from "./respond.ts";
-import { glanceAt, validate, validateSteps } from "../domain/validate.ts";
+import { glanceAt, validate, validateSteps } from "../shared/validate.ts";
 
 type Parsed<S> = S extends z.ZodType ? z.output<S> : undefined;
 type Given<S> = S extends z.ZodType ? z.input<S> : never;

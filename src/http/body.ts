@@ -1,5 +1,5 @@
 import { joinBytes } from "../base/bytes.ts";
-import { Fault } from "../domain/fault.ts";
+import { Fault } from "../shared/fault.ts";
 
 export interface Reading {
   /** Awaited before the first piece is read. */

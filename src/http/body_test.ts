@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { Fault } from "../domain/fault.ts";
+import { Fault } from "../shared/fault.ts";
 import { createHeavyWork } from "../base/heavy_work.ts";
 import { createValueGate } from "../base/value_gate.ts";
 import { parseJson } from "./body.ts";

@@ -1,8 +1,8 @@
 import { errorBody } from "../../contracts/error_bodies.ts";
 import { type ErrorCode, errors } from "../../contracts/errors.ts";
 import type { ErrorDialect } from "../../contracts/contract.ts";
-import { Fault } from "../domain/fault.ts";
-import type { Reply } from "../gateway/reply.ts";
+import { Fault } from "../shared/fault.ts";
+import type { Reply } from "../relay/reply.ts";
 
 /** The one encoder of error answers: the specification's three fields, and the dialect's own. */
 export function errorReply(fault: Fault, dialect: ErrorDialect, requestId: string): Reply {

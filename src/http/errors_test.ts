@@ -1,7 +1,7 @@
 import assert from "@std/assert";
 import { type ErrorCode, errors } from "../../contracts/errors.ts";
 import type { ErrorDialect } from "../../contracts/contract.ts";
-import { Fault } from "../domain/fault.ts";
+import { Fault } from "../shared/fault.ts";
 import { asFault, errorReply } from "./errors.ts";
 
 const dialects: ErrorDialect[] = ["service", "chat", "responses", "messages", "generate"];

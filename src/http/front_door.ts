@@ -2,8 +2,8 @@ import type { IncomingMessage, RequestListener, ServerResponse } from "node:http
 import { type Clock, systemClock } from "../base/clock.ts";
 import type { ErrorDialect } from "../../contracts/contract.ts";
 import { type Later, systemLater } from "../base/watch.ts";
-import type { Admission, NoRoom } from "../domain/admission.ts";
-import { Fault } from "../domain/fault.ts";
+import type { Admission, NoRoom } from "../overload/admission.ts";
+import { Fault } from "../shared/fault.ts";
 import { errorReply } from "./errors.ts";
 import { securityHeaders } from "./respond.ts";
 

@@ -2,7 +2,7 @@ import assert from "@std/assert";
 import { EventEmitter } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { FakeTimers } from "../../tests/support/fake_timers.ts";
-import type { Admission } from "../domain/admission.ts";
+import type { Admission } from "../overload/admission.ts";
 import { createFrontDoor } from "./front_door.ts";
 
 /** A front door before a service that has no room, at a pace of so many calls a second. */

@@ -1,4 +1,4 @@
-import type { Reply } from "../gateway/reply.ts";
+import type { Reply } from "../relay/reply.ts";
 
 /** An answer of our own, as JSON; `status` is 200 unless told. */
 export function jsonReply(

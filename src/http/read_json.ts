@@ -5,7 +5,7 @@ import { JsonCount, type JsonExcess } from "../base/json_count.ts";
 import { type Glance, JsonTextError, parseInSteps } from "../base/parse_in_steps.ts";
 import { systemLater } from "../base/watch.ts";
 import type { ValueGate } from "../base/value_gate.ts";
-import { Fault } from "../domain/fault.ts";
+import { Fault } from "../shared/fault.ts";
 import { bodyPieces, notJson, parseJson, type Reading } from "./body.ts";
 
 /** What a body of JSON may hold, whatever it is for (interface.md §5). */

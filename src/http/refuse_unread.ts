@@ -1,5 +1,5 @@
 import type { ErrorDialect } from "../../contracts/contract.ts";
-import { Fault } from "../domain/fault.ts";
+import { Fault } from "../shared/fault.ts";
 import { errorReply } from "./errors.ts";
 import { securityHeaders } from "./respond.ts";
 

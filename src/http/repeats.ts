@@ -1,6 +1,6 @@
-import type { Caller } from "../gateway/caller.ts";
-import type { Idempotency } from "../gateway/idempotency.ts";
-import type { Reply } from "../gateway/reply.ts";
+import type { Caller } from "../relay/call_context.ts";
+import type { Idempotency } from "../idempotency/idempotency.ts";
+import type { Reply } from "../relay/reply.ts";
 
 /**
  * Answers a POST once for each `X-Request-ID` that its caller chose (interface.md §5, Requests);

@@ -1,4 +1,4 @@
-import type { Reply } from "../gateway/reply.ts";
+import type { Reply } from "../relay/reply.ts";
 import type { Scene } from "./scene.ts";
 
 /** The security headers of every response (spec.md), errors and streams included. */

@@ -1,6 +1,6 @@
 import type { Secret } from "../base/secret.ts";
-import type { Principal } from "../domain/api_key.ts";
-import type { CallTrace } from "../gateway/caller.ts";
+import type { Principal } from "../keys/api_key.ts";
+import type { CallTrace } from "../relay/call_context.ts";
 
 /** What the middleware knows of a request; handlers get what they need of it as `Caller`. */
 export interface Scene {

@@ -4,7 +4,7 @@ import type { Glance } from "../base/parse_in_steps.ts";
 import { RoomLost } from "../base/byte_room.ts";
 import { boundaryOf, MultipartError, parseMultipart } from "../base/multipart.ts";
 import { formFields, type SentForm } from "../dialects/operation_request.ts";
-import { Fault } from "../domain/fault.ts";
+import { Fault } from "../shared/fault.ts";
 import { atOnce, type Step } from "../base/heavy_work.ts";
 import { readBodyBytes, type Reading } from "./body.ts";
 import { type HeavyBodies, readJson } from "./read_json.ts";

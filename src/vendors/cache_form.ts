@@ -1,6 +1,6 @@
 import type { DialectName } from "../../contracts/vendors.ts";
 import type { Target } from "../dialects/translator.ts";
-import type { PriceRow } from "../domain/pricing.ts";
+import type { PriceRow } from "../pricing/pricing.ts";
 import type { Vendor } from "./registry.ts";
 
 type CacheForm = Pick<Target, "cacheMarks" | "cacheKey">;

@@ -1,10 +1,10 @@
 import assert from "@std/assert";
 import { FakeClock } from "../base/clock.ts";
 import { Secret } from "../base/secret.ts";
-import { Fault } from "../domain/fault.ts";
-import type { PriceRow } from "../domain/pricing.ts";
+import { Fault } from "../shared/fault.ts";
+import type { PriceRow } from "../pricing/pricing.ts";
 import { createCatalogue } from "./catalogue.ts";
-import type { Prices } from "./prices.ts";
+import type { Prices } from "../pricing/table/prices.ts";
 import { createRegistry, type Vendor } from "./registry.ts";
 import type { Upstream, UpstreamAnswer, UpstreamRequest } from "./upstream.ts";
 import { UpstreamAborted } from "./upstream_attempt.ts";

@@ -1,4 +1,4 @@
-import { Fault } from "../domain/fault.ts";
+import { Fault } from "../shared/fault.ts";
 import { type ResolvedModel, resolveOnFamily } from "./model_name.ts";
 import type { MediaLane, Registry, Vendor } from "./registry.ts";
 

@@ -1,4 +1,4 @@
-import { Fault } from "../domain/fault.ts";
+import { Fault } from "../shared/fault.ts";
 import type { Registry, Vendor } from "./registry.ts";
 
 /** A model as the vendor knows it, and the vendor that has it. */

@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { Fault } from "../domain/fault.ts";
+import { Fault } from "../shared/fault.ts";
 import { resolveOnFamily, resolveTarget, resolveUnified } from "./model_name.ts";
 import { createRegistry } from "./registry.ts";
 

@@ -1,4 +1,4 @@
-import { Fault } from "../domain/fault.ts";
+import { Fault } from "../shared/fault.ts";
 
 /**
  * Why an address was not fetched, in sentences that say "the address" and go behind a field's path.

@@ -1,6 +1,6 @@
 import type { Clock } from "../base/clock.ts";
 import { plainMime } from "../dialects/media_source.ts";
-import { Fault } from "../domain/fault.ts";
+import { Fault } from "../shared/fault.ts";
 import {
   type Lookup,
   plainLookup,

@@ -6,7 +6,7 @@ import {
   startFakeVendor,
 } from "../../tests/support/fake_vendor.ts";
 import { turns, until } from "../../tests/support/upstream_setup.ts";
-import { Fault } from "../domain/fault.ts";
+import { Fault } from "../shared/fault.ts";
 import { createPublicFetch, maxPublicBytes, type PublicFetchOptions } from "./public_fetch.ts";
 import { isAbort } from "./upstream.ts";
 

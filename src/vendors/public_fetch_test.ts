@@ -3,7 +3,7 @@ import https from "node:https";
 import type { AddressInfo } from "node:net";
 import { FakeTimers } from "../../tests/support/fake_timers.ts";
 import { testCertificate, testCertificateKey } from "../../tests/support/service_certificate.ts";
-import { Fault } from "../domain/fault.ts";
+import { Fault } from "../shared/fault.ts";
 import { type Lookup, publicConnector } from "./public_agents.ts";
 import { createPublicFetch, type PublicFetch } from "./public_fetch.ts";
 import type { Connector } from "./upstream_pool.ts";

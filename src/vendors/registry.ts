@@ -10,10 +10,13 @@ import type { Secret } from "../base/secret.ts";
 import type { DialectQuirks } from "../dialects/dialect.ts";
 import type { ImageWire } from "../dialects/image_wire.ts";
 import type { SpeechWire } from "../dialects/speech_wire.ts";
-import type { PriceRow } from "../domain/pricing.ts";
+import type { PriceRow } from "../pricing/pricing.ts";
 import { refusedByVendorB, refusedByVendorG } from "./refused_settings.ts";
 import { hostMedia, type MediaLane, mediaLanes, noMedia } from "./media_lanes.ts";
-import { rowsFromAggregatorModels, rowsFromHostedModels } from "./listed_prices.ts";
+import {
+  rowsFromAggregatorModels,
+  rowsFromHostedModels,
+} from "../pricing/sources/listed_prices.ts";
 
 /** How a vendor takes its key. */
 export type VendorAuth = "bearer" | "x-api-key" | "x-goog-api-key";

@@ -1,5 +1,5 @@
 import type { Clock } from "../base/clock.ts";
-import { Fault } from "../domain/fault.ts";
+import { Fault } from "../shared/fault.ts";
 import {
   attempt,
   AttemptFailure,

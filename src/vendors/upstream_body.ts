@@ -2,7 +2,7 @@ import type { Transform } from "node:stream";
 import zlib from "node:zlib";
 import { joinBytes } from "../base/bytes.ts";
 import type { Clock } from "../base/clock.ts";
-import { Fault } from "../domain/fault.ts";
+import { Fault } from "../shared/fault.ts";
 import { type Exchange, UpstreamAborted } from "./upstream_attempt.ts";
 import { type Later, Watch } from "../base/watch.ts";
 

@@ -2,7 +2,7 @@ import assert from "@std/assert";
 import zlib from "node:zlib";
 import { startFakeVendor } from "../../tests/support/fake_vendor.ts";
 import { systemClock } from "../base/clock.ts";
-import { Fault } from "../domain/fault.ts";
+import { Fault } from "../shared/fault.ts";
 import { createUpstream, type UpstreamAnswer } from "./upstream.ts";
 
 /** Compresses piece by piece, each flushed, as a server does that streams events. */

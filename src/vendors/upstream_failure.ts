@@ -1,5 +1,5 @@
 import { errors } from "undici";
-import { Fault } from "../domain/fault.ts";
+import { Fault } from "../shared/fault.ts";
 
 /** Why a try failed before an answer came. */
 export class AttemptFailure extends Error {

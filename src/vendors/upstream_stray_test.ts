@@ -1,7 +1,7 @@
 import assert from "@std/assert";
 import net from "node:net";
 import { systemClock } from "../base/clock.ts";
-import { Fault } from "../domain/fault.ts";
+import { Fault } from "../shared/fault.ts";
 import { createUpstream, type Upstream } from "./upstream.ts";
 
 /** Answers one request on a connection, in whatever wrong way; `mark` is what was asked for. */

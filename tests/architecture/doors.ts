@@ -31,7 +31,7 @@ const memberDoors: readonly Door[] = [
   {
     what: /^(Deno|process)\.env$/,
     may: /^src\/config\.ts$/,
-    instead: "take a field of the configuration; only src/config.ts reads the environment",
+    instead: "take a field of the configuration; only src/main/config.ts reads the environment",
   },
   {
     what: /^(Date\.now|performance\.(now|timeOrigin|mark|measure)|Temporal\.Now)$/,
@@ -98,18 +98,18 @@ const packageDoors: readonly (Door & { readonly typesMay?: RegExp })[] = [
   {
     what: /^postgres(\/|$)/,
     may: /^src\/store\/postgres\.ts$/,
-    instead: "use Database; only src/store/postgres.ts knows the driver",
+    instead: "use Database; only src/database/postgres/postgres.ts knows the driver",
   },
   {
     what: /^@electric-sql\/pglite(\/|$)/,
     // The second one makes the image that a release ships; the service never runs it.
     may: /^src\/store\/(embedded_worker|image\/build)\.ts$/,
-    instead: "use Database; only src/store/embedded_worker.ts knows the embedded database",
+    instead: "use Database; only src/database/embedded/worker.ts knows the embedded database",
   },
   {
     what: /^@aws-sdk\//,
     may: /^src\/store\/export_bucket\.ts$/,
-    instead: "only src/store/export_bucket.ts speaks to the bucket",
+    instead: "only src/exports/store/export_bucket.ts speaks to the bucket",
   },
   {
     what: /^hono(\/|$)/,

@@ -12,20 +12,20 @@ function verdict(path: string, specifier: string): string | null {
 
 Deno.test("imports that point down are fine", () => {
   const allowed: [string, string][] = [
-    ["main.ts", "./src/app.ts"],
-    ["src/app.ts", "./http/bind.ts"],
-    ["src/services.ts", "./config.ts"],
+    ["main.ts", "./src/main/app.ts"],
+    ["src/main/app.ts", "./http/bind.ts"],
+    ["src/main/application.ts", "./config.ts"],
     ["src/http/routes/chat.ts", "../../gateway/relay.ts"],
-    ["src/gateway/relay.ts", "../vendors/upstream.ts"],
+    ["src/relay/relay.ts", "../vendors/upstream.ts"],
     ["src/vendors/catalogue.ts", "../dialects/dialect.ts"],
     ["src/dialects/chat/request.ts", "../canonical.ts"],
     ["src/dialects/registry.ts", "./chat/mod.ts"],
     ["src/store/keys.ts", "../domain/api_key.ts"],
-    ["src/domain/fault.ts", "../../contracts/errors.ts"],
+    ["src/shared/fault.ts", "../../contracts/errors.ts"],
     ["contracts/chat.ts", "zod"],
     ["contracts/chat.ts", "@hono/zod-openapi"],
     ["openapi/generate.ts", "../contracts/mod.ts"],
-    ["demo/main.ts", "../src/app.ts"],
+    ["demo/main.ts", "../src/main/app.ts"],
     ["demo/main.ts", "./simulator/server.ts"],
     ["src/store/keys_test.ts", "../../tests/support/database.ts"],
     ["tests/http/chat_test.ts", "../../src/store/keys.ts"],
@@ -60,19 +60,22 @@ Deno.test("contracts that import anything but contracts and zod are found", () =
 Deno.test("demo, openapi and the gate are kept from the product", () => {
   assert.match(verdict("demo/simulator/a.ts", "../../src/base/ids.ts") ?? "", /demo may import/);
   assert.match(verdict("demo/simulator/a.ts", "../../contracts/mod.ts") ?? "", /demo may import/);
-  assert.match(verdict("openapi/generate.ts", "../src/app.ts") ?? "", /openapi may import only/);
+  assert.match(
+    verdict("openapi/generate.ts", "../src/main/app.ts") ?? "",
+    /openapi may import only/,
+  );
   assert.match(verdict("tests/run/a.ts", "../../src/base/ids.ts") ?? "", /gate may import only/);
   assert.match(verdict("tests/run/a.ts", "zod") ?? "", /before any dependency/);
 });
 
 Deno.test("product that imports what is for tests is found", () => {
-  assert.match(verdict("src/app.ts", "../tests/support/a.ts") ?? "", /for tests only/);
-  assert.match(verdict("src/app.ts", "./http/a_test.ts") ?? "", /for tests only/);
+  assert.match(verdict("src/main/app.ts", "../tests/support/a.ts") ?? "", /for tests only/);
+  assert.match(verdict("src/main/app.ts", "./http/a_test.ts") ?? "", /for tests only/);
 });
 
 Deno.test("a folder without a floor is found", () => {
   assert.match(messages({ "src/helpers/a.ts": "" })[0] ?? "", /stands on no floor/);
-  assert.match(verdict("src/app.ts", "./helpers/a.ts") ?? "", /which stands on no floor/);
+  assert.match(verdict("src/main/app.ts", "./helpers/a.ts") ?? "", /which stands on no floor/);
 });
 
 Deno.test("every way to import is read", () => {

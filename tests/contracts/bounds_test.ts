@@ -2,7 +2,7 @@
 import assert from "@std/assert";
 import { z } from "zod";
 import { allContracts } from "../../contracts/mod.ts";
-import { validate } from "../../src/domain/validate.ts";
+import { validate } from "../../src/shared/validate.ts";
 
 Deno.test("arrays of all requests are bounded", () => {
   const unbounded = new Set<string>();

@@ -2,7 +2,7 @@
 import assert from "@std/assert";
 import type { CanonicalRequest } from "../../src/dialects/canonical_request.ts";
 import type { EncodedRequest } from "../../src/dialects/translator.ts";
-import { Fault } from "../../src/domain/fault.ts";
+import { Fault } from "../../src/shared/fault.ts";
 import { dialects, type Name } from "./lane.ts";
 
 type Json = Record<string, unknown>;

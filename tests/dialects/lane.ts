@@ -9,7 +9,7 @@ import { messages } from "../../src/dialects/messages/mod.ts";
 import { responses } from "../../src/dialects/responses/mod.ts";
 import type { AnswerContext, Translator, Undo } from "../../src/dialects/translator.ts";
 import { Undoing } from "../../src/dialects/undo.ts";
-import { Fault } from "../../src/domain/fault.ts";
+import { Fault } from "../../src/shared/fault.ts";
 import { canonicalRequest } from "../support/canonical_request.ts";
 import { checkChatStream } from "../support/grammar/chat.ts";
 import { checkGenerateStream } from "../support/grammar/generate.ts";

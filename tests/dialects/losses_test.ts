@@ -1,6 +1,6 @@
 /** Nothing that a request says disappears in silence: it arrives, or a loss names it. */
 import assert from "@std/assert";
-import { Fault } from "../../src/domain/fault.ts";
+import { Fault } from "../../src/shared/fault.ts";
 import { everything } from "./abilities.ts";
 import { dialects, type Name, names } from "./lane.ts";
 import { Random } from "./random.ts";

@@ -3,7 +3,7 @@
  * stream of its dialect's grammar, or a fault of the vendor's, and nothing breaks.
  */
 import { foldEvents } from "../../src/dialects/fold.ts";
-import { Fault } from "../../src/domain/fault.ts";
+import { Fault } from "../../src/shared/fault.ts";
 import { GrammarError } from "../support/grammar/frames.ts";
 import { checkWhole } from "../support/grammar/whole.ts";
 import {

@@ -60,7 +60,7 @@ Deno.test("the README has every family with its alias", () => {
 
 Deno.test("docs/configuration.md has every variable that the configuration reads", () => {
   const page = read("docs/configuration.md");
-  const code = read("src/config.ts");
+  const code = read("src/main/config.ts");
   const names = [...code.matchAll(/read\.\w+\("([A-Z0-9_]+)"/g)].map(([, name]) => name!);
   assert.ok(names.length > 30, `${names.length} names`);
   for (const name of names) assert.ok(page.includes(`\`${name}\``), name);

@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { Buffer } from "node:buffer";
-import { openPostgres } from "../../src/store/postgres.ts";
+import { openPostgres } from "../../src/database/postgres/postgres.ts";
 import { postgresAvailability, startPostgres } from "../support/postgres.ts";
 import { startSimulatedService, startTestService } from "../support/service.ts";
 

@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { openJournal } from "../../src/store/journal.ts";
+import { openJournal } from "../../src/records/journal/journal.ts";
 import { interaction } from "../store/samples.ts";
 import { runProgram, startService } from "../support/process.ts";
 import { temporaryDirectory } from "../support/service_files.ts";

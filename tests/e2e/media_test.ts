@@ -2,8 +2,8 @@ import assert from "@std/assert";
 import { Buffer } from "node:buffer";
 import { sha256Hex } from "../../src/base/hash.ts";
 import { Secret } from "../../src/base/secret.ts";
-import { MasterKey } from "../../src/domain/sealing.ts";
-import { createMediaSigner } from "../../src/domain/signed_media.ts";
+import { MasterKey } from "../../src/keys/sealing.ts";
+import { createMediaSigner } from "../../src/records/signed_media.ts";
 import { securityHeaders } from "../support/scenarios.ts";
 import { type Row, shared, startSimulatedService } from "../support/service.ts";
 

@@ -1,7 +1,7 @@
 /** What is left on the disk of calls that cost their callers nothing (security.md 7). */
 import assert from "@std/assert";
 import { Secret } from "../../src/base/secret.ts";
-import { openDatabase } from "../../src/store/open.ts";
+import { openDatabase } from "../../src/database/open.ts";
 import { startFakeVendor } from "../support/fake_vendor.ts";
 import { Random } from "../support/random.ts";
 import { postgresAvailability, startPostgres } from "../support/postgres.ts";

@@ -1,8 +1,8 @@
 import assert from "@std/assert";
 import { Secret } from "../../src/base/secret.ts";
-import type { LedgerGap } from "../../src/domain/ledger.ts";
-import { createLedger } from "../../src/store/ledger.ts";
-import { openDatabase } from "../../src/store/open.ts";
+import type { LedgerGap } from "../../src/credit/ledger.ts";
+import { createLedger } from "../../src/credit/store/ledger.ts";
+import { openDatabase } from "../../src/database/open.ts";
 import type { Answer, Target } from "./load.ts";
 
 /** What a store holds of calls once no server runs. */

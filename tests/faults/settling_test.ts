@@ -3,7 +3,7 @@ import assert from "@std/assert";
 import type { DialectName } from "../../contracts/vendors.ts";
 import { speech } from "../../src/dialects/operations/speech.ts";
 import { embeddings } from "../../src/dialects/operations/embeddings.ts";
-import { passOperation } from "../../src/gateway/pass_operation.ts";
+import { passOperation } from "../../src/media/pass_operation.ts";
 import { answersOf, framesOf } from "../dialects/recordings.ts";
 import { type FakeExchange, startFakeVendor } from "../support/fake_vendor.ts";
 import { dialectNames, fourVendorsFiles } from "../support/four_vendors.ts";

@@ -5,7 +5,7 @@
 import type { BlockKind, CanonicalEvent } from "../../src/dialects/canonical.ts";
 import { foldEvents } from "../../src/dialects/fold.ts";
 import type { Undo } from "../../src/dialects/translator.ts";
-import { keptReasoning } from "../../src/gateway/reasoning_vault.ts";
+import { keptReasoning } from "../../src/relay/conversation/reasoning_store.ts";
 import {
   bytesOf,
   contextOf,

@@ -4,7 +4,7 @@
  */
 import assert from "@std/assert";
 import process from "node:process";
-import { Fault } from "../../src/domain/fault.ts";
+import { Fault } from "../../src/shared/fault.ts";
 
 /** Prepares an input of about so many characters; what it gives is the work to be measured. */
 export type Work = (chars: number) => () => unknown;

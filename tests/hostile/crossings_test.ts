@@ -4,9 +4,9 @@
  */
 import assert from "@std/assert";
 import type { EncodedRequest } from "../../src/dialects/translator.ts";
-import { judge } from "../../src/gateway/translation.ts";
-import { lossHeader } from "../../src/gateway/loss_header.ts";
-import { Fault } from "../../src/domain/fault.ts";
+import { judge } from "../../src/relay/plan/translation.ts";
+import { lossHeader } from "../../src/relay/loss_header.ts";
+import { Fault } from "../../src/shared/fault.ts";
 import { dialects, type Name, names } from "../dialects/lane.ts";
 import { assertLinear, type Work } from "./cpu.ts";
 import { ofSchema, requests, schemas, swellingTools } from "./requests.ts";

@@ -15,8 +15,8 @@ import { generate } from "../../src/dialects/generate/mod.ts";
 import { messages } from "../../src/dialects/messages/mod.ts";
 import { promptTokens } from "../../src/dialects/prompt_text.ts";
 import { responses } from "../../src/dialects/responses/mod.ts";
-import { validateSteps } from "../../src/domain/validate.ts";
-import { boundPayloadSteps } from "../../src/gateway/payload.ts";
+import { validateSteps } from "../../src/shared/validate.ts";
+import { boundPayloadSteps } from "../../src/records/payload.ts";
 import { jsonLimits } from "../../src/http/read_json.ts";
 
 /** A quarter of what others may wait, since they meet several; a collection of garbage fits in. */

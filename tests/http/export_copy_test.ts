@@ -1,10 +1,10 @@
 /** What `COPY` makes of a CSV export with raw cells, on a real PostgreSQL. */
 import assert from "@std/assert";
 import { columnKinds, interactionColumns } from "../../contracts/export_tables.ts";
-import { createInteractions } from "../../src/store/interactions.ts";
-import { createExportSource } from "../../src/store/export_source.ts";
-import { exportBytes } from "../../src/domain/export_text.ts";
-import type { Database } from "../../src/store/database.ts";
+import { createInteractions } from "../../src/records/store/interactions.ts";
+import { createExportSource } from "../../src/exports/store/export_source.ts";
+import { exportBytes } from "../../src/exports/export_text.ts";
+import type { Database } from "../../src/database/database.ts";
 import { onPostgres } from "../support/databases.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
 import { collect, interaction, newAccount } from "../store/samples.ts";

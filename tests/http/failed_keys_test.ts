@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { FakeClock } from "../../src/base/clock.ts";
-import { mintKey } from "../../src/domain/credential.ts";
+import { mintKey } from "../../src/keys/credential.ts";
 import { startTestService } from "../support/service.ts";
 
 Deno.test("a flood of wrong keys is told to wait, and no valid key of its address is refused", async () => {

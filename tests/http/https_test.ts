@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { startSimulators } from "../../demo/simulators.ts";
-import { parseConfig } from "../../src/config.ts";
+import { parseConfig } from "../../src/main/config.ts";
 import { securityHeaders } from "../support/scenarios.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 import { certificateFiles, testCertificate } from "../support/service_certificate.ts";

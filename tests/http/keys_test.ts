@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { systemClock } from "../../src/base/clock.ts";
-import { mintKey } from "../../src/domain/credential.ts";
+import { mintKey } from "../../src/keys/credential.ts";
 import { type ErrorFields, play, type Scenario, testScenarios } from "../support/scenarios.ts";
 import { shared, startTestService, type TestService } from "../support/service.ts";
 

@@ -3,7 +3,7 @@ import assert from "@std/assert";
 import { Hono } from "hono";
 import { createAdaptorServer } from "@hono/node-server";
 import http from "node:http";
-import { createAdmission } from "../../src/domain/admission.ts";
+import { createAdmission } from "../../src/overload/admission.ts";
 import { systemClock } from "../../src/base/clock.ts";
 import { createFrontDoor } from "../../src/http/front_door.ts";
 import { startSimulatedService } from "../support/service.ts";

@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { createLedger } from "../../src/store/ledger.ts";
+import { createLedger } from "../../src/credit/store/ledger.ts";
 import { type ServiceProcess, startService } from "../support/process.ts";
 import type { Row } from "../support/service.ts";
 import {

@@ -1,9 +1,9 @@
 import assert from "@std/assert";
 import { FakeClock } from "../../src/base/clock.ts";
 import { createLog } from "../../src/base/log.ts";
-import { Fault } from "../../src/domain/fault.ts";
-import type { Ledger, Settlement } from "../../src/domain/ledger.ts";
-import { createEscrow, type Escrow, type Reservation } from "../../src/gateway/escrow.ts";
+import { Fault } from "../../src/shared/fault.ts";
+import type { Ledger, Settlement } from "../../src/credit/ledger.ts";
+import { createEscrow, type Escrow, type Reservation } from "../../src/credit/reservations.ts";
 import { Line } from "../support/memory_ledger.ts";
 import { Random } from "../support/random.ts";
 

@@ -1,6 +1,6 @@
 import { FakeClock } from "../../src/base/clock.ts";
-import type { Database } from "../../src/store/database.ts";
-import { createLedger } from "../../src/store/ledger.ts";
+import type { Database } from "../../src/database/database.ts";
+import { createLedger } from "../../src/credit/store/ledger.ts";
 import { eachDatabase } from "../support/databases.ts";
 import { MemoryLedger } from "../support/memory_ledger.ts";
 import { newAccount } from "../store/samples.ts";

@@ -1,6 +1,6 @@
 import assert from "@std/assert";
-import { createLedger } from "../../src/store/ledger.ts";
-import { openPostgres } from "../../src/store/postgres.ts";
+import { createLedger } from "../../src/credit/store/ledger.ts";
+import { openPostgres } from "../../src/database/postgres/postgres.ts";
 import { postgresAvailability, startPostgres } from "../support/postgres.ts";
 import { type ServiceProcess, startService } from "../support/process.ts";
 import type { Row } from "../support/service.ts";

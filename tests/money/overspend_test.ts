@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { createLedger } from "../../src/store/ledger.ts";
+import { createLedger } from "../../src/credit/store/ledger.ts";
 import { runProgram, startService } from "../support/process.ts";
 import {
   asked,

@@ -7,9 +7,9 @@ import { chat } from "../../src/dialects/chat/mod.ts";
 import { generate } from "../../src/dialects/generate/mod.ts";
 import { messages } from "../../src/dialects/messages/mod.ts";
 import { responses } from "../../src/dialects/responses/mod.ts";
-import { callCost } from "../../src/domain/call_cost.ts";
-import { bundledPrices, createPrices } from "../../src/vendors/prices.ts";
-import { publicProviders } from "../../src/vendors/public_prices.ts";
+import { callCost } from "../../src/pricing/call_cost.ts";
+import { bundledPrices, createPrices } from "../../src/pricing/table/prices.ts";
+import { publicProviders } from "../../src/pricing/sources/public_prices.ts";
 import { createRegistry } from "../../src/vendors/registry.ts";
 
 /**

@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import type { Database } from "../../src/store/database.ts";
+import type { Database } from "../../src/database/database.ts";
 import { eachDatabase, productMigrations } from "../support/databases.ts";
 
 /** What step 21 does to the rows that are there; its columns are there already. */

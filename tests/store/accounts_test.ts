@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { createAccounts } from "../../src/store/accounts.ts";
+import { createAccounts } from "../../src/keys/store/accounts.ts";
 import { eachDatabase } from "../support/databases.ts";
 
 const ours = { name: "ours", tier: "free", requestsPerMinute: 60, burst: 100 } as const;

@@ -1,8 +1,8 @@
 import assert from "@std/assert";
-import type { NewApiKey } from "../../src/domain/api_key.ts";
-import { createAccounts } from "../../src/store/accounts.ts";
-import { createApiKeys } from "../../src/store/api_keys.ts";
-import type { Database } from "../../src/store/database.ts";
+import type { NewApiKey } from "../../src/keys/api_key.ts";
+import { createAccounts } from "../../src/keys/store/accounts.ts";
+import { createApiKeys } from "../../src/keys/store/api_keys.ts";
+import type { Database } from "../../src/database/database.ts";
 import { eachDatabase, onPostgres } from "../support/databases.ts";
 
 function newKey(accountId: number, id: string, more: Partial<NewApiKey> = {}): NewApiKey {

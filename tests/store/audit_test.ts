@@ -1,16 +1,16 @@
 /** An act and its entry in the audit log: both are there, or neither. */
 import assert from "@std/assert";
 import { Secret } from "../../src/base/secret.ts";
-import type { AuditNote } from "../../src/domain/audit.ts";
-import { MasterKey } from "../../src/domain/sealing.ts";
-import { createAuditLog } from "../../src/store/audit.ts";
-import type { Database } from "../../src/store/database.ts";
-import { createEvals } from "../../src/store/evals.ts";
-import { createExportJobs } from "../../src/store/export_jobs.ts";
-import { createKeyDesk } from "../../src/store/key_desk.ts";
-import { createPeople } from "../../src/store/people.ts";
-import { createSignIns } from "../../src/store/sign_ins.ts";
-import { createVendorKeys } from "../../src/store/vendor_keys.ts";
+import type { AuditNote } from "../../src/audit/audit.ts";
+import { MasterKey } from "../../src/keys/sealing.ts";
+import { createAuditLog } from "../../src/audit/store/audit.ts";
+import type { Database } from "../../src/database/database.ts";
+import { createEvals } from "../../src/evals/store/evals.ts";
+import { createExportJobs } from "../../src/exports/store/export_jobs.ts";
+import { createKeyDesk } from "../../src/keys/store/key_service.ts";
+import { createPeople } from "../../src/people/store/people.ts";
+import { createSignIns } from "../../src/people/store/sign_ins.ts";
+import { createVendorKeys } from "../../src/keys/store/vendor_keys.ts";
 import { eachDatabase } from "../support/databases.ts";
 import { request, storeOf } from "./erasing.ts";
 import { newAccount } from "./samples.ts";

@@ -1,10 +1,10 @@
 import assert from "@std/assert";
-import type { NewBackgroundCall } from "../../src/domain/background.ts";
-import { createAccounts } from "../../src/store/accounts.ts";
-import { createBackgroundCalls } from "../../src/store/background.ts";
-import type { Database } from "../../src/store/database.ts";
-import { createInteractions } from "../../src/store/interactions.ts";
-import { createKept } from "../../src/store/kept.ts";
+import type { NewBackgroundCall } from "../../src/background/background_call.ts";
+import { createAccounts } from "../../src/keys/store/accounts.ts";
+import { createBackgroundCalls } from "../../src/background/store/background.ts";
+import type { Database } from "../../src/database/database.ts";
+import { createInteractions } from "../../src/records/store/interactions.ts";
+import { createKept } from "../../src/relay/conversation/store/stored_responses.ts";
 import { eachDatabase } from "../support/databases.ts";
 import { interactionRow } from "../support/interaction_row.ts";
 

@@ -1,12 +1,12 @@
 /** Calls that answered one request, since a process died in between: charged once, in any order. */
 import assert from "@std/assert";
-import { type Claim, replayIdOf } from "../../src/domain/idempotency.ts";
-import type { Interaction } from "../../src/domain/interaction.ts";
-import type { Database } from "../../src/store/database.ts";
-import { giveBackCharge } from "../../src/store/give_back.ts";
-import { createLedger } from "../../src/store/ledger.ts";
-import { createRecords } from "../../src/store/records.ts";
-import { createReplays } from "../../src/store/replays.ts";
+import { type Claim, replayIdOf } from "../../src/idempotency/request_fingerprint.ts";
+import type { Interaction } from "../../src/shared/interaction.ts";
+import type { Database } from "../../src/database/database.ts";
+import { giveBackCharge } from "../../src/credit/store/refund_charge.ts";
+import { createLedger } from "../../src/credit/store/ledger.ts";
+import { createRecords } from "../../src/records/store/records.ts";
+import { createReplays } from "../../src/idempotency/store/replays.ts";
 import { eachDatabase } from "../support/databases.ts";
 import { interaction, newAccount } from "./samples.ts";
 

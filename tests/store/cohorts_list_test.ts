@@ -1,6 +1,6 @@
 import assert from "@std/assert";
-import { createCohorts } from "../../src/store/cohorts.ts";
-import { createInteractions } from "../../src/store/interactions.ts";
+import { createCohorts } from "../../src/cohorts/store/cohorts.ts";
+import { createInteractions } from "../../src/records/store/interactions.ts";
 import { eachDatabase } from "../support/databases.ts";
 import { interaction, newAccount } from "./samples.ts";
 

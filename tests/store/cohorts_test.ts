@@ -1,9 +1,9 @@
 import assert from "@std/assert";
-import type { OutcomeItem } from "../../src/domain/cohort.ts";
-import { Fault } from "../../src/domain/fault.ts";
-import { createCohorts } from "../../src/store/cohorts.ts";
-import type { Database } from "../../src/store/database.ts";
-import { createInteractions } from "../../src/store/interactions.ts";
+import type { OutcomeItem } from "../../src/cohorts/cohort.ts";
+import { Fault } from "../../src/shared/fault.ts";
+import { createCohorts } from "../../src/cohorts/store/cohorts.ts";
+import type { Database } from "../../src/database/database.ts";
+import { createInteractions } from "../../src/records/store/interactions.ts";
 import { eachDatabase } from "../support/databases.ts";
 import { interaction, newAccount } from "./samples.ts";
 

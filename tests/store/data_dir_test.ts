@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { claimDataDir } from "../../src/store/data_dir.ts";
+import { claimDataDir } from "../../src/database/data_dir.ts";
 import { Child, withFolder } from "./children.ts";
 
 async function refused(path: string, expected: RegExp): Promise<void> {

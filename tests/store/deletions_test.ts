@@ -1,10 +1,10 @@
 import assert from "@std/assert";
-import { dataTables, type DeletionRequest, type Selectors } from "../../src/domain/deletion.ts";
-import { createDeletions } from "../../src/store/deletions.ts";
-import { createInteractions } from "../../src/store/interactions.ts";
-import { createKept } from "../../src/store/kept.ts";
-import { migrate } from "../../src/store/migrate.ts";
-import { openPostgres } from "../../src/store/postgres.ts";
+import { dataTables, type DeletionRequest, type Selectors } from "../../src/erasure/deletion.ts";
+import { createDeletions } from "../../src/erasure/store/deletions.ts";
+import { createInteractions } from "../../src/records/store/interactions.ts";
+import { createKept } from "../../src/relay/conversation/store/stored_responses.ts";
+import { migrate } from "../../src/database/migrate.ts";
+import { openPostgres } from "../../src/database/postgres/postgres.ts";
 import { eachDatabase, onPostgres, productMigrations } from "../support/databases.ts";
 import { startPostgres } from "../support/postgres.ts";
 import { asked, erase, evaluate, fullCall, left, request, storeOf } from "./erasing.ts";

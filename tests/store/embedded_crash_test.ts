@@ -1,7 +1,7 @@
 import assert from "@std/assert";
-import { Fault } from "../../src/domain/fault.ts";
-import type { Database } from "../../src/store/database.ts";
-import { openEmbedded } from "../../src/store/embedded.ts";
+import { Fault } from "../../src/shared/fault.ts";
+import type { Database } from "../../src/database/database.ts";
+import { openEmbedded } from "../../src/database/embedded/embedded.ts";
 import { Child, withFolder } from "./children.ts";
 
 const isAway = (thrown: unknown) => thrown instanceof Fault && thrown.code === "store_unavailable";

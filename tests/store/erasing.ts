@@ -3,10 +3,10 @@ import {
   type DeletionCounts,
   type DeletionRequest,
   type Selectors,
-} from "../../src/domain/deletion.ts";
-import type { Interaction } from "../../src/domain/interaction.ts";
-import type { Database } from "../../src/store/database.ts";
-import { createDeletions } from "../../src/store/deletions.ts";
+} from "../../src/erasure/deletion.ts";
+import type { Interaction } from "../../src/shared/interaction.ts";
+import type { Database } from "../../src/database/database.ts";
+import { createDeletions } from "../../src/erasure/store/deletions.ts";
 import { interaction } from "./samples.ts";
 
 export const asked = new Date("2026-11-21T12:00:00.000Z");

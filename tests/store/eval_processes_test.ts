@@ -1,8 +1,8 @@
 import assert from "@std/assert";
-import { Fault } from "../../src/domain/fault.ts";
-import type { Reply } from "../../src/gateway/reply.ts";
-import type { RelayRequest } from "../../src/gateway/relay.ts";
-import { createInteractions } from "../../src/store/interactions.ts";
+import { Fault } from "../../src/shared/fault.ts";
+import type { Reply } from "../../src/relay/reply.ts";
+import type { RelayRequest } from "../../src/relay/relay.ts";
+import { createInteractions } from "../../src/records/store/interactions.ts";
 import { onPostgres } from "../support/databases.ts";
 import { chatAnswer, eachWorld, numberIn, openEvalWorld } from "../support/eval_world.ts";
 import { interaction } from "./samples.ts";

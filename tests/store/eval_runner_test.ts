@@ -1,10 +1,10 @@
 import assert from "@std/assert";
 import type { Grader } from "../../contracts/eval_request.ts";
-import type { EvalRun } from "../../src/domain/eval.ts";
-import { Fault } from "../../src/domain/fault.ts";
-import type { RelayRequest } from "../../src/gateway/relay.ts";
-import { createApiKeys } from "../../src/store/api_keys.ts";
-import type { Database } from "../../src/store/database.ts";
+import type { EvalRun } from "../../src/evals/eval.ts";
+import { Fault } from "../../src/shared/fault.ts";
+import type { RelayRequest } from "../../src/relay/relay.ts";
+import { createApiKeys } from "../../src/keys/store/api_keys.ts";
+import type { Database } from "../../src/database/database.ts";
 import { chatAnswer, eachWorld, numberIn } from "../support/eval_world.ts";
 
 const ended = ({ state }: { state: string }) => state !== "queued" && state !== "running";

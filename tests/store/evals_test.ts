@@ -1,6 +1,6 @@
 import assert from "@std/assert";
-import { Fault } from "../../src/domain/fault.ts";
-import { createInteractions } from "../../src/store/interactions.ts";
+import { Fault } from "../../src/shared/fault.ts";
+import { createInteractions } from "../../src/records/store/interactions.ts";
 import { eachDatabase } from "../support/databases.ts";
 import { openEvalWorld } from "../support/eval_world.ts";
 import { interaction, newAccount } from "./samples.ts";

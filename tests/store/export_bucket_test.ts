@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { Secret } from "../../src/base/secret.ts";
-import { createExportBucket } from "../../src/store/export_bucket.ts";
+import { createExportBucket } from "../../src/exports/store/export_bucket.ts";
 import { startBucket, type TestBucket } from "../support/bucket.ts";
 import { collect } from "./samples.ts";
 

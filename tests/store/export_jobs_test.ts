@@ -1,10 +1,10 @@
 import assert from "@std/assert";
-import type { NewExport } from "../../src/domain/export_job.ts";
-import { Fault } from "../../src/domain/fault.ts";
-import type { Database } from "../../src/store/database.ts";
-import { createExportChunks } from "../../src/store/export_chunks.ts";
-import { createExportFiles } from "../../src/store/export_files.ts";
-import { createExportJobs } from "../../src/store/export_jobs.ts";
+import type { NewExport } from "../../src/exports/export_job.ts";
+import { Fault } from "../../src/shared/fault.ts";
+import type { Database } from "../../src/database/database.ts";
+import { createExportChunks } from "../../src/exports/store/export_chunks.ts";
+import { createExportFiles } from "../../src/exports/store/export_files.ts";
+import { createExportJobs } from "../../src/exports/store/export_jobs.ts";
 import { eachDatabase } from "../support/databases.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
 import { collect, newAccount } from "./samples.ts";

@@ -1,8 +1,8 @@
 import assert from "@std/assert";
 import type { ExportTable } from "../../contracts/export_tables.ts";
-import type { Database } from "../../src/store/database.ts";
-import { createExportSource } from "../../src/store/export_source.ts";
-import { createInteractions, writeRecords } from "../../src/store/interactions.ts";
+import type { Database } from "../../src/database/database.ts";
+import { createExportSource } from "../../src/exports/store/export_source.ts";
+import { createInteractions, writeRecords } from "../../src/records/store/interactions.ts";
 import { eachDatabase, onPostgres } from "../support/databases.ts";
 import { collect, interaction, newAccount } from "./samples.ts";
 

@@ -1,10 +1,10 @@
 import assert from "@std/assert";
-import { Fault } from "../../src/domain/fault.ts";
-import type { Queryable } from "../../src/store/database.ts";
-import { createFairReads } from "../../src/store/fair_reads.ts";
-import { openPostgres } from "../../src/store/postgres.ts";
+import { Fault } from "../../src/shared/fault.ts";
+import type { Queryable } from "../../src/database/database.ts";
+import { createFairReads } from "../../src/database/fair_reads.ts";
+import { openPostgres } from "../../src/database/postgres/postgres.ts";
 import { createMigrated, eachDatabase, onPostgres } from "../support/databases.ts";
-import { createEvalWork } from "../../src/store/eval_work.ts";
+import { createEvalWork } from "../../src/evals/store/eval_work.ts";
 import { openEvalWorld } from "../support/eval_world.ts";
 import { request, storeOf } from "./erasing.ts";
 import { newAccount } from "./samples.ts";

@@ -1,9 +1,9 @@
 import assert from "@std/assert";
-import { createAccounts } from "../../src/store/accounts.ts";
-import { createApiKeys } from "../../src/store/api_keys.ts";
-import type { Database } from "../../src/store/database.ts";
-import { createLedger } from "../../src/store/ledger.ts";
-import { ensureFirstAccount } from "../../src/store/first_start.ts";
+import { createAccounts } from "../../src/keys/store/accounts.ts";
+import { createApiKeys } from "../../src/keys/store/api_keys.ts";
+import type { Database } from "../../src/database/database.ts";
+import { createLedger } from "../../src/credit/store/ledger.ts";
+import { ensureFirstAccount } from "../../src/people/store/first_start.ts";
 import { eachDatabase, onPostgres } from "../support/databases.ts";
 
 function ensure(database: Database, id: string) {

@@ -1,9 +1,9 @@
 import assert from "@std/assert";
-import type { DeskQuery } from "../../src/domain/interaction_desk.ts";
-import type { Interaction, ListPosition } from "../../src/domain/interaction.ts";
-import type { Database } from "../../src/store/database.ts";
-import { createInteractionDesk } from "../../src/store/interaction_desk.ts";
-import { createInteractions } from "../../src/store/interactions.ts";
+import type { DeskQuery } from "../../src/records/interaction_repository.ts";
+import type { Interaction, ListPosition } from "../../src/shared/interaction.ts";
+import type { Database } from "../../src/database/database.ts";
+import { createInteractionDesk } from "../../src/records/store/interaction_repository.ts";
+import { createInteractions } from "../../src/records/store/interactions.ts";
 import { eachDatabase } from "../support/databases.ts";
 import { interaction, newAccount } from "./samples.ts";
 

@@ -3,10 +3,10 @@ import type {
   Interaction,
   InteractionListQuery,
   ListPosition,
-} from "../../src/domain/interaction.ts";
-import { Fault } from "../../src/domain/fault.ts";
-import type { Database } from "../../src/store/database.ts";
-import { createInteractions } from "../../src/store/interactions.ts";
+} from "../../src/shared/interaction.ts";
+import { Fault } from "../../src/shared/fault.ts";
+import type { Database } from "../../src/database/database.ts";
+import { createInteractions } from "../../src/records/store/interactions.ts";
 import { eachDatabase } from "../support/databases.ts";
 import { interaction, newAccount } from "./samples.ts";
 

@@ -1,8 +1,8 @@
 import assert from "@std/assert";
-import { Fault } from "../../src/domain/fault.ts";
-import type { Interaction, InteractionQuery } from "../../src/domain/interaction.ts";
-import type { Database } from "../../src/store/database.ts";
-import { createInteractions } from "../../src/store/interactions.ts";
+import { Fault } from "../../src/shared/fault.ts";
+import type { Interaction, InteractionQuery } from "../../src/shared/interaction.ts";
+import type { Database } from "../../src/database/database.ts";
+import { createInteractions } from "../../src/records/store/interactions.ts";
 import { eachDatabase } from "../support/databases.ts";
 import { collect, interaction, newAccount, observed } from "./samples.ts";
 

@@ -1,6 +1,6 @@
 import assert from "@std/assert";
-import type { Interaction } from "../../src/domain/interaction.ts";
-import { createInteractions } from "../../src/store/interactions.ts";
+import type { Interaction } from "../../src/shared/interaction.ts";
+import { createInteractions } from "../../src/records/store/interactions.ts";
 import { eachDatabase } from "../support/databases.ts";
 import { collect, interaction, newAccount, observed } from "./samples.ts";
 

@@ -1,7 +1,7 @@
 import assert from "@std/assert";
-import type { Interaction } from "../../src/domain/interaction.ts";
-import { openJournal } from "../../src/store/journal.ts";
-import type { Unreadable } from "../../src/store/journal_left.ts";
+import type { Interaction } from "../../src/shared/interaction.ts";
+import { openJournal } from "../../src/records/journal/journal.ts";
+import type { Unreadable } from "../../src/records/journal/recovery.ts";
 import { Random } from "../support/random.ts";
 import { withFolder } from "./children.ts";
 import { interaction } from "./samples.ts";

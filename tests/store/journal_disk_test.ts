@@ -1,7 +1,11 @@
 import assert from "@std/assert";
-import type { Interaction } from "../../src/domain/interaction.ts";
-import { type Journal, type JournalOptions, openJournal } from "../../src/store/journal.ts";
-import { createSegmentFile, type SegmentFile } from "../../src/store/journal_segment.ts";
+import type { Interaction } from "../../src/shared/interaction.ts";
+import {
+  type Journal,
+  type JournalOptions,
+  openJournal,
+} from "../../src/records/journal/journal.ts";
+import { createSegmentFile, type SegmentFile } from "../../src/records/journal/segment.ts";
 import { withFolder } from "./children.ts";
 import { interaction } from "./samples.ts";
 

@@ -1,9 +1,9 @@
 /** Random histories of a small journal, in which the process or the machine dies at any write. */
 import { isDeepStrictEqual } from "node:util";
 import assert from "@std/assert";
-import type { Interaction } from "../../src/domain/interaction.ts";
-import { type Journal, openJournal } from "../../src/store/journal.ts";
-import { createSegmentFile, type SegmentFile } from "../../src/store/journal_segment.ts";
+import type { Interaction } from "../../src/shared/interaction.ts";
+import { type Journal, openJournal } from "../../src/records/journal/journal.ts";
+import { createSegmentFile, type SegmentFile } from "../../src/records/journal/segment.ts";
 import { Random } from "../support/random.ts";
 import { withFolder } from "./children.ts";
 import { interaction } from "./samples.ts";

@@ -1,9 +1,9 @@
 /** Media that was taken out of a payload before the journal had it. */
 import assert from "@std/assert";
 import { sha256Hex } from "../../src/base/hash.ts";
-import type { Interaction } from "../../src/domain/interaction.ts";
-import type { Media } from "../../src/domain/media.ts";
-import { openJournal } from "../../src/store/journal.ts";
+import type { Interaction } from "../../src/shared/interaction.ts";
+import type { Media } from "../../src/shared/media.ts";
+import { openJournal } from "../../src/records/journal/journal.ts";
 import { Random } from "../support/random.ts";
 import { withFolder } from "./children.ts";
 import { interaction } from "./samples.ts";

@@ -1,7 +1,11 @@
 /** Calls under way for long must not keep everybody's records in the journal (security.md 6). */
 import assert from "@std/assert";
-import type { Interaction } from "../../src/domain/interaction.ts";
-import { type Journal, type JournalOptions, openJournal } from "../../src/store/journal.ts";
+import type { Interaction } from "../../src/shared/interaction.ts";
+import {
+  type Journal,
+  type JournalOptions,
+  openJournal,
+} from "../../src/records/journal/journal.ts";
 import { withFolder } from "./children.ts";
 import { interaction } from "./samples.ts";
 

@@ -1,8 +1,8 @@
 import assert from "@std/assert";
-import { Fault } from "../../src/domain/fault.ts";
-import type { Interaction } from "../../src/domain/interaction.ts";
-import { createRecorder, type Recorder } from "../../src/gateway/recorder.ts";
-import { type Journal, openJournal } from "../../src/store/journal.ts";
+import { Fault } from "../../src/shared/fault.ts";
+import type { Interaction } from "../../src/shared/interaction.ts";
+import { createRecorder, type Recorder } from "../../src/records/recorder.ts";
+import { type Journal, openJournal } from "../../src/records/journal/journal.ts";
 import { withFolder } from "./children.ts";
 import { interaction } from "./samples.ts";
 

@@ -1,7 +1,7 @@
 import assert from "@std/assert";
-import { Fault } from "../../src/domain/fault.ts";
-import type { Interaction } from "../../src/domain/interaction.ts";
-import { type Journal, openJournal } from "../../src/store/journal.ts";
+import { Fault } from "../../src/shared/fault.ts";
+import type { Interaction } from "../../src/shared/interaction.ts";
+import { type Journal, openJournal } from "../../src/records/journal/journal.ts";
 import { filesWith } from "../support/files_with.ts";
 import { Child, withFolder } from "./children.ts";
 import { interaction } from "./samples.ts";

@@ -1,7 +1,7 @@
 import assert from "@std/assert";
-import { createInteractions } from "../../src/store/interactions.ts";
-import { createKept } from "../../src/store/kept.ts";
-import { createAccounts } from "../../src/store/accounts.ts";
+import { createInteractions } from "../../src/records/store/interactions.ts";
+import { createKept } from "../../src/relay/conversation/store/stored_responses.ts";
+import { createAccounts } from "../../src/keys/store/accounts.ts";
 import { eachDatabase } from "../support/databases.ts";
 import { interactionRow } from "../support/interaction_row.ts";
 

@@ -1,11 +1,11 @@
 import assert from "@std/assert";
-import type { NewApiKey } from "../../src/domain/api_key.ts";
-import { createAccounts } from "../../src/store/accounts.ts";
-import { createApiKeys } from "../../src/store/api_keys.ts";
-import { createAuditLog } from "../../src/store/audit.ts";
-import type { Database } from "../../src/store/database.ts";
-import { createKeyDesk } from "../../src/store/key_desk.ts";
-import { createInteractions } from "../../src/store/interactions.ts";
+import type { NewApiKey } from "../../src/keys/api_key.ts";
+import { createAccounts } from "../../src/keys/store/accounts.ts";
+import { createApiKeys } from "../../src/keys/store/api_keys.ts";
+import { createAuditLog } from "../../src/audit/store/audit.ts";
+import type { Database } from "../../src/database/database.ts";
+import { createKeyDesk } from "../../src/keys/store/key_service.ts";
+import { createInteractions } from "../../src/records/store/interactions.ts";
 import { eachDatabase } from "../support/databases.ts";
 import { interaction } from "./samples.ts";
 

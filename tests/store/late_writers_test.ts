@@ -1,8 +1,8 @@
 import assert from "@std/assert";
-import type { Database } from "../../src/store/database.ts";
-import { createInteractions } from "../../src/store/interactions.ts";
-import { createLedger } from "../../src/store/ledger.ts";
-import { createRecords } from "../../src/store/records.ts";
+import type { Database } from "../../src/database/database.ts";
+import { createInteractions } from "../../src/records/store/interactions.ts";
+import { createLedger } from "../../src/credit/store/ledger.ts";
+import { createRecords } from "../../src/records/store/records.ts";
 import { eachDatabase, onPostgres } from "../support/databases.ts";
 import { asked, erase, fullCall, left, request, storeOf } from "./erasing.ts";
 import { newAccount } from "./samples.ts";

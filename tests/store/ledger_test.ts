@@ -1,7 +1,7 @@
 import assert from "@std/assert";
-import type { LeaseRequest, Ledger } from "../../src/domain/ledger.ts";
-import type { Database } from "../../src/store/database.ts";
-import { createLedger } from "../../src/store/ledger.ts";
+import type { LeaseRequest, Ledger } from "../../src/credit/ledger.ts";
+import type { Database } from "../../src/database/database.ts";
+import { createLedger } from "../../src/credit/store/ledger.ts";
 import { eachDatabase, onPostgres } from "../support/databases.ts";
 import { newAccount } from "./samples.ts";
 

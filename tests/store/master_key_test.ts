@@ -1,9 +1,13 @@
 import assert from "@std/assert";
 import { Secret } from "../../src/base/secret.ts";
-import { MasterKey } from "../../src/domain/sealing.ts";
-import type { Database } from "../../src/store/database.ts";
-import { findMasterKey, type MasterKeyHolder, openMasterKey } from "../../src/store/master_key.ts";
-import { createVendorKeys } from "../../src/store/vendor_keys.ts";
+import { MasterKey } from "../../src/keys/sealing.ts";
+import type { Database } from "../../src/database/database.ts";
+import {
+  findMasterKey,
+  type MasterKeyHolder,
+  openMasterKey,
+} from "../../src/keys/store/master_key.ts";
+import { createVendorKeys } from "../../src/keys/store/vendor_keys.ts";
 import { eachDatabase, onPostgres } from "../support/databases.ts";
 import { newAccount } from "./samples.ts";
 

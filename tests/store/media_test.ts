@@ -1,9 +1,9 @@
 import assert from "@std/assert";
 import { sha256Hex } from "../../src/base/hash.ts";
-import type { Media } from "../../src/domain/media.ts";
-import type { Database } from "../../src/store/database.ts";
-import { createInteractions } from "../../src/store/interactions.ts";
-import { createMedia } from "../../src/store/media.ts";
+import type { Media } from "../../src/shared/media.ts";
+import type { Database } from "../../src/database/database.ts";
+import { createInteractions } from "../../src/records/store/interactions.ts";
+import { createMedia } from "../../src/records/store/media.ts";
 import { eachDatabase, onPostgres } from "../support/databases.ts";
 import { interaction, newAccount } from "./samples.ts";
 

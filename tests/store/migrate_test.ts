@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { migrate, type Migration, readMigrations } from "../../src/store/migrate.ts";
+import { migrate, type Migration, readMigrations } from "../../src/database/migrate.ts";
 import { eachDatabase, onPostgres, productMigrations } from "../support/databases.ts";
 import { runProgram } from "../support/process.ts";
 import { startPostgres } from "../support/postgres.ts";

@@ -1,8 +1,8 @@
 import assert from "@std/assert";
-import type { Database } from "../../src/store/database.ts";
-import { createInteractions } from "../../src/store/interactions.ts";
-import { migrate } from "../../src/store/migrate.ts";
-import { createRetention } from "../../src/store/retention.ts";
+import type { Database } from "../../src/database/database.ts";
+import { createInteractions } from "../../src/records/store/interactions.ts";
+import { migrate } from "../../src/database/migrate.ts";
+import { createRetention } from "../../src/erasure/store/retention.ts";
 import { eachDatabase, onPostgres, productMigrations } from "../support/databases.ts";
 import { collect, interaction, newAccount, observed } from "./samples.ts";
 

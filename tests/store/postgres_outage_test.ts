@@ -1,7 +1,7 @@
 import assert from "@std/assert";
-import { Fault } from "../../src/domain/fault.ts";
-import type { Database, Queryable } from "../../src/store/database.ts";
-import { openPostgres, type PostgresPatience } from "../../src/store/postgres.ts";
+import { Fault } from "../../src/shared/fault.ts";
+import type { Database, Queryable } from "../../src/database/database.ts";
+import { openPostgres, type PostgresPatience } from "../../src/database/postgres/postgres.ts";
 import { postgresAvailability, startPostgres, type TestPostgres } from "../support/postgres.ts";
 import { within } from "../support/within.ts";
 

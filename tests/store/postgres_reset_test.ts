@@ -1,7 +1,7 @@
 import assert from "@std/assert";
 import net from "node:net";
-import { Fault } from "../../src/domain/fault.ts";
-import { openPostgres } from "../../src/store/postgres.ts";
+import { Fault } from "../../src/shared/fault.ts";
+import { openPostgres } from "../../src/database/postgres/postgres.ts";
 import { postgresAvailability, startPostgres } from "../support/postgres.ts";
 import { within } from "../support/within.ts";
 

@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { openPostgres } from "../../src/store/postgres.ts";
+import { openPostgres } from "../../src/database/postgres/postgres.ts";
 import { postgresAvailability, startPostgres } from "../support/postgres.ts";
 
 const { available } = postgresAvailability();

@@ -1,11 +1,11 @@
 import assert from "@std/assert";
 import { FakeClock } from "../../src/base/clock.ts";
 import { systemClock } from "../../src/base/clock.ts";
-import { tierLimits } from "../../src/domain/account.ts";
-import type { RateLimiter } from "../../src/domain/rate_limiter.ts";
-import { createAccounts } from "../../src/store/accounts.ts";
-import type { Database } from "../../src/store/database.ts";
-import { createRateBuckets } from "../../src/store/rate_buckets.ts";
+import { tierLimits } from "../../src/keys/account.ts";
+import type { RateLimiter } from "../../src/rate_limits/rate_limiter.ts";
+import { createAccounts } from "../../src/keys/store/accounts.ts";
+import type { Database } from "../../src/database/database.ts";
+import { createRateBuckets } from "../../src/rate_limits/store/rate_buckets.ts";
 import { eachDatabase, onPostgres } from "../support/databases.ts";
 import { startProcess } from "../support/rate_world.ts";
 
@@ -80,7 +80,7 @@ onPostgres("the same in real time, by the clock of the database", async (databas
   const limiters: RateLimiter[] = [];
   for (const name of ["p1", "p2", "p3"]) {
     let ids = 0;
-    const { createRateLimiter } = await import("../../src/domain/rate_limiter.ts");
+    const { createRateLimiter } = await import("../../src/rate_limits/rate_limiter.ts");
     limiters.push(createRateLimiter({
       store: createRateBuckets(await open()),
       clock: systemClock,

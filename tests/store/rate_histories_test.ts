@@ -1,8 +1,8 @@
 import assert from "@std/assert";
 import { Random } from "../support/random.ts";
 import type { Clock } from "../../src/base/clock.ts";
-import { type RateLimits, unitsPerToken } from "../../src/domain/rate_limit.ts";
-import type { RateLimiter } from "../../src/domain/rate_limiter.ts";
+import { type RateLimits, unitsPerToken } from "../../src/rate_limits/rate_limit.ts";
+import type { RateLimiter } from "../../src/rate_limits/rate_limiter.ts";
 import { IdealBucket, SharedTime } from "../support/rate_model.ts";
 import { MemoryBucket, startProcess, type StoreMood } from "../support/rate_world.ts";
 

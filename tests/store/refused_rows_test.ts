@@ -1,9 +1,9 @@
 import assert from "@std/assert";
-import type { Interaction } from "../../src/domain/interaction.ts";
-import { createRecorder } from "../../src/gateway/recorder.ts";
-import { openJournal } from "../../src/store/journal.ts";
-import { createLedger } from "../../src/store/ledger.ts";
-import { createRecords } from "../../src/store/records.ts";
+import type { Interaction } from "../../src/shared/interaction.ts";
+import { createRecorder } from "../../src/records/recorder.ts";
+import { openJournal } from "../../src/records/journal/journal.ts";
+import { createLedger } from "../../src/credit/store/ledger.ts";
+import { createRecords } from "../../src/records/store/records.ts";
 import { eachDatabase } from "../support/databases.ts";
 import { withFolder } from "./children.ts";
 import { collect, interaction, newAccount } from "./samples.ts";

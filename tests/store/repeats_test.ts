@@ -1,7 +1,7 @@
 import assert from "@std/assert";
 import { systemClock } from "../../src/base/clock.ts";
-import type { Database } from "../../src/store/database.ts";
-import { createReplays } from "../../src/store/replays.ts";
+import type { Database } from "../../src/database/database.ts";
+import { createReplays } from "../../src/idempotency/store/replays.ts";
 import { eachDatabase, onPostgres } from "../support/databases.ts";
 import {
   isConflict,

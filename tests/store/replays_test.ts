@@ -1,8 +1,8 @@
 import assert from "@std/assert";
-import type { Claim, Known, StoredAnswer } from "../../src/domain/idempotency.ts";
-import { replayIdOf } from "../../src/domain/idempotency.ts";
-import type { Database } from "../../src/store/database.ts";
-import { createReplays } from "../../src/store/replays.ts";
+import type { Claim, Known, StoredAnswer } from "../../src/idempotency/request_fingerprint.ts";
+import { replayIdOf } from "../../src/idempotency/request_fingerprint.ts";
+import type { Database } from "../../src/database/database.ts";
+import { createReplays } from "../../src/idempotency/store/replays.ts";
 import { eachDatabase, onPostgres } from "../support/databases.ts";
 import { newAccount } from "./samples.ts";
 

@@ -1,6 +1,6 @@
-import type { Interaction } from "../../src/domain/interaction.ts";
-import { createAccounts } from "../../src/store/accounts.ts";
-import type { Database, Queryable, SqlRow, SqlValue } from "../../src/store/database.ts";
+import type { Interaction } from "../../src/shared/interaction.ts";
+import { createAccounts } from "../../src/keys/store/accounts.ts";
+import type { Database, Queryable, SqlRow, SqlValue } from "../../src/database/database.ts";
 import { interactionRow } from "../support/interaction_row.ts";
 
 /** A row with as little as a row may have. */

@@ -1,11 +1,11 @@
 import assert from "@std/assert";
-import { dataTables } from "../../src/domain/deletion.ts";
-import type { Database } from "../../src/store/database.ts";
-import { createDeletions } from "../../src/store/deletions.ts";
-import { openEmbedded } from "../../src/store/embedded.ts";
-import { createInteractions } from "../../src/store/interactions.ts";
-import { migrate } from "../../src/store/migrate.ts";
-import { createScrub } from "../../src/store/scrub.ts";
+import { dataTables } from "../../src/erasure/deletion.ts";
+import type { Database } from "../../src/database/database.ts";
+import { createDeletions } from "../../src/erasure/store/deletions.ts";
+import { openEmbedded } from "../../src/database/embedded/embedded.ts";
+import { createInteractions } from "../../src/records/store/interactions.ts";
+import { migrate } from "../../src/database/migrate.ts";
+import { createScrub } from "../../src/erasure/store/scrub.ts";
 import { onPostgres, productMigrations } from "../support/databases.ts";
 import { filesWith } from "../support/files_with.ts";
 import { temporaryDirectory } from "../support/service_files.ts";

@@ -1,11 +1,11 @@
 import assert from "@std/assert";
 import { FakeClock } from "../../src/base/clock.ts";
-import type { Identity } from "../../src/domain/person.ts";
-import { type Admission, claimMs } from "../../src/domain/sign_in.ts";
-import { createAccounts } from "../../src/store/accounts.ts";
-import type { Database } from "../../src/store/database.ts";
-import { createPeople } from "../../src/store/people.ts";
-import { createSignIns } from "../../src/store/sign_ins.ts";
+import type { Identity } from "../../src/people/person.ts";
+import { type Admission, claimMs } from "../../src/people/sign_in.ts";
+import { createAccounts } from "../../src/keys/store/accounts.ts";
+import type { Database } from "../../src/database/database.ts";
+import { createPeople } from "../../src/people/store/people.ts";
+import { createSignIns } from "../../src/people/store/sign_ins.ts";
 import { eachDatabase } from "../support/databases.ts";
 
 const limits = { tier: "pro", requestsPerMinute: 600, burst: 1000 } as const;

@@ -1,10 +1,10 @@
 import assert from "@std/assert";
 import { systemClock } from "../../src/base/clock.ts";
-import { createSpendCaps } from "../../src/domain/spend_cap.ts";
-import { Fault } from "../../src/domain/fault.ts";
-import { createApiKeys } from "../../src/store/api_keys.ts";
-import type { Database } from "../../src/store/database.ts";
-import { createSpend, insertKeyCharges, sweepKeyCharges } from "../../src/store/spend.ts";
+import { createSpendCaps } from "../../src/credit/spend_cap.ts";
+import { Fault } from "../../src/shared/fault.ts";
+import { createApiKeys } from "../../src/keys/store/api_keys.ts";
+import type { Database } from "../../src/database/database.ts";
+import { createSpend, insertKeyCharges, sweepKeyCharges } from "../../src/credit/store/spend.ts";
 import { eachDatabase, onPostgres } from "../support/databases.ts";
 import { interaction, newAccount } from "./samples.ts";
 

@@ -1,6 +1,6 @@
 import assert from "@std/assert";
-import { createInteractions } from "../../src/store/interactions.ts";
-import { refreshStatistics } from "../../src/store/statistics.ts";
+import { createInteractions } from "../../src/records/store/interactions.ts";
+import { refreshStatistics } from "../../src/database/table_statistics.ts";
 import { onEmbedded } from "../support/databases.ts";
 import { interaction, newAccount } from "./samples.ts";
 

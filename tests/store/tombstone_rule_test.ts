@@ -1,9 +1,9 @@
 import assert from "@std/assert";
-import { dataTables, type Selectors } from "../../src/domain/deletion.ts";
-import type { Interaction } from "../../src/domain/interaction.ts";
-import { covers, tombstoneOf } from "../../src/domain/tombstone.ts";
-import { createDeletions } from "../../src/store/deletions.ts";
-import { createInteractions } from "../../src/store/interactions.ts";
+import { dataTables, type Selectors } from "../../src/erasure/deletion.ts";
+import type { Interaction } from "../../src/shared/interaction.ts";
+import { covers, tombstoneOf } from "../../src/erasure/tombstone.ts";
+import { createDeletions } from "../../src/erasure/store/deletions.ts";
+import { createInteractions } from "../../src/records/store/interactions.ts";
 import { eachDatabase } from "../support/databases.ts";
 import { interaction, newAccount } from "./samples.ts";
 

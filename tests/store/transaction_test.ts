@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import type { Database, Queryable } from "../../src/store/database.ts";
+import type { Database, Queryable } from "../../src/database/database.ts";
 import { type DatabaseTest, eachDatabase } from "../support/databases.ts";
 
 /** With a table whose reference is checked at commit only. */

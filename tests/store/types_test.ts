@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import type { Database } from "../../src/store/database.ts";
+import type { Database } from "../../src/database/database.ts";
 import { eachDatabase } from "../support/databases.ts";
 
 const odd = "ü 漢字 👩‍👩‍👧 \"quoted\" 'single' back\\slash {a,b} NULL\ttab\nline \u0001 \u{10ffff}";

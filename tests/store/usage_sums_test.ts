@@ -1,22 +1,22 @@
 /** The overview's sums are at every moment those of the rows, whatever happens to these. */
 import assert from "@std/assert";
-import type { Interaction } from "../../src/domain/interaction.ts";
+import type { Interaction } from "../../src/shared/interaction.ts";
 import {
   errorsOf,
   type UsagePart,
   usageParts,
   type UsageQuery,
   type UsageStore,
-} from "../../src/domain/usage_sums.ts";
-import type { Database } from "../../src/store/database.ts";
-import { giveBackCharge } from "../../src/store/give_back.ts";
-import { createInteractions } from "../../src/store/interactions.ts";
-import { createLedger } from "../../src/store/ledger.ts";
-import { migrate } from "../../src/store/migrate.ts";
-import { createRecords } from "../../src/store/records.ts";
-import { createRepricing } from "../../src/store/repricing.ts";
-import { createRetention } from "../../src/store/retention.ts";
-import { createUsageSums } from "../../src/store/usage_sums.ts";
+} from "../../src/usage/usage_sums.ts";
+import type { Database } from "../../src/database/database.ts";
+import { giveBackCharge } from "../../src/credit/store/refund_charge.ts";
+import { createInteractions } from "../../src/records/store/interactions.ts";
+import { createLedger } from "../../src/credit/store/ledger.ts";
+import { migrate } from "../../src/database/migrate.ts";
+import { createRecords } from "../../src/records/store/records.ts";
+import { createRepricing } from "../../src/repricing/store/repricing.ts";
+import { createRetention } from "../../src/erasure/store/retention.ts";
+import { createUsageSums } from "../../src/usage/store/usage_sums.ts";
 import { eachDatabase, productMigrations } from "../support/databases.ts";
 import { Random } from "../support/random.ts";
 import { asked, erase, request, storeOf } from "./erasing.ts";

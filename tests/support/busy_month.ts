@@ -1,6 +1,6 @@
-import type { Interaction } from "../../src/domain/interaction.ts";
-import type { Database } from "../../src/store/database.ts";
-import { createInteractions } from "../../src/store/interactions.ts";
+import type { Interaction } from "../../src/shared/interaction.ts";
+import type { Database } from "../../src/database/database.ts";
+import { createInteractions } from "../../src/records/store/interactions.ts";
 import { interactionRow } from "./interaction_row.ts";
 import { Random } from "./random.ts";
 

@@ -1,6 +1,6 @@
 import { startIdentityProvider } from "../../demo/simulator/identity_provider.ts";
-import { openEmbedded } from "../../src/store/embedded.ts";
-import { migrate } from "../../src/store/migrate.ts";
+import { openEmbedded } from "../../src/database/embedded/embedded.ts";
+import { migrate } from "../../src/database/migrate.ts";
 import { writeBusyMonths } from "./busy_month.ts";
 import { productMigrations } from "./databases.ts";
 import { startSimulatedService } from "./service.ts";

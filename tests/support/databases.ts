@@ -1,7 +1,7 @@
-import type { Database } from "../../src/store/database.ts";
-import { openEmbedded } from "../../src/store/embedded.ts";
-import { migrate, type Migration, readMigrations } from "../../src/store/migrate.ts";
-import { openPostgres } from "../../src/store/postgres.ts";
+import type { Database } from "../../src/database/database.ts";
+import { openEmbedded } from "../../src/database/embedded/embedded.ts";
+import { migrate, type Migration, readMigrations } from "../../src/database/migrate.ts";
+import { openPostgres } from "../../src/database/postgres/postgres.ts";
 import {
   postgresAvailability,
   startPostgres,

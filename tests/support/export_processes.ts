@@ -1,6 +1,6 @@
-import { openDatabase } from "../../src/store/open.ts";
+import { openDatabase } from "../../src/database/open.ts";
 import { Secret } from "../../src/base/secret.ts";
-import type { Database } from "../../src/store/database.ts";
+import type { Database } from "../../src/database/database.ts";
 import { type ServiceProcess, startService } from "./process.ts";
 
 /** Starts a service once, for the key of the first start. */

@@ -1,5 +1,5 @@
-import type { CallersRule } from "../../src/jobs/grade_protocol.ts";
-import { createGradeThread } from "../../src/jobs/grade_thread.ts";
+import type { CallersRule } from "../../src/evals/grade_protocol.ts";
+import { createGradeThread } from "../../src/evals/grade_thread.ts";
 
 /** What a program of its own prints that judges what would take much memory. */
 export interface GreedySight {

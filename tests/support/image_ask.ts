@@ -1,7 +1,7 @@
 import assert from "@std/assert";
 import type { ImageAsk, ImageWire } from "../../src/dialects/image_wire.ts";
 import type { JsonRecord } from "../../src/dialects/json.ts";
-import { Fault } from "../../src/domain/fault.ts";
+import { Fault } from "../../src/shared/fault.ts";
 
 /** A request that says no more than its prompt. */
 export function imageAsk(model: string, more: Partial<ImageAsk> = {}): ImageAsk {

@@ -1,4 +1,4 @@
-import type { Interaction } from "../../src/domain/interaction.ts";
+import type { Interaction } from "../../src/shared/interaction.ts";
 
 /** A record with everything that may be absent absent. */
 export function interactionRow(

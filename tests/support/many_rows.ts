@@ -1,4 +1,4 @@
-import type { Queryable } from "../../src/store/database.ts";
+import type { Queryable } from "../../src/database/database.ts";
 
 /**
  * Writes this many calls of one account, a minute of 2026 after the other, about 1.5 KB each, the

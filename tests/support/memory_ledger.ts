@@ -1,6 +1,6 @@
 import type { Clock } from "../../src/base/clock.ts";
-import { Fault } from "../../src/domain/fault.ts";
-import type { Ledger } from "../../src/domain/ledger.ts";
+import { Fault } from "../../src/shared/fault.ts";
+import type { Ledger } from "../../src/credit/ledger.ts";
 
 interface Lease {
   accountId: number;

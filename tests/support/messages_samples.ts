@@ -1,6 +1,6 @@
 import type { CanonicalEvent } from "../../src/dialects/canonical.ts";
 import type { CanonicalRequest, Part, Tool, Turn } from "../../src/dialects/canonical_request.ts";
-import type { Usage } from "../../src/domain/usage.ts";
+import type { Usage } from "../../src/shared/usage.ts";
 import { Random } from "./random.ts";
 
 /** Made-up requests and answers that the messages dialect can carry whole; the same for a seed. */

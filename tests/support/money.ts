@@ -1,8 +1,8 @@
 import assert from "@std/assert";
-import type { Database } from "../../src/store/database.ts";
-import { openEmbedded } from "../../src/store/embedded.ts";
-import { createLedger } from "../../src/store/ledger.ts";
-import { openPostgres } from "../../src/store/postgres.ts";
+import type { Database } from "../../src/database/database.ts";
+import { openEmbedded } from "../../src/database/embedded/embedded.ts";
+import { createLedger } from "../../src/credit/store/ledger.ts";
+import { openPostgres } from "../../src/database/postgres/postgres.ts";
 import { type FakeExchange, type FakeVendor, startFakeVendor } from "./fake_vendor.ts";
 import { postgresAvailability, startPostgres } from "./postgres.ts";
 import type { ServiceProcess } from "./process.ts";

@@ -1,7 +1,7 @@
 import type { SseEvent } from "../../src/base/sse.ts";
 import type { AnswerReader, Operation } from "../../src/dialects/operation.ts";
 import { readOperation } from "../../src/dialects/operation_request.ts";
-import type { PriceRow } from "../../src/domain/pricing.ts";
+import type { PriceRow } from "../../src/pricing/pricing.ts";
 
 /** A reader of the answer to a JSON request. */
 export function readerOf(operation: Operation, body: Record<string, unknown>): AnswerReader {

@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import type { Clock } from "../../src/base/clock.ts";
-import { type RateLimits, unitsPerToken } from "../../src/domain/rate_limit.ts";
+import { type RateLimits, unitsPerToken } from "../../src/rate_limits/rate_limit.ts";
 
 /** One token bucket that sees each request when it is admitted: what the service must not exceed. */
 export class IdealBucket {

@@ -1,8 +1,17 @@
 import type { Clock } from "../../src/base/clock.ts";
-import { createRateLimiter, type RateLimiter } from "../../src/domain/rate_limiter.ts";
-import { Fault } from "../../src/domain/fault.ts";
-import { type Bucket, fullBucket, type Heard, leaseFrom } from "../../src/domain/rate_bucket.ts";
-import { LeaseUncertain, type RateLimits, type RateStore } from "../../src/domain/rate_limit.ts";
+import { createRateLimiter, type RateLimiter } from "../../src/rate_limits/rate_limiter.ts";
+import { Fault } from "../../src/shared/fault.ts";
+import {
+  type Bucket,
+  fullBucket,
+  type Heard,
+  leaseFrom,
+} from "../../src/rate_limits/rate_bucket.ts";
+import {
+  LeaseUncertain,
+  type RateLimits,
+  type RateStore,
+} from "../../src/rate_limits/rate_limit.ts";
 
 /** How the next calls of a store end. */
 export type StoreMood = "there" | "away" | "write_lost" | "answer_lost";

@@ -1,16 +1,16 @@
-import type { ReplayStore } from "../../src/domain/idempotency.ts";
-import type { CallTrace } from "../../src/gateway/caller.ts";
+import type { ReplayStore } from "../../src/idempotency/request_fingerprint.ts";
+import type { CallTrace } from "../../src/relay/call_context.ts";
 import {
   createIdempotency,
   type Duplicate,
   type Idempotency,
   type IdempotentRequest,
-} from "../../src/gateway/idempotency.ts";
-import type { Reply } from "../../src/gateway/reply.ts";
+} from "../../src/idempotency/idempotency.ts";
+import type { Reply } from "../../src/relay/reply.ts";
 import type { Clock } from "../../src/base/clock.ts";
-import type { InteractionStatus } from "../../src/domain/interaction.ts";
+import type { InteractionStatus } from "../../src/shared/interaction.ts";
 import assert from "@std/assert";
-import { Fault } from "../../src/domain/fault.ts";
+import { Fault } from "../../src/shared/fault.ts";
 import { interaction } from "../store/samples.ts";
 import { FakeTimers } from "./fake_timers.ts";
 import { FakeReplays } from "./replay_store.ts";

@@ -6,8 +6,8 @@ import type {
   ReplayId,
   ReplayStore,
   StoredAnswer,
-} from "../../src/domain/idempotency.ts";
-import { Fault } from "../../src/domain/fault.ts";
+} from "../../src/idempotency/request_fingerprint.ts";
+import { Fault } from "../../src/shared/fault.ts";
 
 const claimMs = 30_000;
 const keepMs = 24 * 60 * 60 * 1000;

@@ -2,8 +2,8 @@ import { type Client, createClient } from "../../contracts/client.ts";
 import { contracts } from "../../contracts/mod.ts";
 import { callControl } from "../../src/admin/control.ts";
 import type { CommandResult } from "../../src/admin/command.ts";
-import { parseConfig } from "../../src/config.ts";
-import { startServer } from "../../src/serve.ts";
+import { parseConfig } from "../../src/main/config.ts";
+import { startServer } from "../../src/main/serve.ts";
 import { LABELS, type Simulators, startSimulators } from "../../demo/simulators.ts";
 
 /** One row of an export, by the columns of interface.md §6. */

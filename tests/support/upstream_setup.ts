@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import type { ErrorCode } from "../../contracts/errors.ts";
-import { Fault } from "../../src/domain/fault.ts";
+import { Fault } from "../../src/shared/fault.ts";
 import {
   createUpstream,
   isAbort,

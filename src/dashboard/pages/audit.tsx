@@ -1,5 +1,5 @@
 import type { Hono } from "hono";
-import type { AuditRow } from "../../domain/audit.ts";
+import type { AuditRow } from "../../audit/audit.ts";
 import { type Desk, page, type Visit } from "../bind.tsx";
 import { Empty, Older, Table, Time } from "../components.tsx";
 import { settingsTabs } from "./settings_tabs.tsx";

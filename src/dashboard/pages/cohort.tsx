@@ -1,8 +1,8 @@
 import type { Child } from "hono/jsx";
 import { cohortIdSchema } from "../../../contracts/labels.ts";
-import type { LatestSums } from "../../domain/cohort.ts";
-import { differencesOf } from "../../domain/cohort_comparison.ts";
-import { figuresBody, figuresOf } from "../../domain/cohort_report.ts";
+import type { LatestSums } from "../../cohorts/cohort.ts";
+import { differencesOf } from "../../cohorts/cohort_comparison.ts";
+import { figuresBody, figuresOf } from "../../cohorts/cohort_report.ts";
 import { count, duration, usd, usdText } from "../amounts.ts";
 import { type Desk, NotFound, type Page, type Visit } from "../bind.tsx";
 import { Empty, Table } from "../components.tsx";

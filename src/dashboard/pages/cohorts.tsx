@@ -1,5 +1,5 @@
 import type { Hono } from "hono";
-import type { CohortLine } from "../../domain/cohort.ts";
+import type { CohortLine } from "../../cohorts/cohort.ts";
 import { count, usd } from "../amounts.ts";
 import { type Desk, page, type Visit } from "../bind.tsx";
 import { Empty, Table, Time } from "../components.tsx";

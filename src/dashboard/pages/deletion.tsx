@@ -1,7 +1,7 @@
 import type { Hono } from "hono";
 import type { Child } from "hono/jsx";
-import { type Deletion, type DeletionState, totalOf } from "../../domain/deletion.ts";
-import { deletionBody } from "../../domain/deletion_body.ts";
+import { type Deletion, type DeletionState, totalOf } from "../../erasure/deletion.ts";
+import { deletionBody } from "../../erasure/deletion_body.ts";
 import { count } from "../amounts.ts";
 import { type Desk, NotFound, page, type Visit } from "../bind.tsx";
 import { Badge, CopyButton, Empty, Older, Table, Time, type Tone } from "../components.tsx";

@@ -1,6 +1,6 @@
 import type { Hono } from "hono";
-import type { EvalResult, EvalRun } from "../../domain/eval.ts";
-import { readResultPlace, resultPlace } from "../../domain/eval_places.ts";
+import type { EvalResult, EvalRun } from "../../evals/eval.ts";
+import { readResultPlace, resultPlace } from "../../evals/eval_cursor.ts";
 import { count, usd } from "../amounts.ts";
 import { action, type Desk, NotFound, type Page, page, type Visit } from "../bind.tsx";
 import { Badge, PostForm, Table, Time } from "../components.tsx";

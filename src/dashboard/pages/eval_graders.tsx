@@ -1,5 +1,5 @@
 import type { Grader } from "../../../contracts/eval_request.ts";
-import { Fault } from "../../domain/fault.ts";
+import { Fault } from "../../shared/fault.ts";
 import { type Option, SelectField, type Shown, TextArea, TextField } from "../fields.tsx";
 import type { Form } from "../form.ts";
 

@@ -1,5 +1,5 @@
 import type { Hono } from "hono";
-import type { EvalCounts, EvalRun, EvalState } from "../../domain/eval.ts";
+import type { EvalCounts, EvalRun, EvalState } from "../../evals/eval.ts";
 import { count, percent, usd } from "../amounts.ts";
 import { type Desk, type Page, page, type Visit } from "../bind.tsx";
 import { Badge, Empty, Older, Table, Time, type Tone } from "../components.tsx";

@@ -1,7 +1,7 @@
 import type { Hono } from "hono";
 import { callersPatience, pulledStream } from "../../base/pulled_stream.ts";
-import type { ExportJob, ExportState } from "../../domain/export_job.ts";
-import { exportMediaType } from "../../domain/export_order.ts";
+import type { ExportJob, ExportState } from "../../exports/export_job.ts";
+import { exportMediaType } from "../../exports/export_spec.ts";
 import { bytes } from "../amounts.ts";
 import { action, type Desk, NotFound, page, type Visit } from "../bind.tsx";
 import { Badge, Empty, PostForm, Table, Time, type Tone } from "../components.tsx";

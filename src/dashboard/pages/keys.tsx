@@ -1,9 +1,9 @@
 import type { Hono } from "hono";
-import { mintKey } from "../../domain/credential.ts";
-import { type KeyRow, type KeyState, keyState, rotationDue } from "../../domain/key_desk.ts";
+import { mintKey } from "../../keys/credential.ts";
+import { type KeyRow, type KeyState, keyState, rotationDue } from "../../keys/key_service.ts";
 import { action, type Desk, NotFound, type Page, page, type Visit } from "../bind.tsx";
 import { Badge, CopyButton, Empty, PostForm, Table, Time, type Tone } from "../components.tsx";
-import { needsOwner } from "../../domain/scopes.ts";
+import { needsOwner } from "../../keys/scopes.ts";
 import { Caps } from "../caps.tsx";
 import { exactTime } from "../format.ts";
 import { type KeySpend, keySpend, type SpendByKey } from "../key_spend.ts";

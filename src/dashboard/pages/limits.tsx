@@ -1,7 +1,7 @@
 import type { Hono } from "hono";
-import type { CreditEntry } from "../../domain/credit_history.ts";
-import type { KeyRow } from "../../domain/key_desk.ts";
-import type { Credit } from "../../domain/ledger.ts";
+import type { CreditEntry } from "../../credit/credit_history.ts";
+import type { KeyRow } from "../../keys/key_service.ts";
+import type { Credit } from "../../credit/ledger.ts";
 import { count, exactUsd, usd } from "../amounts.ts";
 import { type Desk, page, type Visit } from "../bind.tsx";
 import { Table, Time } from "../components.tsx";

@@ -6,9 +6,9 @@ import {
   selectorKinds,
   type Selectors,
   totalOf,
-} from "../../domain/deletion.ts";
-import { anySelectors, erasureReason, selectionRequest } from "../../domain/deletion_order.ts";
-import { validate } from "../../domain/validate.ts";
+} from "../../erasure/deletion.ts";
+import { anySelectors, erasureReason, selectionRequest } from "../../erasure/deletion_scope.ts";
+import { validate } from "../../shared/validate.ts";
 import { count, counted } from "../amounts.ts";
 import { action, type Desk, type Outcome, type Page, page, type Visit } from "../bind.tsx";
 import { Field, PostForm } from "../components.tsx";

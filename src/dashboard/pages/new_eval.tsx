@@ -1,9 +1,9 @@
 import type { Hono } from "hono";
 import { evalRequest } from "../../../contracts/evals.ts";
-import type { Principal } from "../../domain/api_key.ts";
-import { Fault } from "../../domain/fault.ts";
-import { keyState } from "../../domain/key_desk.ts";
-import { validate } from "../../domain/validate.ts";
+import type { Principal } from "../../keys/api_key.ts";
+import { Fault } from "../../shared/fault.ts";
+import { keyState } from "../../keys/key_service.ts";
+import { validate } from "../../shared/validate.ts";
 import { action, type Desk, type Outcome, type Page, page, type Visit } from "../bind.tsx";
 import { Empty, PostForm } from "../components.tsx";
 import { tried } from "../faults.ts";

@@ -1,8 +1,8 @@
 import type { Hono } from "hono";
 import { exportRequest } from "../../../contracts/exports.ts";
 import type { ExportTable } from "../../../contracts/export_tables.ts";
-import { readOrder } from "../../domain/export_order.ts";
-import { validate } from "../../domain/validate.ts";
+import { readOrder } from "../../exports/export_spec.ts";
+import { validate } from "../../shared/validate.ts";
 import { action, type Desk, type Outcome, type Page, page, type Visit } from "../bind.tsx";
 import { PostForm } from "../components.tsx";
 import { tried } from "../faults.ts";

@@ -1,6 +1,6 @@
 import type { Hono } from "hono";
-import { mintKey } from "../../domain/credential.ts";
-import { memberScopes } from "../../domain/scopes.ts";
+import { mintKey } from "../../keys/credential.ts";
+import { memberScopes } from "../../keys/scopes.ts";
 import { action, type Desk, NotFound, page, type Visit } from "../bind.tsx";
 import { CopyButton, Snippet } from "../components.tsx";
 import { emptyForm, NewKeyForm } from "./new_key_form.tsx";

@@ -1,9 +1,9 @@
 import type { Hono } from "hono";
-import { inviteeOf, makeInvitation, readEmail } from "../../domain/invitation.ts";
-import { type Person, type Refusal, type Role, roles } from "../../domain/person.ts";
+import { inviteeOf, makeInvitation, readEmail } from "../../people/invitation.ts";
+import { type Person, type Refusal, type Role, roles } from "../../people/person.ts";
 import { action, type Desk, NotFound, type Outcome, page, type Visit } from "../bind.tsx";
 import { PostForm } from "../components.tsx";
-import { type KeyRow, keyState } from "../../domain/key_desk.ts";
+import { type KeyRow, keyState } from "../../keys/key_service.ts";
 import { counted } from "../amounts.ts";
 import type { Form } from "../form.ts";
 import { peopleBody } from "./people_body.tsx";

@@ -1,5 +1,5 @@
-import { inviteeOf } from "../../domain/invitation.ts";
-import { type Invitation, type Membership, roles } from "../../domain/person.ts";
+import { inviteeOf } from "../../people/invitation.ts";
+import { type Invitation, type Membership, roles } from "../../people/person.ts";
 import type { Visit } from "../bind.tsx";
 import { CopyButton, describedBy, Field, PostForm, Table, Time } from "../components.tsx";
 

@@ -1,6 +1,6 @@
 import { parseUsd } from "../../base/money.ts";
-import type { NewApiKey, OnDisconnect, TranslationMode } from "../../domain/api_key.ts";
-import { memberScopes, needsOwner } from "../../domain/scopes.ts";
+import type { NewApiKey, OnDisconnect, TranslationMode } from "../../keys/api_key.ts";
+import { memberScopes, needsOwner } from "../../keys/scopes.ts";
 import type { Form } from "../form.ts";
 
 /** What a form asks for; the rest of a key is made beside it. */

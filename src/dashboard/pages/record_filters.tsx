@@ -1,4 +1,4 @@
-import type { KeyRow } from "../../domain/key_desk.ts";
+import type { KeyRow } from "../../keys/key_service.ts";
 import { Choices, type Option, SelectField, type Shown, TextField } from "../fields.tsx";
 import type { Form } from "../form.ts";
 import type { KeyVendor } from "../parts.ts";

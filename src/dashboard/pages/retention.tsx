@@ -1,5 +1,5 @@
 import type { Hono } from "hono";
-import type { StoredMonth } from "../../domain/retention.ts";
+import type { StoredMonth } from "../../erasure/retention.ts";
 import { bytes, counted } from "../amounts.ts";
 import { type Desk, page } from "../bind.tsx";
 import { Table } from "../components.tsx";
@@ -54,7 +54,7 @@ interface RetentionRules {
   usage: number | undefined;
 }
 
-/** No payload outlives its row (`src/jobs/retention.ts`). */
+/** No payload outlives its row (`src/erasure/retention_job.ts`). */
 function rulesOf({ payloadDays, usageDays }: Desk["retention"]): RetentionRules {
   const shortest = Math.min(payloadDays ?? Infinity, usageDays ?? Infinity);
   return { payload: shortest === Infinity ? undefined : shortest, usage: usageDays };

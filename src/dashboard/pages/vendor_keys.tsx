@@ -1,6 +1,6 @@
 import type { Hono } from "hono";
-import { messageOf } from "../../domain/fault.ts";
-import { parseVendorKey, type StoredVendorKey } from "../../domain/vendor_key.ts";
+import { messageOf } from "../../shared/fault.ts";
+import { parseVendorKey, type StoredVendorKey } from "../../keys/vendor_key.ts";
 import { action, type Desk, NotFound, type Outcome, page, type Visit } from "../bind.tsx";
 import { Badge, PostForm, Time } from "../components.tsx";
 import type { Form } from "../form.ts";

@@ -1,5 +1,5 @@
 import type { Steps } from "../../base/steps.ts";
-import { Fault } from "../../domain/fault.ts";
+import { Fault } from "../../shared/fault.ts";
 import type {
   ForeignField,
   MediaPart,

@@ -1,4 +1,4 @@
-import type { FinishReason } from "../../domain/interaction.ts";
+import type { FinishReason } from "../../shared/interaction.ts";
 import { type JsonRecord, words } from "../json.ts";
 import { carriesError, readVendorError, type VendorError } from "../vendor_error.ts";
 

@@ -10,8 +10,8 @@ import {
   splice,
   topLevelMembersSteps,
 } from "../../base/json_text.ts";
-import { Fault } from "../../domain/fault.ts";
-import { mergeTags, type PromptTags, readTags } from "../../domain/prompt_tags.ts";
+import { Fault } from "../../shared/fault.ts";
+import { mergeTags, type PromptTags, readTags } from "../../shared/prompt_tags.ts";
 import type { RequestChanges, RequestFacts } from "../dialect.ts";
 import { isRecord, type JsonRecord, words } from "../json.ts";
 

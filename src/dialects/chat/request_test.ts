@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { Fault } from "../../domain/fault.ts";
+import { Fault } from "../../shared/fault.ts";
 import { readChatRequest, spliceChatRequest } from "./request.ts";
 
 const user = (content: unknown) => ({ role: "user", content });

@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { Fault } from "../../domain/fault.ts";
+import { Fault } from "../../shared/fault.ts";
 import type { CanonicalAnswer } from "../canonical.ts";
 import { foldEvents } from "../fold.ts";
 import { decodeChatAnswer, encodeChatAnswer } from "./response.ts";

@@ -1,6 +1,6 @@
 import type { SseEvent } from "../../base/sse.ts";
 import { errors } from "../../../contracts/errors.ts";
-import type { Fault } from "../../domain/fault.ts";
+import type { Fault } from "../../shared/fault.ts";
 import type { CanonicalEvent } from "../canonical.ts";
 import type { DecodedEvent, DialectQuirks, StreamDecoder } from "../dialect.ts";
 import { choiceIndex, isRecord, type JsonRecord, unixTime, words } from "../json.ts";

@@ -1,5 +1,5 @@
-import type { Fault } from "../../domain/fault.ts";
-import type { Usage } from "../../domain/usage.ts";
+import type { Fault } from "../../shared/fault.ts";
+import type { Usage } from "../../shared/usage.ts";
 import type {
   BlockDeltaEvent,
   BlockEndEvent,

@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { SseSplitter } from "../../base/sse.ts";
-import { Fault } from "../../domain/fault.ts";
+import { Fault } from "../../shared/fault.ts";
 import type { CanonicalEvent } from "../canonical.ts";
 import type { DecodedEvent } from "../dialect.ts";
 import { foldEvents } from "../fold.ts";

@@ -1,4 +1,4 @@
-import type { Usage } from "../../domain/usage.ts";
+import type { Usage } from "../../shared/usage.ts";
 import type { DialectQuirks } from "../dialect.ts";
 import { count, isRecord, type JsonRecord, miscounts } from "../json.ts";
 import { vendorCost } from "../vendor_cost.ts";

@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import type { Usage } from "../../domain/usage.ts";
+import type { Usage } from "../../shared/usage.ts";
 import { readChatUsage, writeChatUsage } from "./usage.ts";
 
 interface Row {

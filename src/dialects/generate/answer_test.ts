@@ -1,6 +1,6 @@
 /** Answers of generate vendors: pitfalls D (67–80) and 119 of protocols/pitfalls.md, by number. */
 import assert from "@std/assert";
-import { Fault } from "../../domain/fault.ts";
+import { Fault } from "../../shared/fault.ts";
 import type { CanonicalEvent } from "../canonical.ts";
 import { foldEvents } from "../fold.ts";
 import { decodeGenerateAnswer } from "./answer.ts";

@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { Fault } from "../../domain/fault.ts";
+import { Fault } from "../../shared/fault.ts";
 import { decodeGenerateRequest } from "./decode_request.ts";
 
 Deno.test("a request in camelCase and in snake_case is the same request", () => {

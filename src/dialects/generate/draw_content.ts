@@ -1,4 +1,4 @@
-import { Fault } from "../../domain/fault.ts";
+import { Fault } from "../../shared/fault.ts";
 import { given } from "../given.ts";
 import type { EncodedImages, ImageAnswer, ImageAsk } from "../image_wire.ts";
 import { isRecord, type JsonRecord, words } from "../json.ts";

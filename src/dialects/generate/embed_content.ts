@@ -1,8 +1,8 @@
 import { type Edit, itemsAt, locateIn, membersAt, type TextRange } from "../../base/json_text.ts";
 import { finish } from "../../base/steps.ts";
-import { estimateTokens, inputTokenBound } from "../../domain/estimate.ts";
-import { Fault } from "../../domain/fault.ts";
-import type { BillableUsage } from "../../domain/pricing.ts";
+import { estimateTokens, inputTokenBound } from "../../shared/token_estimate.ts";
+import { Fault } from "../../shared/fault.ts";
+import type { BillableUsage } from "../../pricing/pricing.ts";
 import { bareModel } from "./models.ts";
 import { readUsage } from "./usage.ts";
 import { isRecord, type JsonRecord, words } from "../json.ts";

@@ -1,6 +1,6 @@
 import assert from "@std/assert";
-import { Fault } from "../../domain/fault.ts";
-import { estimateTokens } from "../../domain/estimate.ts";
+import { Fault } from "../../shared/fault.ts";
+import { estimateTokens } from "../../shared/token_estimate.ts";
 import { batchEmbedContents, embedContent } from "./embed_content.ts";
 import { forVendor, readOperation } from "../operation_request.ts";
 

@@ -9,7 +9,7 @@ import {
   turn,
   user,
 } from "../../../tests/support/canonical_request.ts";
-import { Fault } from "../../domain/fault.ts";
+import { Fault } from "../../shared/fault.ts";
 import type { CanonicalRequest, Part } from "../canonical_request.ts";
 import { signatureSentinel } from "../thought_signature.ts";
 import { encodeGenerateRequest } from "./encode_request.ts";

@@ -1,6 +1,6 @@
 import { canonicalStatus } from "../../../contracts/error_bodies.ts";
 import { errors } from "../../../contracts/errors.ts";
-import type { Fault } from "../../domain/fault.ts";
+import type { Fault } from "../../shared/fault.ts";
 
 /**
  * The `error` object inside a stream of this dialect (generate-content.md §7): the official client

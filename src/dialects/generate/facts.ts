@@ -6,8 +6,8 @@ import {
   topLevelMembersSteps,
 } from "../../base/json_text.ts";
 import { finish, type Steps } from "../../base/steps.ts";
-import { Fault } from "../../domain/fault.ts";
-import { mergeTags, type PromptTags, readTags } from "../../domain/prompt_tags.ts";
+import { Fault } from "../../shared/fault.ts";
+import { mergeTags, type PromptTags, readTags } from "../../shared/prompt_tags.ts";
 import type { RequestChanges, RequestFacts } from "../dialect.ts";
 import { isRecord, type JsonRecord } from "../json.ts";
 import { bareModel } from "./models.ts";

@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { Fault } from "../../domain/fault.ts";
+import { Fault } from "../../shared/fault.ts";
 import { readGenerateRequest, spliceGenerateRequest } from "./facts.ts";
 import { countTokensPath, generatePath } from "./path.ts";
 

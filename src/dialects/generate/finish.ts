@@ -1,4 +1,4 @@
-import type { FinishReason } from "../../domain/interaction.ts";
+import type { FinishReason } from "../../shared/interaction.ts";
 
 /** What a candidate's `finishReason` means; `invalid` is a failure unless there is content. */
 export type Ending = FinishReason | "invalid";

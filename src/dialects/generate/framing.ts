@@ -1,5 +1,5 @@
 import type { SseEvent } from "../../base/sse.ts";
-import type { Fault } from "../../domain/fault.ts";
+import type { Fault } from "../../shared/fault.ts";
 import type { StreamReframer } from "../dialect.ts";
 import { sseComment } from "../sse_comment.ts";
 import { streamErrorBody } from "./error_body.ts";

@@ -1,4 +1,4 @@
-import { Fault } from "../../domain/fault.ts";
+import { Fault } from "../../shared/fault.ts";
 import { bareModel } from "./models.ts";
 
 /** Path of a generation, appended to the base address; streams always as server-sent events. */

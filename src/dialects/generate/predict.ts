@@ -1,11 +1,11 @@
-import { inputTokenBound } from "../../domain/estimate.ts";
-import { Fault } from "../../domain/fault.ts";
+import { inputTokenBound } from "../../shared/token_estimate.ts";
+import { Fault } from "../../shared/fault.ts";
 import { withoutPictures } from "../picture_text.ts";
 import { imageTokens } from "../image_tokens.ts";
 import { isRecord, type JsonRecord, words } from "../json.ts";
 import type { AnswerReader, EventNews, Operation, Outcome } from "../operation.ts";
 import { type OperationRequest, parsedRecord, recordText } from "../operation_request.ts";
-import type { PriceRow } from "../../domain/pricing.ts";
+import type { PriceRow } from "../../pricing/pricing.ts";
 
 /** `:predict` of the generate vendor's models that only draw (images-and-speech.md §1.2 a). */
 export const predict: Operation = {

@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { priceOf } from "../../../tests/support/operation_request.ts";
-import { Fault } from "../../domain/fault.ts";
+import { Fault } from "../../shared/fault.ts";
 import { predict } from "./predict.ts";
 import { forVendor, readOperation } from "../operation_request.ts";
 

@@ -1,4 +1,4 @@
-import { Fault } from "../../domain/fault.ts";
+import { Fault } from "../../shared/fault.ts";
 import type { Loss } from "../canonical_request.ts";
 import { isRecord, type JsonRecord } from "../json.ts";
 import { inlineRefs, type SwellRoom } from "../schema_refs.ts";

@@ -1,4 +1,4 @@
-import { Fault } from "../../domain/fault.ts";
+import { Fault } from "../../shared/fault.ts";
 import { given } from "../given.ts";
 import { isRecord, type JsonRecord, words } from "../json.ts";
 import { notAllowed } from "../picture_shape.ts";

@@ -1,5 +1,5 @@
 import { pushAll } from "../../base/lists.ts";
-import type { Fault } from "../../domain/fault.ts";
+import type { Fault } from "../../shared/fault.ts";
 import type {
   AnswerPart,
   BlockDeltaEvent,

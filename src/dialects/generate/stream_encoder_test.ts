@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { SseSplitter } from "../../base/sse.ts";
-import { Fault } from "../../domain/fault.ts";
+import { Fault } from "../../shared/fault.ts";
 import type { CanonicalEvent } from "../canonical.ts";
 import type { AnswerContext } from "../translator.ts";
 import { ArrayReframer } from "./framing.ts";

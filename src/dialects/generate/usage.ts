@@ -1,4 +1,4 @@
-import type { Usage } from "../../domain/usage.ts";
+import type { Usage } from "../../shared/usage.ts";
 import { count, isRecord, type JsonRecord, miscounts, words } from "../json.ts";
 
 /**

@@ -1,5 +1,5 @@
-import { Fault } from "../../domain/fault.ts";
-import type { Usage } from "../../domain/usage.ts";
+import { Fault } from "../../shared/fault.ts";
+import type { Usage } from "../../shared/usage.ts";
 import type { DrawnImage, ImageAnswer } from "../image_wire.ts";
 import { given } from "../given.ts";
 import { count, isRecord, type JsonRecord, miscounts, words } from "../json.ts";

@@ -1,4 +1,4 @@
-import { Fault } from "../../domain/fault.ts";
+import { Fault } from "../../shared/fault.ts";
 import type { EncodedImages, ImageAsk, ImageWire } from "../image_wire.ts";
 import { given } from "../given.ts";
 import { checkAnySize, notAllowed, type PixelSize, readRatio, sizeText } from "../picture_shape.ts";

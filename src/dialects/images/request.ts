@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import type { imageRequest } from "../../../contracts/images.ts";
-import { Fault } from "../../domain/fault.ts";
+import { Fault } from "../../shared/fault.ts";
 import type { ImageAsk, Reference } from "../image_wire.ts";
 import type { JsonRecord } from "../json.ts";
 import { base64Source, mediaSource } from "../media_source.ts";

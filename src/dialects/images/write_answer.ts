@@ -5,8 +5,8 @@ import { pictureFacts } from "../../base/picture_facts.ts";
 import { given } from "../given.ts";
 import type { DrawnImage } from "../image_wire.ts";
 import { base64Bytes, dataUrl } from "../media_source.ts";
-import { Fault } from "../../domain/fault.ts";
-import type { BillableUsage } from "../../domain/pricing.ts";
+import { Fault } from "../../shared/fault.ts";
+import type { BillableUsage } from "../../pricing/pricing.ts";
 
 /** Everything that one answer of pictures is written from. */
 export interface ImageAnswerFacts {

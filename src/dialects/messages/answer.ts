@@ -1,4 +1,4 @@
-import { Fault } from "../../domain/fault.ts";
+import { Fault } from "../../shared/fault.ts";
 import type { CanonicalEvent } from "../canonical.ts";
 import { isRecord } from "../json.ts";
 import { carriesError, readVendorError } from "../vendor_error.ts";

@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { Fault } from "../../domain/fault.ts";
+import { Fault } from "../../shared/fault.ts";
 import type { CanonicalRequest } from "../canonical_request.ts";
 import { messages } from "./mod.ts";
 

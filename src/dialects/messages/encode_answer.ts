@@ -1,6 +1,6 @@
 import { sha256Hex } from "../../base/hash.ts";
-import { Fault } from "../../domain/fault.ts";
-import type { Usage } from "../../domain/usage.ts";
+import { Fault } from "../../shared/fault.ts";
+import type { Usage } from "../../shared/usage.ts";
 import type { AnswerPart, CanonicalAnswer, CanonicalChoice } from "../canonical.ts";
 import { estimatedUsage } from "../estimated_usage.ts";
 import { innerJson } from "../inner_json.ts";

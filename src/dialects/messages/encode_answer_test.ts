@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { canonicalRequest } from "../../../tests/support/canonical_request.ts";
-import { Fault } from "../../domain/fault.ts";
+import { Fault } from "../../shared/fault.ts";
 import type { AnswerPart, CanonicalAnswer, CanonicalChoice } from "../canonical.ts";
 import type { AnswerContext } from "../translator.ts";
 import { messages } from "./mod.ts";

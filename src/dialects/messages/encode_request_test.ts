@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { acceptedByMessagesVendor } from "../../../tests/support/messages_vendor.ts";
-import { Fault } from "../../domain/fault.ts";
+import { Fault } from "../../shared/fault.ts";
 import type { CanonicalRequest, Part, Turn } from "../canonical_request.ts";
 import type { EncodedRequest } from "../translator.ts";
 import { messages } from "./mod.ts";

@@ -7,7 +7,7 @@ import {
   user,
 } from "../../../tests/support/canonical_request.ts";
 import { acceptedByMessagesVendor } from "../../../tests/support/messages_vendor.ts";
-import { Fault } from "../../domain/fault.ts";
+import { Fault } from "../../shared/fault.ts";
 import type { CanonicalRequest, Tool } from "../canonical_request.ts";
 import type { EncodedRequest } from "../translator.ts";
 import { messages } from "./mod.ts";

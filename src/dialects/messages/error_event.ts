@@ -1,5 +1,5 @@
 import { type ErrorCode, errors } from "../../../contracts/errors.ts";
-import type { Fault } from "../../domain/fault.ts";
+import type { Fault } from "../../shared/fault.ts";
 import { sseEvent } from "./sse_event.ts";
 
 /** Ends a stream with the dialect's own error event (messages.md §5, §6); nothing follows it. */

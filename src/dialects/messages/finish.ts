@@ -1,4 +1,4 @@
-import type { FinishReason } from "../../domain/interaction.ts";
+import type { FinishReason } from "../../shared/interaction.ts";
 
 /** The dialect's stop reasons (messages.md §3) and what they are to others (translation.md §10). */
 const reasons: Readonly<Record<string, FinishReason>> = {

@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { Fault } from "../../domain/fault.ts";
+import { Fault } from "../../shared/fault.ts";
 import { messages } from "./mod.ts";
 
 function spliced(bodyText: string, model = "claude-y"): string {

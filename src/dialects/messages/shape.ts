@@ -1,4 +1,4 @@
-import { Fault } from "../../domain/fault.ts";
+import { Fault } from "../../shared/fault.ts";
 import { isRecord, type JsonRecord } from "../json.ts";
 
 /** Reading what a caller wrote: null means "not set", a wrong shape is named by its path. */

@@ -1,7 +1,7 @@
 import Anthropic from "@anthropic-ai/sdk";
 import assert from "@std/assert";
 import { messagesEvents } from "../../../tests/support/grammar/events.ts";
-import { Fault } from "../../domain/fault.ts";
+import { Fault } from "../../shared/fault.ts";
 import type { BlockKind, CanonicalEvent } from "../canonical.ts";
 import type { AnswerContext } from "../translator.ts";
 import { messages } from "./mod.ts";

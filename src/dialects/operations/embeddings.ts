@@ -1,8 +1,8 @@
 import { Buffer } from "node:buffer";
 import { locate } from "../../base/json_text.ts";
-import { estimateTokens, inputTokenBound } from "../../domain/estimate.ts";
-import { Fault } from "../../domain/fault.ts";
-import type { BillableUsage } from "../../domain/pricing.ts";
+import { estimateTokens, inputTokenBound } from "../../shared/token_estimate.ts";
+import { Fault } from "../../shared/fault.ts";
+import type { BillableUsage } from "../../pricing/pricing.ts";
 import type { Loss } from "../canonical_request.ts";
 import { count, isRecord, type JsonRecord } from "../json.ts";
 import { saysNothing } from "../other_fields.ts";

@@ -1,6 +1,6 @@
-import { estimateTokens, inputTokenBound, maxImageTokens } from "../../domain/estimate.ts";
-import { Fault } from "../../domain/fault.ts";
-import type { BillableUsage, ImageCount, PriceRow } from "../../domain/pricing.ts";
+import { estimateTokens, inputTokenBound, maxImageTokens } from "../../shared/token_estimate.ts";
+import { Fault } from "../../shared/fault.ts";
+import type { BillableUsage, ImageCount, PriceRow } from "../../pricing/pricing.ts";
 import type { SseEvent } from "../../base/sse.ts";
 import { count, isRecord, type JsonRecord, miscounts, words } from "../json.ts";
 import type { MediaField } from "../media_field.ts";

@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { eventOf, priceOf, readerOf } from "../../../tests/support/operation_request.ts";
-import { Fault } from "../../domain/fault.ts";
+import { Fault } from "../../shared/fault.ts";
 import { imageGenerations, readImageUsage } from "./images.ts";
 
 const whole = { isComplete: true, price: undefined };

@@ -1,9 +1,9 @@
 import { Buffer } from "node:buffer";
 import { audioSeconds, pcmSeconds } from "../../base/audio_length.ts";
 import type { SseEvent } from "../../base/sse.ts";
-import { estimateTokens, inputTokenBound } from "../../domain/estimate.ts";
-import { Fault } from "../../domain/fault.ts";
-import type { BillableUsage, PriceRow } from "../../domain/pricing.ts";
+import { estimateTokens, inputTokenBound } from "../../shared/token_estimate.ts";
+import { Fault } from "../../shared/fault.ts";
+import type { BillableUsage, PriceRow } from "../../pricing/pricing.ts";
 import { count, isRecord, miscounts, words } from "../json.ts";
 import type { MediaField } from "../media_field.ts";
 import { carriesError, readVendorError } from "../vendor_error.ts";

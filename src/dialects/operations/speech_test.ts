@@ -1,7 +1,7 @@
 import assert from "@std/assert";
 import { sound } from "../../../demo/simulator/samples/mod.ts";
 import { eventOf, priceOf, readerOf } from "../../../tests/support/operation_request.ts";
-import { Fault } from "../../domain/fault.ts";
+import { Fault } from "../../shared/fault.ts";
 import { readSpeechUsage, speech } from "./speech.ts";
 
 const body = { model: "gpt-4o-mini-tts", voice: "alloy", input: "Good morning, 東京 🎙️" };

@@ -1,8 +1,8 @@
 import { audioSeconds } from "../../base/audio_length.ts";
 import type { SseEvent } from "../../base/sse.ts";
-import { estimateTokens } from "../../domain/estimate.ts";
-import { Fault } from "../../domain/fault.ts";
-import type { BillableUsage, PriceRow } from "../../domain/pricing.ts";
+import { estimateTokens } from "../../shared/token_estimate.ts";
+import { Fault } from "../../shared/fault.ts";
+import type { BillableUsage, PriceRow } from "../../pricing/pricing.ts";
 import { count, isRecord, type JsonRecord, miscounts, words } from "../json.ts";
 import { carriesError, readVendorError } from "../vendor_error.ts";
 import { costField } from "./cost_field.ts";

@@ -2,7 +2,7 @@ import assert from "@std/assert";
 import { sound } from "../../../demo/simulator/samples/mod.ts";
 import { eventOf, priceOf } from "../../../tests/support/operation_request.ts";
 import type { FormPart } from "../../base/multipart.ts";
-import { Fault } from "../../domain/fault.ts";
+import { Fault } from "../../shared/fault.ts";
 import type { AnswerReader } from "../operation.ts";
 import { readTranscriptUsage, transcriptions } from "./transcriptions.ts";
 

@@ -1,6 +1,6 @@
 import { pushAll } from "../../base/lists.ts";
 import { sha256Hex } from "../../base/hash.ts";
-import { Fault } from "../../domain/fault.ts";
+import { Fault } from "../../shared/fault.ts";
 import type { CanonicalAnswer, CanonicalEvent } from "../canonical.ts";
 import type { DialectQuirks } from "../dialect.ts";
 import { estimatedUsage } from "../estimated_usage.ts";

@@ -1,5 +1,5 @@
 import { changeMembers, splice, topLevelMembers } from "../../base/json_text.ts";
-import { Fault } from "../../domain/fault.ts";
+import { Fault } from "../../shared/fault.ts";
 import type { BackgroundForm } from "../dialect.ts";
 import { isRecord, type JsonRecord } from "../json.ts";
 import { writeFailure } from "./failure.ts";

@@ -1,5 +1,5 @@
 import { errors } from "../../../contracts/errors.ts";
-import type { Fault } from "../../domain/fault.ts";
+import type { Fault } from "../../shared/fault.ts";
 import type { JsonRecord } from "../json.ts";
 import { readVendorError, type VendorError } from "../vendor_error.ts";
 

@@ -1,4 +1,4 @@
-import type { FinishReason } from "../../domain/interaction.ts";
+import type { FinishReason } from "../../shared/interaction.ts";
 import { isRecord, type JsonRecord, words } from "../json.ts";
 
 /** How an answer ended, in both languages. */

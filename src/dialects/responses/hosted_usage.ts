@@ -1,4 +1,4 @@
-import type { Usage } from "../../domain/usage.ts";
+import type { Usage } from "../../shared/usage.ts";
 import { count, isRecord, type JsonRecord, words } from "../json.ts";
 import { defaultImageModel } from "./hosted.ts";
 

@@ -1,5 +1,5 @@
-import { Fault } from "../../domain/fault.ts";
-import { mergeTags, type PromptTags, readTags } from "../../domain/prompt_tags.ts";
+import { Fault } from "../../shared/fault.ts";
+import { mergeTags, type PromptTags, readTags } from "../../shared/prompt_tags.ts";
 import type { RequestFacts } from "../dialect.ts";
 import { isRecord, type JsonRecord, words } from "../json.ts";
 

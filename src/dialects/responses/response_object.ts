@@ -1,5 +1,5 @@
-import type { FinishReason } from "../../domain/interaction.ts";
-import type { Usage } from "../../domain/usage.ts";
+import type { FinishReason } from "../../shared/interaction.ts";
+import type { Usage } from "../../shared/usage.ts";
 import { isRecord, type JsonRecord } from "../json.ts";
 import { writeEnding } from "./finish.ts";
 import type { Item } from "./output_blocks.ts";

@@ -2,7 +2,7 @@ import assert from "@std/assert";
 import OpenAI from "openai";
 import type { CanonicalEvent } from "../canonical.ts";
 import { contextOf, encodeStream } from "../../../tests/support/responses_fixtures.ts";
-import { Fault } from "../../domain/fault.ts";
+import { Fault } from "../../shared/fault.ts";
 import { ResponsesStreamEncoder } from "./stream_encoder.ts";
 
 /** The official client, which checks ids, places and order strictly, reads what we write. */

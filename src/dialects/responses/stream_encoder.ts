@@ -1,6 +1,6 @@
-import type { Fault } from "../../domain/fault.ts";
-import type { FinishReason } from "../../domain/interaction.ts";
-import type { Usage } from "../../domain/usage.ts";
+import type { Fault } from "../../shared/fault.ts";
+import type { FinishReason } from "../../shared/interaction.ts";
+import type { Usage } from "../../shared/usage.ts";
 import type { CanonicalEvent } from "../canonical.ts";
 import { EstimatedUsage } from "../estimated_usage.ts";
 import { sseComment } from "../sse_comment.ts";

@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { Fault } from "../../domain/fault.ts";
+import { Fault } from "../../shared/fault.ts";
 import type { CanonicalEvent } from "../canonical.ts";
 import { contextOf, encodeStream } from "../../../tests/support/responses_fixtures.ts";
 import { ResponsesStreamEncoder } from "./stream_encoder.ts";

@@ -1,4 +1,4 @@
-import type { Usage } from "../../domain/usage.ts";
+import type { Usage } from "../../shared/usage.ts";
 import type { DialectQuirks } from "../dialect.ts";
 import { count, isRecord, type JsonRecord, miscounts, words } from "../json.ts";
 import { imageToolUsage, readHostedUsage } from "./hosted_usage.ts";

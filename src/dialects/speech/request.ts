@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import type { speechRequest } from "../../../contracts/speech.ts";
-import { Fault } from "../../domain/fault.ts";
+import { Fault } from "../../shared/fault.ts";
 import type { JsonRecord } from "../json.ts";
 import type { SpeechAsk } from "../speech_wire.ts";
 

@@ -1,10 +1,10 @@
 import type { MiddlewareHandler } from "hono";
 import type { Clock } from "../../base/clock.ts";
 import type { Log } from "../../base/log.ts";
-import { createFailureLimit, type FailureLimit } from "../../domain/failure_limit.ts";
-import type { Metrics } from "../../gateway/metrics.ts";
+import { createFailureLimit, type FailureLimit } from "../../rate_limits/failure_limit.ts";
+import type { Metrics } from "../../shared/metrics.ts";
 import { nanosToUsd } from "../../base/money.ts";
-import type { Interaction } from "../../domain/interaction.ts";
+import type { Interaction } from "../../shared/interaction.ts";
 import type { Env, Scene } from "../scene.ts";
 
 /**

@@ -1,10 +1,10 @@
 import type { MiddlewareHandler } from "hono";
 import type { ErrorDialect } from "../../../contracts/contract.ts";
 import { errors } from "../../../contracts/errors.ts";
-import { parseCredential } from "../../domain/credential.ts";
-import type { FailureLimit } from "../../domain/failure_limit.ts";
-import { Fault } from "../../domain/fault.ts";
-import type { KeyRing } from "../../domain/key_ring.ts";
+import { parseCredential } from "../../keys/credential.ts";
+import type { FailureLimit } from "../../rate_limits/failure_limit.ts";
+import { Fault } from "../../shared/fault.ts";
+import type { KeyRing } from "../../keys/key_cache.ts";
 import { asFault, errorReply } from "../errors.ts";
 import { toResponse } from "../respond.ts";
 import type { FrontDoor } from "../front_door.ts";

@@ -1,8 +1,8 @@
 import type { MiddlewareHandler } from "hono";
 import type { ErrorDialect } from "../../../contracts/contract.ts";
-import { Fault } from "../../domain/fault.ts";
-import type { RateDecision } from "../../domain/rate_limit.ts";
-import type { RateLimiter } from "../../domain/rate_limiter.ts";
+import { Fault } from "../../shared/fault.ts";
+import type { RateDecision } from "../../rate_limits/rate_limit.ts";
+import type { RateLimiter } from "../../rate_limits/rate_limiter.ts";
 import { asFault, errorReply } from "../errors.ts";
 import { toResponse } from "../respond.ts";
 import type { Env } from "../scene.ts";

@@ -1,8 +1,8 @@
 import assert from "@std/assert";
 import { Hono } from "hono";
-import type { Principal } from "../../domain/api_key.ts";
-import { Fault } from "../../domain/fault.ts";
-import type { RateDecision } from "../../domain/rate_limit.ts";
+import type { Principal } from "../../keys/api_key.ts";
+import { Fault } from "../../shared/fault.ts";
+import type { RateDecision } from "../../rate_limits/rate_limit.ts";
 import { asFault, errorReply } from "../errors.ts";
 import { toResponse } from "../respond.ts";
 import type { Env, Scene } from "../scene.ts";

@@ -7,13 +7,13 @@ import {
   type OutcomeItem,
   type OutcomePost,
   outcomeValues,
-} from "../../domain/cohort.ts";
-import { differencesOf } from "../../domain/cohort_comparison.ts";
-import { figuresBody, figuresOf } from "../../domain/cohort_report.ts";
-import { Fault } from "../../domain/fault.ts";
-import type { Idempotency } from "../../gateway/idempotency.ts";
-import type { Recorder } from "../../gateway/recorder.ts";
-import { replayHeader, type Reply } from "../../gateway/reply.ts";
+} from "../../cohorts/cohort.ts";
+import { differencesOf } from "../../cohorts/cohort_comparison.ts";
+import { figuresBody, figuresOf } from "../../cohorts/cohort_report.ts";
+import { Fault } from "../../shared/fault.ts";
+import type { Idempotency } from "../../idempotency/idempotency.ts";
+import type { Recorder } from "../../records/recorder.ts";
+import { replayHeader, type Reply } from "../../relay/reply.ts";
 import { bind, type BindParts } from "../bind.ts";
 import { jsonReply } from "../json_reply.ts";
 import { once } from "../repeats.ts";

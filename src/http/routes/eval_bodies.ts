@@ -1,5 +1,5 @@
 import { nanosToUsd } from "../../base/money.ts";
-import type { EvalResult, EvalRun } from "../../domain/eval.ts";
+import type { EvalResult, EvalRun } from "../../evals/eval.ts";
 
 /** A run as lists show it. */
 export function runBody(run: EvalRun) {

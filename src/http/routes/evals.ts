@@ -2,11 +2,11 @@ import type { Hono } from "hono";
 import type { z } from "zod";
 import type { evalAccepted } from "../../../contracts/evals.ts";
 import { contracts } from "../../../contracts/mod.ts";
-import { readResultPlace, readRunPlace, resultPlace, runPlace } from "../../domain/eval_places.ts";
-import { Fault } from "../../domain/fault.ts";
-import { type EvalOrderParts, orderEval, permitEval } from "../../gateway/eval_orders.ts";
-import type { Idempotency } from "../../gateway/idempotency.ts";
-import { replayHeader, type Reply } from "../../gateway/reply.ts";
+import { readResultPlace, readRunPlace, resultPlace, runPlace } from "../../evals/eval_cursor.ts";
+import { Fault } from "../../shared/fault.ts";
+import { type EvalOrderParts, orderEval, permitEval } from "../../evals/create_eval.ts";
+import type { Idempotency } from "../../idempotency/idempotency.ts";
+import { replayHeader, type Reply } from "../../relay/reply.ts";
 import { bind, type BindParts } from "../bind.ts";
 import { jsonReply } from "../json_reply.ts";
 import { once } from "../repeats.ts";
@@ -17,7 +17,7 @@ export interface EvalRouteParts extends BindParts, EvalOrderParts {
   idempotency: Idempotency;
 }
 
-/** Mounts evaluations: asked for here, worked on in the background (`src/jobs/eval_runner.ts`). */
+/** Mounts evaluations: asked for here, worked on in the background (`src/evals/eval_runner.ts`). */
 export function evalRoutes(app: Hono<Env>, parts: EvalRouteParts): void {
   bind(app, contracts.createEval, parts, async ({ caller, body, bodyText }) => ({
     reply: await once(

@@ -1,18 +1,18 @@
 import type { Hono } from "hono";
 import { contracts } from "../../../contracts/mod.ts";
 import { callersPatience, pulledStream } from "../../base/pulled_stream.ts";
-import type { ExportJob } from "../../domain/export_job.ts";
+import type { ExportJob } from "../../exports/export_job.ts";
 import {
   type ExportFormat,
   exportMediaType,
   type ExportOrder,
   readOrder,
-} from "../../domain/export_order.ts";
-import { Fault } from "../../domain/fault.ts";
-import type { Caller } from "../../gateway/caller.ts";
-import type { Exports } from "../../gateway/exports.ts";
-import type { Idempotency } from "../../gateway/idempotency.ts";
-import type { Reply } from "../../gateway/reply.ts";
+} from "../../exports/export_spec.ts";
+import { Fault } from "../../shared/fault.ts";
+import type { Caller } from "../../relay/call_context.ts";
+import type { Exports } from "../../exports/exports.ts";
+import type { Idempotency } from "../../idempotency/idempotency.ts";
+import type { Reply } from "../../relay/reply.ts";
 import { bind, type BindParts } from "../bind.ts";
 import { readByteRange } from "../byte_range.ts";
 import { errorReply } from "../errors.ts";

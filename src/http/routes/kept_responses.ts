@@ -1,8 +1,8 @@
 import type { Hono } from "hono";
 import { contracts, familyContracts } from "../../../contracts/mod.ts";
-import { Fault } from "../../domain/fault.ts";
-import type { Background } from "../../gateway/background.ts";
-import type { Caller } from "../../gateway/caller.ts";
+import { Fault } from "../../shared/fault.ts";
+import type { Background } from "../../background/background.ts";
+import type { Caller } from "../../relay/call_context.ts";
 import type { Registry } from "../../vendors/registry.ts";
 import { bind, type BindParts, type ReplyOutput } from "../bind.ts";
 import type { Env } from "../scene.ts";

@@ -1,9 +1,9 @@
 import type { Hono } from "hono";
 import { contracts } from "../../../contracts/mod.ts";
-import { Fault } from "../../domain/fault.ts";
-import type { MediaFacts, MediaStore } from "../../domain/media.ts";
-import type { MediaSigner } from "../../domain/signed_media.ts";
-import type { Recorder } from "../../gateway/recorder.ts";
+import { Fault } from "../../shared/fault.ts";
+import type { MediaFacts, MediaStore } from "../../shared/media.ts";
+import type { MediaSigner } from "../../records/signed_media.ts";
+import type { Recorder } from "../../records/recorder.ts";
 import { bind, type BindParts, bindPublic, type ReplyOutput } from "../bind.ts";
 import type { Env } from "../scene.ts";
 

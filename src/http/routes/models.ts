@@ -2,7 +2,7 @@ import type { Hono } from "hono";
 import { contracts, familyContracts } from "../../../contracts/mod.ts";
 import type { DialectName } from "../../../contracts/vendors.ts";
 import type { Log } from "../../base/log.ts";
-import { messageOf } from "../../domain/fault.ts";
+import { messageOf } from "../../shared/fault.ts";
 import type { Catalogue, ListedModel } from "../../vendors/catalogue.ts";
 import type { Registry, Vendor } from "../../vendors/registry.ts";
 import { bind, type BindParts } from "../bind.ts";

@@ -1,10 +1,10 @@
 import { timingSafeEqual } from "node:crypto";
 import type { Hono } from "hono";
 import { contracts } from "../../../contracts/mod.ts";
-import type { Metrics } from "../../gateway/metrics.ts";
+import type { Metrics } from "../../shared/metrics.ts";
 import type { Secret } from "../../base/secret.ts";
 import { sha256Hex } from "../../base/hash.ts";
-import { Fault } from "../../domain/fault.ts";
+import { Fault } from "../../shared/fault.ts";
 import { type BindParts, bindPublic } from "../bind.ts";
 import type { Env } from "../scene.ts";
 

@@ -1,7 +1,7 @@
 import type { Hono } from "hono";
 import { documents, referenceFile } from "../../../contracts/document.ts";
 import { programFile } from "../../base/program_files.ts";
-import { Fault } from "../../domain/fault.ts";
+import { Fault } from "../../shared/fault.ts";
 import { type BindParts, bindPublic, type ReplyOutput } from "../bind.ts";
 import { type AddressParts, publicAddress } from "../own_address.ts";
 import type { Env } from "../scene.ts";

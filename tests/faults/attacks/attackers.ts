@@ -1,6 +1,6 @@
 import net from "node:net";
 import { systemClock } from "../../../src/base/clock.ts";
-import { mintKey } from "../../../src/domain/credential.ts";
+import { mintKey } from "../../../src/keys/credential.ts";
 import { hostileBodies } from "./bodies.ts";
 
 /** Where the service is, and a key of the attacker's own account. */

@@ -1,5 +1,5 @@
 /** Claims the directory of the first argument, says so, and holds it until it is killed. */
-import { claimDataDir } from "../../../src/store/data_dir.ts";
+import { claimDataDir } from "../../../src/database/data_dir.ts";
 
 const claim = await claimDataDir(Deno.args[0] ?? "");
 await claim.describe({ address: "http://127.0.0.1:4321" });

@@ -1,6 +1,6 @@
 /** Migrates the database at the address of the first argument and prints what it applied. */
-import { migrate } from "../../../src/store/migrate.ts";
-import { openPostgres } from "../../../src/store/postgres.ts";
+import { migrate } from "../../../src/database/migrate.ts";
+import { openPostgres } from "../../../src/database/postgres/postgres.ts";
 import { productMigrations } from "../../support/databases.ts";
 
 const database = await openPostgres(Deno.args[0] ?? "");

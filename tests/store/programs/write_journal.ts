@@ -2,7 +2,7 @@
  * Writes calls into the journal of the first argument, 20 at a time, and prints the id of each
  * whose end is on the disk. Runs until it is killed.
  */
-import { openJournal } from "../../../src/store/journal.ts";
+import { openJournal } from "../../../src/records/journal/journal.ts";
 import { interaction } from "../samples.ts";
 
 const journal = await openJournal(Deno.args[0] ?? "", { sync: "always", segmentBytes: 20_000 });

@@ -1,12 +1,12 @@
 import { indentJson } from "../../../base/indent_json.ts";
-import type { InteractionDetail } from "../../../domain/interaction_desk.ts";
+import type { InteractionDetail } from "../../../records/interaction_repository.ts";
 import type {
   ShownAnswer,
   ShownPart,
   ShownTool,
   ShownTurn,
   Transcript,
-} from "../../../gateway/transcript.ts";
+} from "../../../records/transcript.ts";
 import { fitParts, fitTurns } from "./fit_turns.ts";
 import { count } from "./figures.ts";
 import { isAudible, isShowable, type MediaAddresses, type MediaPart } from "./media.ts";

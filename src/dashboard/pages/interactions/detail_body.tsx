@@ -1,6 +1,6 @@
-import type { InteractionDetail } from "../../../domain/interaction_desk.ts";
-import type { CostLines } from "../../../gateway/cost_lines.ts";
-import type { Transcript } from "../../../gateway/transcript.ts";
+import type { InteractionDetail } from "../../../records/interaction_repository.ts";
+import type { CostLines } from "../../../repricing/cost_lines.ts";
+import type { Transcript } from "../../../records/transcript.ts";
 import { errors } from "../../../../contracts/errors.ts";
 import { Badge } from "../../components.tsx";
 import { Conversation } from "./conversation.tsx";

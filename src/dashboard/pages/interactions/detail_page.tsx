@@ -1,7 +1,7 @@
 import type { Hono } from "hono";
-import { dataTables } from "../../../domain/deletion.ts";
-import type { InteractionDetail } from "../../../domain/interaction_desk.ts";
-import type { Transcript } from "../../../gateway/transcript.ts";
+import { dataTables } from "../../../erasure/deletion.ts";
+import type { InteractionDetail } from "../../../records/interaction_repository.ts";
+import type { Transcript } from "../../../records/transcript.ts";
 import { action, type Desk, NotFound, page, type Visit } from "../../bind.tsx";
 import { PostForm, Time } from "../../components.tsx";
 import { exactTime } from "../../format.ts";

@@ -1,8 +1,8 @@
 import type { Child } from "hono/jsx";
-import type { InteractionDetail } from "../../../domain/interaction_desk.ts";
-import type { InteractionSummary } from "../../../domain/interaction.ts";
-import type { CostLine } from "../../../domain/pricing.ts";
-import type { CostLines } from "../../../gateway/cost_lines.ts";
+import type { InteractionDetail } from "../../../records/interaction_repository.ts";
+import type { InteractionSummary } from "../../../shared/interaction.ts";
+import type { CostLine } from "../../../pricing/pricing.ts";
+import type { CostLines } from "../../../repricing/cost_lines.ts";
 import { CopyButton, Time } from "../../components.tsx";
 import { count, duration, usd } from "./figures.ts";
 import { type FilterName, listPath } from "./view.ts";

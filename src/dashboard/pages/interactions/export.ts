@@ -1,7 +1,7 @@
 import { pushAll } from "../../../base/lists.ts";
 import type { Hono } from "hono";
-import type { ExportFormat, ExportOrder } from "../../../domain/export_order.ts";
-import type { ListPosition } from "../../../domain/interaction.ts";
+import type { ExportFormat, ExportOrder } from "../../../exports/export_spec.ts";
+import type { ListPosition } from "../../../shared/interaction.ts";
 import { callersPatience, pulledStream } from "../../../base/pulled_stream.ts";
 import { type Desk, page, type Visit } from "../../bind.tsx";
 import { listPath, readView, type View } from "./view.ts";

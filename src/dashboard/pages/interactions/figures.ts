@@ -1,5 +1,5 @@
 import { nanosToUsd } from "../../../base/money.ts";
-import type { InteractionStatus } from "../../../domain/interaction.ts";
+import type { InteractionStatus } from "../../../shared/interaction.ts";
 import type { Tone } from "../../components.tsx";
 
 /** Dollars with as many decimals as say something: `$0.000054`, `$0.0123`, `$1.20`, `$0`. */

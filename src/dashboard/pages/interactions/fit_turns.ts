@@ -1,4 +1,4 @@
-import type { ShownPart, ShownTurn } from "../../../gateway/transcript.ts";
+import type { ShownPart, ShownTurn } from "../../../records/transcript.ts";
 
 /** Characters of a page's conversation, in front of what is left out and behind it. */
 const firstChars = 20_000;

@@ -1,6 +1,6 @@
 import type { Hono } from "hono";
-import type { DeskPage } from "../../../domain/interaction_desk.ts";
-import type { InteractionSummary, ListPosition } from "../../../domain/interaction.ts";
+import type { DeskPage } from "../../../records/interaction_repository.ts";
+import type { InteractionSummary, ListPosition } from "../../../shared/interaction.ts";
 import { sha256Hex } from "../../../base/hash.ts";
 import { type Desk, page, type Visit } from "../../bind.tsx";
 import { ExportMenu, FilterForm } from "./filter_form.tsx";

@@ -1,4 +1,4 @@
-import type { InteractionSummary, ListPosition } from "../../../domain/interaction.ts";
+import type { InteractionSummary, ListPosition } from "../../../shared/interaction.ts";
 import { Badge, Empty, Table, Time } from "../../components.tsx";
 import { exactTime } from "../../format.ts";
 import { count, duration, endings, usd } from "./figures.ts";

@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import type { ShownPart, Transcript } from "../../../gateway/transcript.ts";
+import type { ShownPart, Transcript } from "../../../records/transcript.ts";
 
 export type MediaPart = Extract<ShownPart, { type: "media" }>;
 

@@ -1,9 +1,12 @@
-import type { InteractionDesk, InteractionDetail } from "../../../domain/interaction_desk.ts";
-import type { MediaSigner } from "../../../domain/signed_media.ts";
-import type { CostLines } from "../../../gateway/cost_lines.ts";
-import type { Deletions } from "../../../gateway/deletions.ts";
-import type { Exports } from "../../../gateway/exports.ts";
-import type { Transcript } from "../../../gateway/transcript.ts";
+import type {
+  InteractionDesk,
+  InteractionDetail,
+} from "../../../records/interaction_repository.ts";
+import type { MediaSigner } from "../../../records/signed_media.ts";
+import type { CostLines } from "../../../repricing/cost_lines.ts";
+import type { Deletions } from "../../../erasure/deletions.ts";
+import type { Exports } from "../../../exports/exports.ts";
+import type { Transcript } from "../../../records/transcript.ts";
 
 /** What the pages on interactions work on. */
 export interface InteractionParts {

@@ -1,5 +1,5 @@
 import { indentJson } from "../../../base/indent_json.ts";
-import type { InteractionDetail, StoredPayload } from "../../../domain/interaction_desk.ts";
+import type { InteractionDetail, StoredPayload } from "../../../records/interaction_repository.ts";
 import { size } from "./figures.ts";
 import { listPath } from "./view.ts";
 

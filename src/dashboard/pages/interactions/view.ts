@@ -1,7 +1,7 @@
 import { withoutEnd } from "../../../base/trim.ts";
 import { nanosToUsd, parseUsd } from "../../../base/money.ts";
-import type { DeskQuery } from "../../../domain/interaction_desk.ts";
-import { storable } from "../../../domain/time_span.ts";
+import type { DeskQuery } from "../../../records/interaction_repository.ts";
+import { storable } from "../../../shared/time_span.ts";
 
 /** Address of the list; those of single calls lie below it. */
 export const listPath = "/dashboard/interactions";

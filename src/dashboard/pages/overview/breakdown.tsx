@@ -1,4 +1,4 @@
-import { errorsOf, type UsagePart, type UsageSums } from "../../../domain/usage_sums.ts";
+import { errorsOf, type UsagePart, type UsageSums } from "../../../usage/usage_sums.ts";
 import { Table } from "../../components.tsx";
 import { compact, count, duration, exactMoney, money, percent } from "../../figures.ts";
 import { callsAddress, filtersOf, overviewAddress } from "./links.ts";

@@ -1,4 +1,4 @@
-import { errorsOf, type UsageSums } from "../../../domain/usage_sums.ts";
+import { errorsOf, type UsageSums } from "../../../usage/usage_sums.ts";
 import { Chart, type ChartProps, type Series } from "../../chart.tsx";
 import { compact, count, duration, exactMoney, money, percent } from "../../figures.ts";
 import { callsAddress } from "./links.ts";

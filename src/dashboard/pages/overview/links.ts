@@ -1,4 +1,4 @@
-import type { UsagePart } from "../../../domain/usage_sums.ts";
+import type { UsagePart } from "../../../usage/usage_sums.ts";
 import { type Range, rangeQuery } from "./range.ts";
 
 /** The list of the calls that a figure is made of. */

@@ -1,6 +1,6 @@
-import type { SpendStore } from "../../../domain/spend_cap.ts";
-import type { Credit } from "../../../domain/ledger.ts";
-import type { KeyDesk, KeyRow } from "../../../domain/key_desk.ts";
+import type { SpendStore } from "../../../credit/spend_cap.ts";
+import type { Credit } from "../../../credit/ledger.ts";
+import type { KeyDesk, KeyRow } from "../../../keys/key_service.ts";
 import {
   addUsage,
   noUsage,
@@ -8,7 +8,7 @@ import {
   type UsageStore,
   type UsageSums,
   type UsageValue,
-} from "../../../domain/usage_sums.ts";
+} from "../../../usage/usage_sums.ts";
 import { type Range, type Step, stepOf, stepsOf } from "./range.ts";
 
 /** What the overview is made of. */

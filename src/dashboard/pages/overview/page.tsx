@@ -1,6 +1,6 @@
 import type { Hono } from "hono";
-import { errorsOf, type UsageSums } from "../../../domain/usage_sums.ts";
-import { personKeyId } from "../../../gateway/person_calls.ts";
+import { errorsOf, type UsageSums } from "../../../usage/usage_sums.ts";
+import { personKeyId } from "../../../playground/playground_calls.ts";
 import { type Desk, page, type Visit } from "../../bind.tsx";
 import { Empty } from "../../components.tsx";
 import { compact, count, duration, money, percent } from "../../figures.ts";

@@ -1,4 +1,4 @@
-import type { Account } from "../../../domain/account.ts";
+import type { Account } from "../../../keys/account.ts";
 import { Badge } from "../../components.tsx";
 import { count, exactMoney, money, percent } from "../../figures.ts";
 import { type CapUse, type Overview, shareUsed } from "./load.ts";

@@ -1,4 +1,4 @@
-import type { PersonEvent } from "../../../gateway/person_calls.ts";
+import type { PersonEvent } from "../../../playground/playground_calls.ts";
 import { compact, count, duration, money } from "../../figures.ts";
 
 /** What a script or a page gets of an answer: words, and figures at its end. */

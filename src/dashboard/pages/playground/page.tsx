@@ -1,6 +1,6 @@
 import type { Hono } from "hono";
-import type { Account } from "../../../domain/account.ts";
-import type { PersonCalls, PersonRequest } from "../../../gateway/person_calls.ts";
+import type { Account } from "../../../keys/account.ts";
+import type { PersonCalls, PersonRequest } from "../../../playground/playground_calls.ts";
 import { action, type Desk, type Page, page, type Visit } from "../../bind.tsx";
 import { eventLines, figuresOf, type LineEvent } from "./answer.ts";
 import { codeOf } from "./code.ts";

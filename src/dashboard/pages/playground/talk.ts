@@ -1,4 +1,4 @@
-import { type Effort, efforts, type PersonRequest } from "../../../gateway/person_calls.ts";
+import { type Effort, efforts, type PersonRequest } from "../../../playground/playground_calls.ts";
 import type { Form } from "../../form.ts";
 
 /** A conversation as the form holds it, for the form to be shown again. */

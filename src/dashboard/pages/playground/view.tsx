@@ -1,4 +1,4 @@
-import { efforts } from "../../../gateway/person_calls.ts";
+import { efforts } from "../../../playground/playground_calls.ts";
 import { describedBy, Empty, Field, PostForm, Snippet } from "../../components.tsx";
 import { Said } from "../../said.tsx";
 import type { Figures } from "./answer.ts";

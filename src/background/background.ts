@@ -1,0 +1,226 @@
+import type { DialectName } from "../../contracts/vendors.ts";
+import { atOnce } from "../base/heavy_work.ts";
+import { replayIdOf } from "../idempotency/request_fingerprint.ts";
+import type { Account } from "../keys/account.ts";
+import type { BackgroundKey, BackgroundRequest, BackgroundStore } from "./background_call.ts";
+import { Fault } from "../shared/fault.ts";
+import type { KeptStore } from "../shared/stored_response.ts";
+import type { BackgroundForm } from "../dialects/dialect.ts";
+import { answerIds } from "../relay/answer_ids.ts";
+import type { BackgroundRunner } from "./runner.ts";
+import { BackgroundTask, type TakenCall } from "../relay/background_task.ts";
+import type { Caller } from "../relay/call_context.ts";
+import { lossHeader } from "../relay/loss_header.ts";
+import type { Relay, RelayRequest } from "../relay/relay.ts";
+import { replayHeader, type Reply } from "../relay/reply.ts";
+import type { FullDialect } from "../dialects/translator.ts";
+import type { Recorder } from "../records/recorder.ts";
+
+/** Calls that go on in the service while their caller is away. */
+export interface Background {
+  /**
+   * Answers a request that asks for it with a queued response, at once, and makes any other call as
+   * ever. Throws what an ordinary call would be refused with, and `rate_limit_exceeded` where the
+   * account has too many under way.
+   */
+  send(request: RelayRequest): Promise<Reply>;
+  /** The response object as it is now; undefined where there is none. JSON text. */
+  find(key: BackgroundKey): Promise<string | undefined>;
+  /**
+   * Ends a background call and gives the response object; one that has ended is given as it is.
+   * Throws `invalid_value` for a response of another kind, and gives undefined where there is none.
+   */
+  cancel(key: BackgroundKey): Promise<string | undefined>;
+  /** Forgets a response, whether it has ended or not; false where there is none. */
+  remove(key: BackgroundKey): Promise<boolean>;
+}
+
+export interface BackgroundParts {
+  store: BackgroundStore;
+  relay: Pick<Relay, "send">;
+  runner: Pick<BackgroundRunner, "add" | "stop">;
+  kept: KeptStore;
+  recorder: Pick<Recorder, "drain">;
+  dialects: Readonly<Record<DialectName, FullDialect>>;
+  newTransactionId: () => string;
+  /** Unfinished calls of an account; the free tier a tenth. */
+  perAccount: number;
+}
+
+/** Headers that a call is asked again with: what the service reads, and what vendors are told. */
+const keptHeaders =
+  /^(?:x-translation-mode|x-prompt-cache|http-referer|x-title|(?:anthropic|openai|x-grok|x-hf)-[a-z0-9-]{1,64})$/;
+
+export function createBackground(parts: BackgroundParts): Background {
+  return new BackgroundCalls(parts);
+}
+
+class BackgroundCalls implements Background {
+  readonly #parts: BackgroundParts;
+  readonly #form: BackgroundForm;
+
+  constructor(parts: BackgroundParts) {
+    this.#parts = parts;
+    this.#form = parts.dialects.responses.background!;
+  }
+
+  async send(request: RelayRequest): Promise<Reply> {
+    const { relay } = this.#parts;
+    const form = request.dialect.background;
+    const sent = request.body as { stream?: unknown; store?: unknown };
+    if (!form?.isAsked(sent)) return await relay.send(request);
+    const { step = atOnce } = request.caller;
+    const asked = { ...request, ...await step(() => form.forVendor(sent, request.bodyText)) };
+    // Who streams is there; should it leave, the answer is read to its end and kept.
+    if (sent.stream === true) {
+      return await relay.send({
+        ...{ ...asked, sentText: request.bodyText },
+        caller: drained(request.caller),
+      });
+    }
+    if (sent.store === false) {
+      throw new Fault("invalid_value", {
+        param: "store",
+        message: "store: a background response is kept until it is asked for; leave 'store' out.",
+      });
+    }
+    const transactionId = this.#parts.newTransactionId();
+    const responseId = answerIds(transactionId)("resp_");
+    const task = new BackgroundTask({ form, transactionId, responseId, queuedText: "{}" });
+    const key = { accountId: request.caller.principal.account.id, responseId };
+    return await relay.send({
+      ...{ ...asked, sentText: request.bodyText },
+      background: { task, taken: (call) => this.#taken(request, key, form, call) },
+    });
+  }
+
+  async find(key: BackgroundKey): Promise<string | undefined> {
+    const { store, kept } = this.#parts;
+    const ended = () => kept.findResponse(key.accountId, key.responseId);
+    const answer = await ended();
+    if (answer) return answer.answerText;
+    const call = await store.find(key);
+    // It may have ended between the two.
+    if (!call || call.answerText === null) return call && (await ended())?.answerText;
+    return call.state === "in_progress"
+      ? this.#form.moved(call.answerText, "in_progress")
+      : call.answerText;
+  }
+
+  async cancel(key: BackgroundKey): Promise<string | undefined> {
+    const { store, kept, runner } = this.#parts;
+    const call = await store.find(key);
+    if (!call) {
+      if (!await kept.findResponse(key.accountId, key.responseId)) return undefined;
+      throw new Fault("invalid_value", {
+        param: "response_id",
+        message:
+          "response_id: only responses that were created with 'background: true' can be cancelled.",
+      });
+    }
+    const isOpen = call.state === "queued" || call.state === "in_progress";
+    if (isOpen && call.answerText !== null) {
+      const cancelled = this.#form.moved(call.answerText, "cancelled");
+      if (await store.cancel(key, cancelled)) {
+        runner.stop(key, "cancelled");
+        return cancelled;
+      }
+    }
+    // It has ended, just now or long ago.
+    return await this.find(key);
+  }
+
+  async remove(key: BackgroundKey): Promise<boolean> {
+    const { store, kept, runner, recorder } = this.#parts;
+    const removed = await store.remove(key);
+    if (removed) runner.stop(key, "cancelled");
+    // What is not written yet could not be removed.
+    await recorder.drain();
+    return await kept.removeResponse(key.accountId, key.responseId) || removed;
+  }
+
+  /** The call may be made and is paid for: from here on it is the service's. */
+  async #taken(
+    { caller, vendor, body, bodyText }: RelayRequest,
+    key: BackgroundKey,
+    form: BackgroundForm,
+    { call, target, funds, losses }: TakenCall,
+  ): Promise<Reply> {
+    const { store, runner, perAccount } = this.#parts;
+    const { account } = caller.principal;
+    const headers = losses.length > 0 ? { "x-translation-loss": lossHeader(losses) } : {};
+    const begun = call.begun();
+    const created = Math.floor(begun.createdAt.getTime() / 1000);
+    const answerText = form.queued(body, { id: key.responseId, model: target.model, created });
+    const request: BackgroundRequest = {
+      bodyText,
+      path: caller.path,
+      vendor: vendor?.label ?? null,
+      headers: headersOf(caller),
+      hasOwnKey: caller.vendorKey !== undefined,
+      begun: withoutPayload(begun),
+    };
+    try {
+      const repeatable = repeatableOf(caller, bodyText);
+      const most = mostOf(account, perAccount);
+      const stored = await store.create({ ...key, request, answerText, repeatable, most });
+      if (stored.repeated) {
+        funds.settle(0n);
+        return await this.#again({ ...key, responseId: stored.responseId }, caller, headers);
+      }
+    } catch (thrown) {
+      funds.settle(0n);
+      throw thrown;
+    }
+    caller.trace.isLeft = true;
+    runner.add({ ...key, bodyUnits: bodyText.length }, { funds, vendorKey: caller.vendorKey });
+    return jsonReply(answerText, headers);
+  }
+
+  /** The same request was taken in before, by a process whose answer was not kept. */
+  async #again(
+    key: BackgroundKey,
+    { trace }: Caller,
+    headers: Record<string, string>,
+  ): Promise<Reply> {
+    const first = await this.#parts.store.find(key);
+    const text = await this.find(key);
+    if (!first || text === undefined) throw new Fault("response_not_found");
+    trace.transactionId = first.transactionId;
+    trace.isLeft = true;
+    return jsonReply(text, { ...headers, ...replayHeader });
+  }
+}
+
+function drained(caller: Caller): Caller {
+  const { account, key } = caller.principal;
+  const principal = { account, key: { ...key, onDisconnect: "drain" as const } };
+  return { ...caller, principal, goesOn: true };
+}
+
+function jsonReply(body: string, headers: Record<string, string>): Reply {
+  return { status: 200, headers: { ...headers, "content-type": "application/json" }, body };
+}
+
+function mostOf({ tier }: Pick<Account, "tier">, perAccount: number): number {
+  return tier === "free" ? Math.ceil(perAccount / 10) : perAccount;
+}
+
+function repeatableOf(caller: Caller, bodyText: string) {
+  const { requestId, path, principal } = caller;
+  // An id of ours is new each time.
+  if (caller.header("x-request-id") !== requestId) return undefined;
+  const accountId = principal.account.id;
+  const { key, fingerprint } = replayIdOf({ accountId, method: "POST", path, requestId, bodyText });
+  return { requestId: key, requestHash: fingerprint };
+}
+
+function headersOf(caller: Caller): Record<string, string> {
+  const names = (caller.headerNames?.() ?? []).filter((name) => keptHeaders.test(name));
+  return Object.fromEntries(names.map((name) => [name, caller.header(name) ?? ""]));
+}
+
+function withoutPayload(begun: ReturnType<TakenCall["call"]["begun"]>) {
+  const { media: _, leaseId: __, ...row } = begun;
+  return { ...row, requestText: null };
+}

@@ -1,0 +1,94 @@
+import type { Interaction } from "../shared/interaction.ts";
+import type { BackgroundEnd } from "../shared/stored_response.ts";
+
+/** Where a background call stands; `deleted` by its caller, for whom it is gone. */
+export type BackgroundState =
+  | "queued"
+  | "in_progress"
+  | BackgroundEnd["state"]
+  | "deleted";
+
+/** Names a background call. */
+export interface BackgroundKey {
+  accountId: number;
+  responseId: string;
+}
+
+/** A call that a process holds, and how long its request is in UTF-16 units. */
+export interface BackgroundClaim extends BackgroundKey {
+  bodyUnits: number;
+}
+
+/** What is kept of a request until its call is recorded: all that it can be asked again with. */
+export interface BackgroundRequest {
+  /** As the caller sent it. */
+  bodyText: string;
+  path: string;
+  /** Label of the family's vendor; null on the unified family. */
+  vendor: string | null;
+  /** Those that the service or a vendor looks at; no credentials. */
+  headers: Readonly<Record<string, string>>;
+  /** The vendor key came with the request, and is kept nowhere. */
+  hasOwnKey: boolean;
+  /** Its record as it stands before the vendor was asked, without payload. */
+  begun: Interaction;
+}
+
+export interface NewBackgroundCall extends BackgroundKey {
+  request: BackgroundRequest;
+  /** The response object as the caller is told of it; JSON text. */
+  answerText: string;
+  /** `X-Request-ID` where the caller chose it, and a hash of what was sent with it. */
+  repeatable: { requestId: string; requestHash: string } | undefined;
+  /** How many calls of its account may be unfinished. */
+  most: number;
+}
+
+/** A call that a process is to work on. */
+export interface HeldBackgroundCall extends BackgroundKey {
+  state: BackgroundState;
+  answerText: string;
+  /** How often it was taken up, this time included. */
+  attempts: number;
+  request: BackgroundRequest;
+}
+
+export interface FoundBackgroundCall {
+  state: BackgroundState;
+  transactionId: string;
+  /** Null where the answer is among the kept ones. */
+  answerText: string | null;
+}
+
+/**
+ * Background calls. A call is held by the process that took it in, and by another one when that is
+ * silent for `holdMs`; it ends with its record (`Kept.background`), in one transaction.
+ */
+export interface BackgroundStore {
+  /**
+   * Stores a call, held by this process. A repeat of the same request within 24 hours gives the
+   * first one's ids; with another body it throws `idempotency_conflict`. Throws
+   * `rate_limit_exceeded` where too many of the account are unfinished.
+   */
+  create(call: NewBackgroundCall): Promise<{ responseId: string; repeated: boolean }>;
+  find(key: BackgroundKey): Promise<FoundBackgroundCall | undefined>;
+  /** Its caller ends a call; false where it had ended. What was spent is recorded all the same. */
+  cancel(key: BackgroundKey, answerText: string): Promise<boolean>;
+  /** Its caller deletes a call, which ends it; false where there is none. */
+  remove(key: BackgroundKey): Promise<boolean>;
+  /** Takes a call up that this process holds; undefined where it does no longer. */
+  begin(key: BackgroundKey): Promise<HeldBackgroundCall | undefined>;
+  /** Unrecorded calls that this process holds, by response id. */
+  held(): Promise<ReadonlyMap<string, BackgroundState>>;
+  /** Holds calls for another `holdMs`. */
+  renew(keys: readonly BackgroundKey[]): Promise<void>;
+  /** Takes over calls that nobody holds, and what an earlier run of this process held. */
+  takeOver(most: number, except: readonly string[]): Promise<BackgroundClaim[]>;
+  /** Gives a call back; it was not asked for where `uncounted`. Others may take it after `ms`. */
+  release(key: BackgroundKey, how: { ms: number; uncounted: boolean }): Promise<void>;
+  /** Ends a call whose record the store has refused again and again. */
+  giveUp(key: BackgroundKey, answerText: string): Promise<void>;
+}
+
+/** How long a process may be silent before others take its calls over. */
+export const holdMs = 30_000;

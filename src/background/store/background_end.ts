@@ -1,0 +1,40 @@
+import type { Interaction } from "../../shared/interaction.ts";
+import type { Queryable } from "../../database/database.ts";
+import { storable } from "../../database/sanitize_text.ts";
+
+/**
+ * Ends the background calls among the rows; part of the transaction that writes these. Gives the
+ * calls whose answer nobody is to see any more: cancelled or deleted before, erased, or recorded by
+ * another process.
+ */
+export async function endBackground(
+  tx: Queryable,
+  rows: readonly Interaction[],
+): Promise<ReadonlySet<string>> {
+  const unwanted = new Set<string>();
+  for (const { accountId, transactionId, kept } of rows) {
+    if (!kept?.background) continue;
+    const { responseId, state, answerText } = kept.background;
+    const [row] = await tx.query(
+      `update background_calls set request = null, body = null, claimed_by = null, claimed_until = null,
+         answer = case when ${isOpen} then $4 else answer end,
+         state = case when ${isOpen} then $3 else state end
+       where account_id = $1 and response_id = $2 and request is not null returning state`,
+      [accountId, storable(responseId), state, answerText === null ? null : storable(answerText)],
+    );
+    if (row?.state !== state) unwanted.add(transactionId);
+  }
+  return unwanted;
+}
+
+const isOpen = "state in ('queued', 'in_progress')";
+
+/** Calls that are not recorded since they were erased are not asked again. */
+export async function dropBackground(
+  tx: Queryable,
+  transactionIds: readonly string[],
+): Promise<void> {
+  await tx.query("delete from background_calls where transaction_id = any($1::text[])", [
+    transactionIds,
+  ]);
+}

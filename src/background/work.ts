@@ -1,0 +1,229 @@
+import type { Clock } from "../base/clock.ts";
+import { systemLater } from "../base/watch.ts";
+import type { BackgroundForm } from "../dialects/dialect.ts";
+import type { ApiKeyStore, Principal } from "../keys/api_key.ts";
+import type { BackgroundStore, HeldBackgroundCall } from "./background_call.ts";
+import { Fault } from "../shared/fault.ts";
+import type { Interaction } from "../shared/interaction.ts";
+import { usable } from "../keys/key_cache.ts";
+import { errors } from "../../contracts/errors.ts";
+import type { Registry } from "../vendors/registry.ts";
+import type { HeldCall } from "./runner.ts";
+import { type HeavyRoom, readAgain } from "../relay/plan/reread_request.ts";
+import { BackgroundTask } from "../relay/background_task.ts";
+import type { CallJournal, Ending } from "../relay/call_facts.ts";
+import type { Caller } from "../relay/call_context.ts";
+import { endingOf } from "../relay/deliver.ts";
+import { jobCaller } from "../relay/system_caller.ts";
+import { boundPayload, payloadLimits } from "../records/payload.ts";
+import type { Recorder } from "../records/recorder.ts";
+import type { Relay } from "../relay/relay.ts";
+import type { FullDialect } from "../dialects/translator.ts";
+
+export interface BackgroundAskParts {
+  store: Pick<BackgroundStore, "begin" | "release" | "giveUp">;
+  relay: Pick<Relay, "send">;
+  apiKeys: Pick<ApiKeyStore, "findById">;
+  registry: Registry;
+  dialects: Readonly<Record<"responses", FullDialect>>;
+  form: BackgroundForm;
+  recorder: Recorder;
+  journal: CallJournal;
+  clock: Clock;
+  payloadMaxBytes: number;
+  mediaInlineBytes: number;
+  /** Where requests that hold much are worked on. */
+  heavy: HeavyRoom;
+  /** `BACKGROUND_CALL_TIMEOUT_MS`: from when the vendor is asked. */
+  timeoutMs: number;
+}
+
+/** A call that was interrupted so often is what interrupts us. */
+const mostAttempts = 3;
+/** Then not even a record of it can be written. */
+const hopelessAttempts = 6;
+/** The store remembers for a day what was erased; no call may end later. */
+const longestMs = 20 * 60 * 60_000;
+/** How long a call rests that could not be begun. */
+const restMs = 2_000;
+
+/**
+ * Makes a held call, or ends it without. `recorded`: its record is on its way, and its end with it;
+ * `left`: it is someone else's, or to be taken up again. Throws when the store is away.
+ */
+export async function workOn(
+  parts: BackgroundAskParts,
+  held: HeldCall,
+): Promise<"recorded" | "left"> {
+  if (held.stopped === "given_up") return await giveBack(parts, held, { ms: 0, uncounted: false });
+  const call = await parts.store.begin(held);
+  if (!call) return "left";
+  const task = new BackgroundTask({
+    form: parts.form,
+    transactionId: call.request.begun.transactionId,
+    responseId: call.responseId,
+    queuedText: call.answerText,
+  });
+  if (call.state === "cancelled" || call.state === "deleted") {
+    return await conclude(parts, call, task, { status: "cancelled", httpStatus: null });
+  }
+  if (call.attempts > hopelessAttempts) {
+    const failed = parts.form.moved(call.answerText, { failed: new Fault("internal_error") });
+    await parts.store.giveUp(call, failed);
+    return "left";
+  }
+  const refusal = refusalOf(parts, call, held);
+  if (refusal) return await conclude(parts, call, task, endingOf(refusal, false));
+  const principal = await parts.apiKeys.findById(call.request.begun.apiKeyId);
+  if (!principal || !usable(principal, parts.clock.now())) {
+    return await conclude(parts, call, task, endingOf(new Fault("invalid_api_key"), false));
+  }
+  return await ask(parts, { call, held, task, principal });
+}
+
+/** Why a call isn't asked (again). */
+function refusalOf(
+  { clock, form }: BackgroundAskParts,
+  { request, attempts }: HeldBackgroundCall,
+  { vendorKey }: HeldCall,
+): Fault | undefined {
+  const failed = (message: string) => new Fault("internal_error", { message });
+  if (clock.now().getTime() - request.begun.createdAt.getTime() > longestMs) {
+    return new Fault("overloaded", { message: "The call has waited for too long." });
+  }
+  if (request.hasOwnKey && !vendorKey) {
+    return failed(
+      "The service was restarted in the middle of this call. The vendor key that came with it is kept nowhere, so it is not made again.",
+    );
+  }
+  if (
+    attempts > 1 && request.bodyText.includes("mcp") &&
+    form.hasEffects(JSON.parse(request.bodyText))
+  ) {
+    return failed(
+      "The service was restarted in the middle of this call. Tools of a remote server may have done something already, so it is not made again.",
+    );
+  }
+  if (attempts <= mostAttempts) return undefined;
+  return failed(`The service was restarted in the middle of this call ${mostAttempts} times.`);
+}
+
+async function ask(
+  parts: BackgroundAskParts,
+  { call, held, task, principal }: {
+    call: HeldBackgroundCall;
+    held: HeldCall;
+    task: BackgroundTask;
+    principal: Principal;
+  },
+): Promise<"recorded" | "left"> {
+  const { relay, registry, dialects, form, timeoutMs } = parts;
+  const { bodyText: sentText, vendor } = call.request;
+  const caller = callerOf(parts, call, held, principal);
+  // The reason has to be known before anybody sees that the connection is closed.
+  const noteStop = () => task.stopped = held.stopped;
+  if (held.stop.signal.aborted) noteStop();
+  else held.stop.signal.addEventListener("abort", noteStop, { once: true });
+  const inTime = systemLater(timeoutMs, () => {
+    held.stopped ??= "timeout";
+    held.stop.abort();
+  });
+  let fault: unknown;
+  let leave = () => {};
+  try {
+    const { value, step, release } = await readAgain(parts.heavy, sentText, call.accountId);
+    leave = release;
+    const asked = await step(() => form.forVendor(value, sentText));
+    const reply = await relay.send({
+      ...{ ...asked, sentText, dialect: dialects.responses },
+      caller: { ...caller, step, onEncoded: release },
+      vendor: vendor === null ? undefined : registry.find(vendor),
+      background: { task, ...(held.funds ? { funds: held.funds } : {}) },
+    });
+    if (reply.body instanceof ReadableStream) { for await (const _ of reply.body); }
+  } catch (thrown) {
+    fault = thrown;
+  } finally {
+    inTime();
+    leave();
+  }
+  if (caller.trace.settled) return "recorded";
+  if (task.stopped === "given_up") {
+    return await giveBack(parts, call, {
+      ms: 0,
+      uncounted: caller.trace.transactionId === undefined,
+    });
+  }
+  if (fault instanceof Fault && passing.has(fault.code) && !task.stopped) {
+    // It was not asked: the store or the journal takes nothing now.
+    return await giveBack(parts, call, { ms: restMs, uncounted: true });
+  }
+  return await conclude(parts, call, task, endingOf(fault, task.stopped === "cancelled"));
+}
+
+const passing: ReadonlySet<Fault["code"]> = new Set<Fault["code"]>([
+  "store_unavailable",
+  "overloaded",
+]);
+
+async function giveBack(
+  { store }: BackgroundAskParts,
+  key: HeldCall | HeldBackgroundCall,
+  how: { ms: number; uncounted: boolean },
+): Promise<"left"> {
+  await store.release(key, how);
+  return "left";
+}
+
+function callerOf(
+  { clock, timeoutMs }: BackgroundAskParts,
+  { request }: HeldBackgroundCall,
+  { stop, vendorKey }: HeldCall,
+  principal: Principal,
+): Caller {
+  const { begun, headers, path } = request;
+  const { requestId, sessionId, userId, endpoint, createdAt } = begun;
+  const { signal } = stop;
+  const job = { principal, endpoint, requestId, sessionId, userId, signal };
+  return {
+    ...jobCaller(clock, job),
+    vendorKey,
+    path,
+    header: (name) => headers[name],
+    headerNames: () => Object.keys(headers),
+    // One call, from when it was taken in: its row has the time that its caller was told.
+    arrivedAt: createdAt,
+    arrivedMs: clock.monotonicMs() - Math.max(0, clock.now().getTime() - createdAt.getTime()),
+    silenceMs: timeoutMs,
+  };
+}
+
+/** Ends a call for which no vendor was asked, or nobody knows how far it was. */
+async function conclude(
+  parts: BackgroundAskParts,
+  call: HeldBackgroundCall,
+  task: BackgroundTask,
+  ending: Ending,
+): Promise<"recorded"> {
+  const { clock, journal, recorder, dialects } = parts;
+  const { begun, bodyText } = call.request;
+  const { text, truncated, media } = boundPayload(
+    bodyText,
+    payloadLimits(parts, dialects.responses),
+  );
+  const interaction: Interaction = {
+    ...begun,
+    status: ending.status === "cancelled" ? "cancelled" : "failed",
+    httpStatus: ending.errorCode === undefined ? null : errors[ending.errorCode].status,
+    errorCode: ending.errorCode ?? null,
+    latencyMs: Math.max(0, clock.now().getTime() - begun.createdAt.getTime()),
+    requestText: text,
+    payloadTruncated: truncated,
+    ...(media.length > 0 ? { media } : {}),
+    kept: { reasoning: [], background: task.end(ending, undefined) },
+  };
+  const noted = journal.end(interaction);
+  recorder.record(interaction);
+  await noted;
+  return "recorded";
+}

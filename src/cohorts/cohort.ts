@@ -1,0 +1,132 @@
+import { sha256Hex } from "../base/hash.ts";
+import { nanoDigits, parseUsd } from "../base/money.ts";
+import { Fault, messageOf } from "../shared/fault.ts";
+import type { Sums } from "./statistics.ts";
+
+/** One item of an outcome as it is stored. */
+export interface OutcomeItem {
+  type: string;
+  label: string | null;
+  /** Billionths. */
+  valueNanos: bigint;
+  /** The caller's own id, under which the item counts once in its cohort. */
+  itemId: string | null;
+}
+
+export interface OutcomePost {
+  accountId: number;
+  apiKeyId: string;
+  cohortId: string;
+  /** `X-Request-ID`, the caller's or ours. */
+  requestId: string;
+  items: readonly OutcomeItem[];
+}
+
+/** What the store knows of one cohort; exact. */
+export interface CohortSums {
+  cohortId: string;
+  interactions: bigint;
+  completed: bigint;
+  cost: Sums;
+  inputTokens: Sums;
+  outputTokens: Sums;
+  /** Of completed calls. */
+  latency: Sums;
+  latencyP50: number | null;
+  latencyP95: number | null;
+  outcomes: readonly OutcomeSum[];
+}
+
+/** Items of one type and label; values in billionths. */
+export interface OutcomeSum extends Sums {
+  type: string;
+  label: string | null;
+}
+
+/** Figures of a cohort's latest calls and outcomes, which are all of them unless it is said. */
+export interface LatestSums {
+  sums: CohortSums;
+  /** Older calls and outcomes than this were left out; null: none since the time asked for. */
+  cutAt: Date | null;
+}
+
+/** A cohort in a list. */
+export interface CohortLine {
+  cohortId: string;
+  /** Null for one that only outcomes name. */
+  lastCallAt: Date | null;
+  /** Calls since the time asked for, at most as many as asked for, with what is known of their cost. */
+  calls: { counted: number; priced: number; costNanos: bigint; isCut: boolean };
+  /** Items in the same way; conversions and revenue in billionths, revenue null when none came. */
+  outcomes: { conversionNanos: bigint; revenueNanos: bigint | null; isCut: boolean };
+}
+
+/** A page of a list: cohorts from a name on, in the order of names. */
+export interface CohortPage {
+  lines: CohortLine[];
+  /** The name that the next page begins with. */
+  next: string | undefined;
+}
+
+/** What of each cohort is counted: so much has to be read, however large it is. */
+export interface CohortBounds {
+  since: Date | null;
+  /** Calls, and items of outcomes. */
+  most: number;
+}
+
+/** Where outcomes live, and where a cohort's calls are summed. Implemented in `src/cohorts/store/cohorts.ts`. */
+export interface CohortStore {
+  /**
+   * Stores the items and tells how many are new. A repeat of the same post within 24 hours adds
+   * nothing, nor does an item whose id is known; either with other content is `idempotency_conflict`
+   * and stores nothing.
+   */
+  post(post: OutcomePost): Promise<{ accepted: number; repeated: boolean }>;
+  /** Sums in the order of the ids; zeros for a cohort that nobody has named yet. */
+  read(accountId: number, cohortIds: readonly string[]): Promise<CohortSums[]>;
+  /** The same of the latest calls, and of outcomes that came since the oldest of these. */
+  readLatest(
+    accountId: number,
+    cohortIds: readonly string[],
+    bounds: CohortBounds,
+  ): Promise<LatestSums[]>;
+  /** Cohorts that calls or outcomes name, from this name on. */
+  list(
+    accountId: number,
+    page: CohortBounds & { from: string; limit: number },
+  ): Promise<CohortPage>;
+}
+
+/** What makes two posts the same. */
+export function outcomeHash({ cohortId, items }: Pick<OutcomePost, "cohortId" | "items">): string {
+  return sha256Hex(JSON.stringify([
+    cohortId,
+    items.map(({ type, label, valueNanos, itemId }) => [type, label, String(valueNanos), itemId]),
+  ]));
+}
+
+/**
+ * The values of `conversions` in billionths, exactly as they stand in the body's text: `JSON.parse`
+ * alone would make `0.1` something near it. The text has passed the contract.
+ */
+export function outcomeValues(bodyText: string): bigint[] {
+  const body = JSON.parse(bodyText, sourceOfValue) as { conversions: { value: string }[] };
+  return body.conversions.map(({ value }, index) => {
+    try {
+      return parseUsd(value, nanoDigits, {
+        allowExponent: true,
+        allowNegative: true,
+        excess: "nearest",
+      });
+    } catch (thrown) {
+      const param = `conversions[${index}].value`;
+      throw new Fault("invalid_value", { param, message: `${param}: ${messageOf(thrown)}.` });
+    }
+  });
+}
+
+/** The number's own text, which the engine hands to a reviver. */
+function sourceOfValue(key: string, value: unknown, context?: { source?: string }): unknown {
+  return key === "value" && typeof value === "number" ? context?.source ?? String(value) : value;
+}

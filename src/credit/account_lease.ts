@@ -1,0 +1,258 @@
+import { mostNanos } from "../pricing/plausible.ts";
+
+/** How a process deals with the credit it leases; times in milliseconds, money in nano-dollars. */
+export interface EscrowPolicy {
+  leaseMs: number;
+  /** Unspent credit goes back after so long without a new call. */
+  idleMs: number;
+  /** Leased ahead of need at the least, where the balance has room for it. */
+  aheadNanos: bigint;
+}
+
+/** Credit that one call has reserved. Exactly one of `settle` and `void` counts, the first. */
+export interface Reservation {
+  /** The lease that the charge comes out of, for the settlement; null for a call that is free. */
+  readonly leaseId: string | null;
+  readonly reservedNanos: bigint;
+  /** The call has cost this; what is left of the reservation serves other calls. */
+  settle(chargedNanos: bigint): void;
+  /** The call cost nothing. */
+  void(): void;
+}
+
+/** What to ask the ledger for. */
+export interface Demand {
+  atLeastNanos: bigint;
+  wantedNanos: bigint;
+  aheadNanos: bigint;
+}
+
+interface Lease {
+  readonly id: string;
+  /** On the monotonic clock; counted from before the store was asked, so never too late. */
+  expiresMs: number;
+  renewMs: number;
+  freeNanos: bigint;
+  inFlightNanos: bigint;
+}
+
+/** A lease ends here a little before it does in the store. */
+const marginMs = 250;
+
+/**
+ * One account's credit in this process: a lease, what calls under way have reserved of it, and how
+ * much is worth holding. Knows no store and no timer; times are those of a monotonic clock.
+ */
+export class Purse {
+  readonly #policy: EscrowPolicy;
+  #lease: Lease | undefined;
+  #inFlight = 0n;
+  #usedMs: number;
+  /** What the store last said is left for others. */
+  #othersNanos: bigint | undefined;
+  #recentBound = 0n;
+  #peakInFlight = 0n;
+  /** Decays by half-lives of about a minute, so it stands near a minute's spending. */
+  #spent = 0n;
+  #decayedMs: number;
+  readonly #bornMs: number;
+
+  constructor(policy: EscrowPolicy, nowMs: number) {
+    this.#policy = policy;
+    this.#usedMs = nowMs;
+    this.#decayedMs = nowMs;
+    this.#bornMs = nowMs;
+  }
+
+  /** Reserved by calls under way, whatever became of their leases. */
+  get inFlightNanos(): bigint {
+    return this.#inFlight;
+  }
+
+  freeNanos(nowMs: number): bigint {
+    return this.#live(nowMs)?.freeNanos ?? 0n;
+  }
+
+  leaseId(nowMs: number): string | undefined {
+    return this.#live(nowMs)?.id;
+  }
+
+  /** Reserves out of the lease in memory; undefined when it has no room. */
+  reserve(boundNanos: bigint, now: () => number): Reservation | undefined {
+    const lease = this.#live(now());
+    if (!lease || lease.freeNanos < boundNanos) return undefined;
+    lease.freeNanos -= boundNanos;
+    lease.inFlightNanos += boundNanos;
+    this.#inFlight += boundNanos;
+    if (this.#inFlight > this.#peakInFlight) this.#peakInFlight = this.#inFlight;
+    let open = true;
+    const end = (chargedNanos: bigint) => {
+      if (!open) return;
+      open = false;
+      this.#inFlight -= boundNanos;
+      this.#spent += chargedNanos;
+      lease.inFlightNanos -= boundNanos;
+      lease.freeNanos += boundNanos - chargedNanos;
+      // A charge beyond the lease is the balance's; later credit is not held back for it.
+      if (lease.freeNanos + lease.inFlightNanos < 0n) lease.freeNanos = -lease.inFlightNanos;
+    };
+    return {
+      leaseId: lease.id,
+      reservedNanos: boundNanos,
+      settle: end,
+      void: () => end(0n),
+    };
+  }
+
+  /** Notes that a call of this bound came, for the size of leases. */
+  noteCall(boundNanos: bigint, nowMs: number): void {
+    this.#usedMs = nowMs;
+    const fallen = this.#recentBound - this.#recentBound / 8n;
+    this.#recentBound = boundNanos > fallen ? boundNanos : fallen;
+  }
+
+  /** What calls that wait need, and what is worth taking ahead. */
+  demand(waiting: readonly bigint[], nowMs: number): Demand {
+    const free = this.freeNanos(nowMs);
+    const least = waiting.reduce((one, other) => other < one ? other : one);
+    const wanted = waiting.reduce((sum, bound) => sum + bound, 0n) - free;
+    return askable({
+      atLeastNanos: least - free,
+      wantedNanos: wanted,
+      aheadNanos: wanted + this.#target(nowMs),
+    });
+  }
+
+  /** What to take while nobody waits, so that the next calls need not; undefined: nothing. */
+  demandAhead(nowMs: number): Demand | undefined {
+    const target = this.#target(nowMs);
+    const free = this.freeNanos(nowMs);
+    // So full that a store which goes away now is not missed for more than a minute.
+    const isFull = free >= target * 3n / 4n;
+    if (this.#isIdle(nowMs) || this.#isScarce(free) || isFull) return undefined;
+    const others = this.#othersNanos;
+    // What can be had is at most a quarter of the rest, and pointless below one call.
+    if (others !== undefined && others / 4n < this.#recentBound) return undefined;
+    return askable({ atLeastNanos: 0n, wantedNanos: 0n, aheadNanos: target - free });
+  }
+
+  /** Whether what a request brings could still be used; else its lease runs out in the store. */
+  isOfUse(lease: { id: string; extends: boolean }, sentMs: number, nowMs: number): boolean {
+    if (this.#live(nowMs)?.id === lease.id) return true;
+    return !lease.extends && nowMs < this.#timesFrom(sentMs).expiresMs;
+  }
+
+  /**
+   * Adds what the store gave for a request that was first sent at `sentMs`: no lease lasts longer
+   * than from then. False when that is over, so that it can't be used.
+   */
+  taken(
+    lease: { id: string; extends: boolean; isNew: boolean; grantedNanos: bigint },
+    sentMs: number,
+    nowMs: number,
+  ): boolean {
+    if (!this.isOfUse(lease, sentMs, nowMs)) return false;
+    const held = this.#live(nowMs);
+    const times = this.#timesFrom(sentMs);
+    if (held?.id === lease.id && !lease.isNew) {
+      held.freeNanos += lease.grantedNanos;
+      if (times.expiresMs > held.expiresMs) Object.assign(held, times);
+      return true;
+    }
+    // A lease that the store had to make anew is none of what was held under its name.
+    this.#lease = { id: lease.id, ...times, freeNanos: lease.grantedNanos, inFlightNanos: 0n };
+    return true;
+  }
+
+  /** What the store says is left for others. */
+  noteOthers(othersNanos: bigint): void {
+    this.#othersNanos = othersNanos;
+  }
+
+  /** Takes out what should go back now; 0 when all of it is of use. */
+  takeSurplus(nowMs: number, all: boolean): { leaseId: string; nanos: bigint } | undefined {
+    const lease = this.#live(nowMs);
+    if (!lease || lease.freeNanos <= 0n) return undefined;
+    if (!all && !this.#isIdle(nowMs) && !this.#isScarce(lease.freeNanos)) return undefined;
+    const nanos = lease.freeNanos;
+    lease.freeNanos = 0n;
+    return { leaseId: lease.id, nanos };
+  }
+
+  /** The lease; `isDue` once a fifth of it has passed, unless it is empty: then it may run out. */
+  held(nowMs: number): { leaseId: string; inFlightNanos: bigint; isDue: boolean } | undefined {
+    const lease = this.#live(nowMs);
+    if (!lease) return undefined;
+    const { id, freeNanos, inFlightNanos, renewMs } = lease;
+    const isEmpty = freeNanos <= 0n && inFlightNanos <= 0n;
+    return { leaseId: id, inFlightNanos, isDue: nowMs >= renewMs && !isEmpty };
+  }
+
+  renewed(leaseId: string, sentMs: number): void {
+    if (this.#lease?.id === leaseId) Object.assign(this.#lease, this.#timesFrom(sentMs));
+  }
+
+  /** The store no longer knows the lease: nothing more is spent from it. */
+  lost(leaseId: string): void {
+    if (this.#lease?.id === leaseId) this.#lease = undefined;
+  }
+
+  /** Lets the figures that leases are sized by fade; to be called now and then. */
+  fade(nowMs: number): void {
+    const passed = BigInt(Math.min(60_000, Math.max(0, Math.floor(nowMs - this.#decayedMs))));
+    this.#decayedMs = nowMs;
+    this.#spent -= this.#spent * passed / 60_000n;
+    this.#peakInFlight -= (this.#peakInFlight - this.#inFlight) * passed / 60_000n;
+  }
+
+  /** Whether nothing is lost by forgetting it. */
+  isEmpty(nowMs: number): boolean {
+    return this.#inFlight === 0n && this.#live(nowMs) === undefined && this.#isIdle(nowMs);
+  }
+
+  #live(nowMs: number): Lease | undefined {
+    const lease = this.#lease;
+    return lease && nowMs < lease.expiresMs ? lease : undefined;
+  }
+
+  #timesFrom(sentMs: number) {
+    const { leaseMs } = this.#policy;
+    return { expiresMs: sentMs + leaseMs - marginMs, renewMs: sentMs + leaseMs / 5 };
+  }
+
+  #isIdle(nowMs: number): boolean {
+    return nowMs - this.#usedMs >= this.#policy.idleMs;
+  }
+
+  /** Near an empty balance nothing is hoarded: others may be refused for what lies here. */
+  #isScarce(freeNanos: bigint): boolean {
+    return this.#othersNanos !== undefined && this.#othersNanos < freeNanos;
+  }
+
+  /** Enough for ten calls, for twice the calls under way and for two minutes' spending. */
+  #target(nowMs: number): bigint {
+    return [this.#recentBound * 10n, this.#peakInFlight * 2n, this.#perMinute(nowMs) * 2n].reduce(
+      (most, one) => one > most ? one : most,
+      this.#policy.aheadNanos,
+    );
+  }
+
+  /** Spending in a minute; in its first one a process goes by the pace it has seen so far. */
+  #perMinute(nowMs: number): bigint {
+    const seenMs = Math.min(60_000, Math.max(10_000, Math.ceil(nowMs - this.#bornMs)));
+    return this.#spent * 60_000n / BigInt(seenMs);
+  }
+}
+
+/**
+ * A bound may be any number, by an operator's price or a caller's limit. One that the store can't
+ * take would be a failure, for the calls of others that wait with it too.
+ */
+function askable({ atLeastNanos, wantedNanos, aheadNanos }: Demand): Demand {
+  const most = (nanos: bigint) => nanos > mostNanos ? mostNanos : nanos;
+  return {
+    atLeastNanos: most(atLeastNanos),
+    wantedNanos: most(wantedNanos),
+    aheadNanos: most(aheadNanos),
+  };
+}

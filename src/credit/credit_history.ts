@@ -1,0 +1,14 @@
+/** A grant of credit, or a correction. */
+export interface CreditEntry {
+  kind: "grant" | "adjust";
+  /** Nano-dollars; below zero where a correction took something back. */
+  nanos: bigint;
+  note: string | null;
+  at: Date;
+}
+
+/** How an account came by its credit. Implemented in `src/credit/store/credit_history.ts`. */
+export interface CreditHistory {
+  /** The latest first. */
+  latest(accountId: number, limit: number): Promise<CreditEntry[]>;
+}

@@ -1,0 +1,269 @@
+import type { Clock } from "../base/clock.ts";
+import { nanosToUsd } from "../base/money.ts";
+import type { ApiKey } from "../keys/api_key.ts";
+import { Fault } from "../shared/fault.ts";
+
+/** What capped keys may spend in a day and a month of UTC (interface.md §5). Amounts in nano-dollars. */
+export interface SpendCaps {
+  /**
+   * Sets the call's upper bound aside under the key's caps; nothing is left of it once it is
+   * settled. Calls of this process are counted exactly, those in flight with their bounds; what
+   * other processes charged is known within two seconds. At once, but for a key's first call, and
+   * the first after a while, which read the store. Throws `spend_cap_exceeded` naming the cap, its
+   * limit and what is spent, and `store_unavailable` when nothing is known of a key's spend.
+   * An upper bound of 0, as with a vendor key of the caller's own, is never refused.
+   */
+  reserve(call: CappedCall): Promise<SpendHold>;
+  /** Learns what other processes charged; a job for every second. */
+  refresh(): Promise<void>;
+}
+
+export interface CappedCall {
+  key: Pick<ApiKey, "id" | "capDayNanos" | "capMonthNanos">;
+  transactionId: string;
+  upperBoundNanos: bigint;
+  /** When the call arrived, which says to which day its charge belongs. */
+  at: Date;
+}
+
+export interface SpendHold {
+  /** The call has ended and was charged this, 0n for nothing. Later calls do nothing. */
+  settle(chargedNanos: bigint): void;
+}
+
+/** Sums of one key's stored charges. */
+export interface Spent {
+  /** Since the beginning of the day. */
+  dayNanos: bigint;
+  /** From the beginning of the read to that of the day. */
+  beforeNanos: bigint;
+}
+
+/** Where charges of capped keys are summed up. Implemented in `src/credit/store/spend.ts`. */
+export interface SpendStore {
+  /**
+   * Sums by key since `since`, and which of these calls they hold, as of one moment. Keys without
+   * charges may be missing.
+   */
+  read(
+    query: { keyIds: readonly string[]; since: Date; day: Date; transactionIds: readonly string[] },
+  ): Promise<{ spent: ReadonlyMap<string, Spent>; stored: ReadonlySet<string> }>;
+}
+
+/** A book older than this is read again before it is used. */
+const staleMs = 2000;
+/** Days that are over change only when a process comes back late. */
+const pastStaleMs = 60_000;
+/** Keys not used for so long are not refreshed. */
+const idleMs = 60_000;
+
+export function createSpendCaps(
+  parts: { store: SpendStore; clock: Clock },
+): SpendCaps {
+  return new Caps(parts.store, parts.clock);
+}
+
+/** What is known of one key's spend. */
+interface Book {
+  readonly keyId: string;
+  day: number;
+  dayNanos: bigint;
+  beforeNanos: bigint;
+  readMs: number;
+  beforeReadMs: number;
+  usedMs: number;
+  /** Upper bounds of calls in flight, by transaction. */
+  readonly held: Map<string, { nanos: bigint; atMs: number }>;
+  /** Charges of this process that the sums don't hold yet. */
+  readonly charged: Map<string, { nanos: bigint; atMs: number }>;
+  reading: Promise<void> | undefined;
+}
+
+const noHold: SpendHold = { settle() {} };
+
+class Caps implements SpendCaps {
+  readonly #store: SpendStore;
+  readonly #clock: Clock;
+  readonly #books = new Map<string, Book>();
+  /** Reads run one after the other: an older sum never takes the place of a newer one. */
+  #lastRead: Promise<void> = Promise.resolve();
+
+  constructor(store: SpendStore, clock: Clock) {
+    this.#store = store;
+    this.#clock = clock;
+  }
+
+  async reserve(call: CappedCall): Promise<SpendHold> {
+    const { key, transactionId, upperBoundNanos } = call;
+    if (key.capDayNanos === null && key.capMonthNanos === null) return noHold;
+    const book = this.#bookOf(key.id);
+    if (this.#isStale(book)) await this.#readForCall(book);
+    // From here to the hold nothing is waited for, so that no other call comes in between.
+    if (upperBoundNanos > 0n) permit(call, spendOf(book));
+    book.held.set(transactionId, { nanos: upperBoundNanos, atMs: call.at.getTime() });
+    return {
+      settle(chargedNanos) {
+        const hold = book.held.get(transactionId);
+        if (!hold) return;
+        book.held.delete(transactionId);
+        if (chargedNanos === 0n) return;
+        book.charged.set(transactionId, { nanos: chargedNanos, atMs: hold.atMs });
+      },
+    };
+  }
+
+  async refresh(): Promise<void> {
+    const nowMs = this.#clock.monotonicMs();
+    const books = [...this.#books.values()].filter((book) =>
+      nowMs - book.usedMs < idleMs || book.charged.size > 0
+    );
+    await this.#inTurn(books);
+  }
+
+  #inTurn(books: readonly Book[]): Promise<void> {
+    const read = this.#lastRead.then(() => this.#read(books));
+    this.#lastRead = read.catch(() => {});
+    return read;
+  }
+
+  #bookOf(keyId: string): Book {
+    const known = this.#books.get(keyId);
+    const usedMs = this.#clock.monotonicMs();
+    if (known) {
+      known.usedMs = usedMs;
+      return known;
+    }
+    const book: Book = {
+      keyId,
+      day: -1,
+      dayNanos: 0n,
+      beforeNanos: 0n,
+      readMs: -Infinity,
+      beforeReadMs: -Infinity,
+      usedMs,
+      held: new Map(),
+      charged: new Map(),
+      reading: undefined,
+    };
+    this.#books.set(keyId, book);
+    return book;
+  }
+
+  #isStale(book: Book): boolean {
+    const isOld = this.#clock.monotonicMs() - book.readMs > staleMs;
+    return isOld || book.day !== startOfDay(this.#clock.now()).getTime();
+  }
+
+  async #readForCall(book: Book): Promise<void> {
+    try {
+      await (book.reading ??= this.#inTurn([book]).finally(() => book.reading = undefined));
+    } catch (thrown) {
+      // While the store is away a process goes by what it knows itself, if it knows anything.
+      const isAway = thrown instanceof Fault && thrown.code === "store_unavailable";
+      if (!isAway || book.day === -1) throw thrown;
+      rollDay(book, startOfDay(this.#clock.now()));
+    }
+  }
+
+  /** Days that are over are summed up once a minute only: they may be long. */
+  async #read(books: readonly Book[]): Promise<void> {
+    const day = startOfDay(this.#clock.now());
+    const nowMs = this.#clock.monotonicMs();
+    const needsPast = (book: Book) =>
+      book.day !== day.getTime() || nowMs - book.beforeReadMs > pastStaleMs ||
+      // Once it is stored, the sum of earlier days is another one.
+      [...book.held.values(), ...book.charged.values()].some(({ atMs }) => atMs < day.getTime());
+    const whole = books.filter(needsPast);
+    const today = books.filter((book) => !whole.includes(book));
+    await this.#readSince(whole, startOfMonth(day), day, nowMs);
+    await this.#readSince(today, day, day, nowMs);
+  }
+
+  async #readSince(books: readonly Book[], since: Date, day: Date, nowMs: number): Promise<void> {
+    if (books.length === 0) return;
+    // Calls in flight too: they may be stored by the time the sums are taken.
+    const transactionIds = books.flatMap(({ held, charged }) => [
+      ...held.keys(),
+      ...charged.keys(),
+    ]);
+    const keyIds = books.map(({ keyId }) => keyId);
+    const { spent, stored } = await this.#store.read({ keyIds, since, day, transactionIds });
+    const hasPast = since < day || isFirst(day);
+    for (const book of books) {
+      const sums = spent.get(book.keyId);
+      book.day = day.getTime();
+      book.dayNanos = sums?.dayNanos ?? 0n;
+      if (hasPast) book.beforeNanos = sums?.beforeNanos ?? 0n;
+      if (hasPast) book.beforeReadMs = nowMs;
+      book.readMs = nowMs;
+      dropStored(book, stored, startOfMonth(day).getTime());
+    }
+  }
+}
+
+/** What the sums hold is counted there; what is of another month counts no longer. */
+function dropStored(book: Book, stored: ReadonlySet<string>, monthMs: number): void {
+  for (const [transactionId, { atMs }] of book.charged) {
+    if (stored.has(transactionId) || atMs < monthMs) book.charged.delete(transactionId);
+  }
+}
+
+/** A new day while the store can't be read: what was spent since is what this process charged. */
+function rollDay(book: Book, day: Date): void {
+  if (book.day === day.getTime()) return;
+  const isNewMonth = startOfMonth(new Date(book.day)) < startOfMonth(day);
+  book.beforeNanos = isNewMonth ? 0n : book.beforeNanos + book.dayNanos;
+  book.dayNanos = 0n;
+  book.day = day.getTime();
+}
+
+interface Spend {
+  dayNanos: bigint;
+  monthNanos: bigint;
+  heldNanos: bigint;
+}
+
+function spendOf(book: Book): Spend {
+  let dayNanos = book.dayNanos;
+  let monthNanos = book.dayNanos + book.beforeNanos;
+  const monthMs = startOfMonth(new Date(book.day)).getTime();
+  for (const { nanos, atMs } of book.charged.values()) {
+    if (atMs >= book.day) dayNanos += nanos;
+    if (atMs >= monthMs) monthNanos += nanos;
+  }
+  const heldNanos = [...book.held.values()].reduce((sum, { nanos }) => sum + nanos, 0n);
+  return { dayNanos, monthNanos, heldNanos };
+}
+
+function permit({ key, upperBoundNanos }: CappedCall, spend: Spend): void {
+  const caps = [
+    { name: "daily", limit: key.capDayNanos, spent: spend.dayNanos, next: "the next day" },
+    { name: "monthly", limit: key.capMonthNanos, spent: spend.monthNanos, next: "the next month" },
+  ];
+  for (const { name, limit, spent, next } of caps) {
+    if (limit === null || spent + spend.heldNanos + upperBoundNanos <= limit) continue;
+    throw new Fault("spend_cap_exceeded", {
+      message: `This API key's ${name} spend cap of ${usd(limit)} does not cover this call, ` +
+        `which may cost up to ${usd(upperBoundNanos)}: ${usd(spent)} is spent and ` +
+        `${
+          usd(spend.heldNanos)
+        } set aside for calls in flight. The cap starts anew with ${next} (UTC).`,
+    });
+  }
+}
+
+function usd(nanos: bigint): string {
+  return `${nanosToUsd(nanos)} USD`;
+}
+
+function startOfDay(at: Date): Date {
+  return new Date(Date.UTC(at.getUTCFullYear(), at.getUTCMonth(), at.getUTCDate()));
+}
+
+function startOfMonth(at: Date): Date {
+  return new Date(Date.UTC(at.getUTCFullYear(), at.getUTCMonth(), 1));
+}
+
+function isFirst(day: Date): boolean {
+  return day.getUTCDate() === 1;
+}

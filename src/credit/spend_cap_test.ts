@@ -1,0 +1,257 @@
+import assert from "@std/assert";
+import { FakeClock } from "../base/clock.ts";
+import { Fault } from "../shared/fault.ts";
+import { createSpendCaps, type SpendStore } from "./spend_cap.ts";
+
+const usd = 1_000_000_000n;
+
+interface Charge {
+  keyId: string;
+  at: Date;
+  nanos: bigint;
+}
+
+/** Charges of all processes, in memory. */
+class FakeSpend implements SpendStore {
+  readonly charges = new Map<string, Charge>();
+  reads: { since: Date }[] = [];
+  isAway = false;
+  hold: Promise<void> | undefined;
+
+  async read({ keyIds, since, day, transactionIds }: Parameters<SpendStore["read"]>[0]) {
+    this.reads.push({ since });
+    if (this.isAway) throw new Fault("store_unavailable");
+    const spent = new Map(keyIds.map((keyId) => {
+      const all = [...this.charges.values()].filter((one) =>
+        one.keyId === keyId && one.at >= since
+      );
+      const sum = (some: Charge[]) => some.reduce((total, { nanos }) => total + nanos, 0n);
+      return [keyId, {
+        dayNanos: sum(all.filter(({ at }) => at >= day)),
+        beforeNanos: sum(all.filter(({ at }) => at < day)),
+      }];
+    }));
+    const stored = new Set(transactionIds.filter((id) => this.charges.has(id)));
+    await this.hold;
+    return { spent, stored };
+  }
+}
+
+function setUp(caps: { day?: bigint; month?: bigint } = { day: usd }) {
+  const clock = new FakeClock(new Date("2026-11-21T12:00:00Z"));
+  const store = new FakeSpend();
+  const spend = createSpendCaps({ store, clock });
+  const key = { id: "k", capDayNanos: caps.day ?? null, capMonthNanos: caps.month ?? null };
+  let made = 0;
+  const reserve = async (upperBoundNanos: bigint, at = clock.now()) => {
+    const transactionId = `t${++made}`;
+    const hold = await spend.reserve({ key, transactionId, upperBoundNanos, at });
+    /** Settles, and writes the charge as the recorder does, some time later. */
+    return {
+      settle: (nanos: bigint) => hold.settle(nanos),
+      write: (nanos: bigint) => void store.charges.set(transactionId, { keyId: "k", at, nanos }),
+    };
+  };
+  const elsewhere = (nanos: bigint, at = clock.now()) =>
+    void store.charges.set(`elsewhere ${++made}`, { keyId: "k", at, nanos });
+  return { clock, store, spend, reserve, elsewhere };
+}
+
+/** Lets everything happen that waits for nothing but its turn. */
+async function settleDown(): Promise<void> {
+  for (let turn = 0; turn < 20; turn++) await Promise.resolve();
+}
+
+function isCapped(thrown: unknown): boolean {
+  return thrown instanceof Fault && thrown.code === "spend_cap_exceeded";
+}
+
+Deno.test("200 calls at once on a cap that pays for 37: exactly 37, bounds in flight included", async () => {
+  const { reserve } = setUp({ day: 37n * usd / 10n });
+  const outcomes = await Promise.allSettled(Array.from({ length: 200 }, () => reserve(usd / 10n)));
+  assert.equal(outcomes.filter(({ status }) => status === "fulfilled").length, 37);
+  assert.ok(outcomes.every((one) => one.status === "fulfilled" || isCapped(one.reason)));
+});
+
+Deno.test("the refusal names the cap, its limit and what is spent", async () => {
+  for (const [caps, name] of [[{ day: usd }, "daily"], [{ month: usd }, "monthly"]] as const) {
+    const { reserve } = setUp(caps);
+    (await reserve(usd / 2n)).settle(usd / 4n);
+    await reserve(usd / 2n);
+    const refused = await reserve(usd / 2n).catch((thrown) => thrown);
+    assert.ok(isCapped(refused));
+    for (const part of [name, "1.000000000 USD", "0.250000000 USD is spent", "0.500000000 USD"]) {
+      assert.ok(refused.message.includes(part), `${part} in ${refused.message}`);
+    }
+  }
+});
+
+Deno.test("a call that cost less, or nothing, gives the rest back, once", async () => {
+  const { reserve } = setUp();
+  const first = await reserve(usd);
+  first.settle(usd / 4n);
+  first.settle(usd);
+  const second = await reserve(3n * usd / 4n);
+  await assert.rejects(reserve(1n), isCapped);
+  second.settle(0n);
+  await reserve(3n * usd / 4n);
+});
+
+Deno.test("a call that costs nothing is not refused, and keys without a cap never read", async () => {
+  const { reserve, elsewhere } = setUp();
+  elsewhere(5n * usd);
+  await assert.rejects(reserve(1n), isCapped);
+  await reserve(0n);
+  const free = setUp({});
+  await free.reserve(1000n * usd);
+  assert.equal(free.store.reads.length, 0);
+});
+
+Deno.test("a charge is counted once, before, while and after it is written", async () => {
+  const { clock, spend, reserve, store } = setUp();
+  const first = await reserve(usd / 2n);
+  const expectRoom = async (nanos: bigint) => {
+    await assert.rejects(reserve(nanos + 1n), isCapped);
+    (await reserve(nanos)).settle(0n);
+  };
+  first.settle(usd / 2n);
+  await expectRoom(usd / 2n);
+  await spend.refresh();
+  await expectRoom(usd / 2n);
+  // A sum that was taken before the write arrives after it.
+  const gate = Promise.withResolvers<void>();
+  store.hold = gate.promise;
+  const refreshed = spend.refresh();
+  await settleDown();
+  first.write(usd / 2n);
+  gate.resolve();
+  await refreshed;
+  await expectRoom(usd / 2n);
+  await spend.refresh();
+  await expectRoom(usd / 2n);
+  clock.advance(5000);
+  await expectRoom(usd / 2n);
+  assert.equal(store.charges.size, 1);
+});
+
+Deno.test("a charge that is settled and written while sums are taken is counted once", async () => {
+  const { spend, reserve, store } = setUp();
+  const call = await reserve(usd / 2n);
+  const gate = Promise.withResolvers<void>();
+  call.write(usd / 2n);
+  store.hold = gate.promise;
+  const refreshed = spend.refresh();
+  await settleDown();
+  call.settle(usd / 2n);
+  gate.resolve();
+  await refreshed;
+  await assert.rejects(reserve(usd / 2n + 1n), isCapped);
+  await reserve(usd / 2n);
+});
+
+Deno.test("an old sum that comes late does not undo a newer one", async () => {
+  const { spend, reserve, store } = setUp();
+  const call = await reserve(usd / 2n);
+  call.settle(usd / 2n);
+  const gate = Promise.withResolvers<void>();
+  store.hold = gate.promise;
+  const late = spend.refresh();
+  await settleDown();
+  call.write(usd / 2n);
+  store.hold = undefined;
+  const newer = spend.refresh();
+  await settleDown();
+  gate.resolve();
+  await Promise.all([late, newer]);
+  await assert.rejects(reserve(usd / 2n + 1n), isCapped);
+  await reserve(usd / 2n);
+});
+
+Deno.test("what is charged to a day that is over stays in the month's sum once it is written", async () => {
+  const { clock, reserve, spend } = setUp({ month: usd });
+  clock.advance(12 * 3_600_000 - 1000);
+  const late = await reserve(usd);
+  clock.advance(2000);
+  (await reserve(0n)).settle(0n);
+  late.settle(usd);
+  late.write(usd);
+  await spend.refresh();
+  await assert.rejects(reserve(1n), isCapped);
+});
+
+Deno.test("what other processes charged counts within two seconds, with or without the job", async () => {
+  for (const hasJob of [true, false]) {
+    const { clock, spend, reserve, elsewhere } = setUp();
+    (await reserve(usd)).settle(0n);
+    elsewhere(usd);
+    clock.advance(hasJob ? 1000 : 2001);
+    if (hasJob) await spend.refresh();
+    await assert.rejects(reserve(1n), isCapped);
+  }
+});
+
+Deno.test("days and months of UTC begin anew; a month's cap holds over its days", async () => {
+  const { clock, reserve } = setUp({ day: usd, month: 3n * usd / 2n });
+  const first = await reserve(usd);
+  first.settle(usd);
+  first.write(usd);
+  await assert.rejects(reserve(1n), /daily/);
+  clock.advance(12 * 3_600_000);
+  const second = await reserve(usd / 2n);
+  second.settle(usd / 2n);
+  second.write(usd / 2n);
+  await assert.rejects(reserve(1n), /monthly/);
+  clock.advance(9 * 24 * 3_600_000);
+  assert.equal(clock.now().toISOString(), "2026-12-01T00:00:00.000Z");
+  await reserve(usd);
+  await assert.rejects(reserve(1n), /daily/);
+});
+
+Deno.test("a call over midnight is counted to the day on which it arrived", async () => {
+  const { clock, reserve, spend } = setUp({ day: usd, month: 2n * usd });
+  clock.advance(12 * 3_600_000 - 1000);
+  const late = await reserve(usd);
+  clock.advance(2000);
+  await assert.rejects(reserve(1n), isCapped, "in flight it counts whatever the day");
+  late.settle(usd);
+  (await reserve(usd)).settle(0n);
+  late.write(usd);
+  await spend.refresh();
+  await spend.refresh();
+  const last = await reserve(usd);
+  last.settle(usd);
+  clock.advance(24 * 3_600_000);
+  await assert.rejects(reserve(1n), /monthly/);
+});
+
+Deno.test("while the store is away what is known counts; of what is unknown nothing is allowed", async () => {
+  const { clock, reserve, store } = setUp();
+  store.isAway = true;
+  await assert.rejects(
+    reserve(1n),
+    (thrown: unknown) => thrown instanceof Fault && thrown.code === "store_unavailable",
+  );
+  store.isAway = false;
+  (await reserve(usd / 2n)).settle(usd / 2n);
+  store.isAway = true;
+  clock.advance(60_000);
+  await assert.rejects(reserve(usd / 2n + 1n), isCapped);
+  (await reserve(usd / 2n)).settle(usd / 2n);
+  clock.advance(24 * 3_600_000);
+  await reserve(usd);
+});
+
+Deno.test("the hot path reads nothing while the job runs, and past days are read once a minute", async () => {
+  const { clock, reserve, spend, store } = setUp();
+  (await reserve(1n)).settle(1n);
+  store.reads = [];
+  for (let second = 0; second < 59; second++) {
+    clock.advance(1000);
+    await spend.refresh();
+    const before = store.reads.length;
+    for (let call = 0; call < 10; call++) (await reserve(1n)).settle(1n);
+    assert.equal(store.reads.length, before);
+  }
+  const whole = store.reads.filter(({ since }) => since.getUTCDate() === 1);
+  assert.ok(whole.length <= 1, `${whole.length} of ${store.reads.length} reads`);
+});

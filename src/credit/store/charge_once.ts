@@ -1,0 +1,72 @@
+import type { Interaction } from "../../shared/interaction.ts";
+import type { Queryable } from "../../database/database.ts";
+import { lockAccounts, releaseLease } from "./ledger.ts";
+
+/**
+ * The rows as they are charged: of completed calls that answered the same request, since a process
+ * died before its answer was stored, the first to be written is; the others cost their account
+ * nothing. Part of the transaction that posts the charges, and the same however often it is said.
+ */
+export async function chargedOnce(
+  tx: Queryable,
+  rows: readonly Interaction[],
+): Promise<readonly Interaction[]> {
+  const repeatable = rows.filter((row) =>
+    row.repeat && row.status === "completed" && row.chargedNanos > 0n
+  );
+  if (repeatable.length === 0) return rows;
+  const second = new Set<string>();
+  // One after the other: two calls of one request may be among them.
+  for (const portion of withoutRepetition(repeatable)) {
+    for (const id of await chargedElsewhere(tx, portion)) second.add(id);
+  }
+  if (second.size === 0) return rows;
+  await lockAccounts(tx, [...new Set(rows.map(({ accountId }) => accountId))]);
+  for (const { transactionId, accountId, leaseId, chargedNanos } of rows) {
+    if (leaseId === undefined || !second.has(transactionId)) continue;
+    const operationId = `not-charged:${transactionId}`;
+    await releaseLease(tx, { accountId, leaseId, amountNanos: chargedNanos, operationId });
+  }
+  return rows.map((row) => second.has(row.transactionId) ? { ...row, chargedNanos: 0n } : row);
+}
+
+/** Notes whose charge it is; gives those whose request was charged as another call. */
+async function chargedElsewhere(
+  tx: Queryable,
+  rows: readonly Interaction[],
+): Promise<string[]> {
+  const claims = rows.map(({ transactionId, repeat }) => ({
+    transaction_id: transactionId,
+    key: repeat!.key,
+    claim_id: repeat!.claimId,
+  }));
+  const found = await tx.query(
+    `with given as (
+       select * from json_to_recordset($1::text::json)
+         as r(transaction_id text, key text, claim_id text)
+     ), locked as (
+       select p.key, p.charged_claim, g.transaction_id, g.claim_id
+       from replays p join given g on g.key = p.key
+       where p.claim_id = g.claim_id or g.claim_id = any(p.past_claims)
+       order by p.key for update of p
+     ), noted as (
+       update replays p set charged_claim = l.claim_id from locked l
+       where p.key = l.key and l.charged_claim is null
+     )
+     select transaction_id from locked where charged_claim <> claim_id`,
+    [JSON.stringify(claims)],
+  );
+  return found.map(({ transaction_id }) => String(transaction_id));
+}
+
+/** In portions of which none has two rows of one key. */
+function withoutRepetition(rows: readonly Interaction[]): Interaction[][] {
+  const portions: Interaction[][] = [];
+  const seen = new Map<string, number>();
+  for (const row of rows) {
+    const at = seen.get(row.repeat!.key) ?? 0;
+    seen.set(row.repeat!.key, at + 1);
+    (portions[at] ??= []).push(row);
+  }
+  return portions;
+}

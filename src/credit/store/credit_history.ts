@@ -1,0 +1,20 @@
+import type { CreditEntry, CreditHistory } from "../credit_history.ts";
+import type { Queryable } from "../../database/database.ts";
+
+export function createCreditHistory(database: Queryable): CreditHistory {
+  return {
+    async latest(accountId, limit) {
+      const rows = await database.query(
+        `select kind, amount_nanos, note, created_at from ledger_entries
+         where account_id = $1 and kind in ('grant', 'adjust') order by id desc limit $2`,
+        [accountId, limit],
+      );
+      return rows.map((row) => ({
+        kind: row.kind as CreditEntry["kind"],
+        nanos: row.amount_nanos as bigint,
+        note: row.note as string | null,
+        at: row.created_at as Date,
+      }));
+    },
+  };
+}

@@ -1,0 +1,216 @@
+import type {
+  HeldLease,
+  LeaseRequest,
+  LeaseReturn,
+  LeasesReturned,
+  LeaseTaken,
+  Ledger,
+  LedgerGap,
+  Settlement,
+} from "../ledger.ts";
+import type { Database, Queryable, SqlRow } from "../../database/database.ts";
+import { codeOf } from "../../database/postgres/faults.ts";
+import { addCredit, checkSums, postSettlements, returnLeases, takeLease } from "./ledger_sql.ts";
+import { storable } from "../../database/sanitize_text.ts";
+
+/** The ledger on PostgreSQL, served or embedded. */
+export function createLedger(database: Database): Ledger {
+  return {
+    async grant(accountId, nanos, more = {}) {
+      if (nanos <= 0n) throw new RangeError("a grant is more than 0");
+      return await credit(database, "grant", accountId, nanos, more);
+    },
+    adjust: (accountId, nanos, more) => credit(database, "adjust", accountId, nanos, more),
+    async show(accountId, exceptProcess) {
+      const [row] = await database.query(
+        `select coalesce((select balance_nanos from account_balances where account_id = $1), 0)
+             as balance,
+           (select coalesce(sum(in_flight_nanos), 0)::bigint from leases
+             where account_id = $1 and expires_at > clock_timestamp()
+               and ($2::text is null or process_id <> $2)) as reserved`,
+        [accountId, exceptProcess ?? null],
+      );
+      return { balanceNanos: row!.balance as bigint, reservedNanos: row!.reserved as bigint };
+    },
+    take: (request) => take(database, request),
+    release: (back) => database.transaction((tx) => releaseLease(tx, back)),
+    renew: (held, leaseSeconds) => renew(database, held, leaseSeconds),
+    async available(accountIds) {
+      const rows = await database.query(
+        `select account_id, balance_nanos - leased_nanos as available from account_balances
+         where account_id = any($1::bigint[])`,
+        [accountIds],
+      );
+      return new Map(rows.map((row) => [Number(row.account_id), row.available as bigint]));
+    },
+    async post(settlements) {
+      await database.transaction((tx) => postAll(tx, settlements));
+    },
+    sweepExpired: () => giveBack(database, "expires_at < clock_timestamp()", []),
+    takeBack: (processId) => giveBack(database, "process_id = $1", [processId]),
+    async check() {
+      return (await database.query(checkSums, [])).map(readGap);
+    },
+  };
+}
+
+/** Posts charges, each once, as part of a transaction that may also write the calls' rows. */
+export async function postAll(tx: Queryable, settlements: readonly Settlement[]): Promise<void> {
+  const charges = settlements.filter(({ chargedNanos }) => chargedNanos !== 0n);
+  if (charges.length === 0) return;
+  const accountIds = [...new Set(charges.map(({ accountId }) => accountId))];
+  await tx.query(
+    `insert into account_balances (account_id, balance_nanos, leased_nanos)
+     select id, 0, 0 from unnest($1::bigint[]) as a (id) order by id
+     on conflict (account_id) do nothing`,
+    [accountIds],
+  );
+  await lockAccounts(tx, accountIds);
+  await tx.query(postSettlements, [JSON.stringify(charges.map((one) => ({
+    interaction_id: one.interactionId,
+    account_id: one.accountId,
+    lease_id: one.leaseId,
+    charged_nanos: String(one.chargedNanos),
+  })))]);
+}
+
+/** Whoever changes an account's credit waits here, always in the same order. */
+export async function lockAccounts(tx: Queryable, accountIds: readonly number[]): Promise<void> {
+  await tx.query(
+    `select account_id from account_balances where account_id = any($1::bigint[])
+     order by account_id for update`,
+    [accountIds],
+  );
+}
+
+/** Writes a grant or an adjustment, also as part of a transaction; gives the new balance. */
+export async function credit(
+  database: Queryable,
+  kind: "grant" | "adjust",
+  accountId: number,
+  nanos: bigint,
+  more: { note?: string; operationId?: string; interactionId?: string },
+): Promise<bigint> {
+  const values = [
+    accountId,
+    kind,
+    nanos,
+    storable(more.note ?? null),
+    more.operationId ?? null,
+    more.interactionId ?? null,
+  ];
+  const [row] = await database.query(addCredit, values).catch((thrown) => {
+    if (codeOf(thrown) !== numberOutOfRange) throw thrown;
+    throw new Error("The balance would be more than an account can hold.", { cause: thrown });
+  });
+  if (row) return row.balance_nanos as bigint;
+  const [known] = await database.query(
+    "select balance_nanos from account_balances where account_id = $1",
+    [accountId],
+  );
+  return known!.balance_nanos as bigint;
+}
+
+/** SQLSTATE of both databases. */
+const numberOutOfRange = "22003";
+
+async function take(database: Database, request: LeaseRequest): Promise<LeaseTaken> {
+  const [row] = await database.query(takeLease, [
+    request.operationId,
+    request.accountId,
+    request.atLeastNanos,
+    request.wantedNanos,
+    request.aheadNanos,
+    request.leaseId,
+    request.processId,
+    request.leaseSeconds,
+  ]);
+  return {
+    grantedNanos: row!.granted as bigint,
+    availableNanos: row!.available as bigint,
+    isNew: row!.is_new as boolean,
+  };
+}
+
+/** Gives back part of a lease, once; as part of a transaction. Gives what is available then. */
+export async function releaseLease(tx: Queryable, back: LeaseReturn): Promise<bigint> {
+  await lockAccounts(tx, [back.accountId]);
+  await tx.query(
+    `with given as (
+       select id, account_id, least(amount_nanos, $2::bigint) as nanos from leases
+       where id = $1 and account_id = $3
+         and not exists (select from ledger_entries where operation_id = $4)
+     ), lease as (
+       update leases l set amount_nanos = l.amount_nanos - given.nanos
+       from given where l.id = given.id
+     ), balance as (
+       update account_balances b set leased_nanos = b.leased_nanos - given.nanos
+       from given where b.account_id = given.account_id
+     )
+     insert into ledger_entries
+       (account_id, kind, amount_nanos, leased_nanos, lease_id, operation_id)
+     select account_id, 'release', 0, -nanos, id, $4 from given where nanos > 0`,
+    [back.leaseId, back.amountNanos, back.accountId, back.operationId],
+  );
+  const [row] = await tx.query(
+    "select balance_nanos - leased_nanos as available from account_balances where account_id = $1",
+    [back.accountId],
+  );
+  return row === undefined ? 0n : row.available as bigint;
+}
+
+async function renew(
+  database: Database,
+  held: readonly HeldLease[],
+  leaseSeconds: number,
+): Promise<ReadonlySet<string>> {
+  if (held.length === 0) return new Set();
+  const rows = await database.transaction(async (tx) => {
+    // A charge that is posted meanwhile locks accounts before leases; so does this.
+    await lockAccounts(tx, [...new Set(held.map(({ accountId }) => accountId))]);
+    return await tx.query(
+      `update leases l set in_flight_nanos = r.in_flight_nanos,
+         expires_at = clock_timestamp() + $2::double precision * interval '1 second'
+       from json_to_recordset($1::text::json) as r(id text, in_flight_nanos bigint)
+       where l.id = r.id returning l.id`,
+      [
+        JSON.stringify(held.map(({ leaseId, inFlightNanos }) => ({
+          id: leaseId,
+          in_flight_nanos: String(inFlightNanos),
+        }))),
+        leaseSeconds,
+      ],
+    );
+  });
+  return new Set(rows.map(({ id }) => String(id)));
+}
+
+async function giveBack(
+  database: Database,
+  which: string,
+  values: readonly string[],
+): Promise<LeasesReturned> {
+  return await database.transaction(async (tx) => {
+    const rows = await tx.query(
+      `select distinct account_id from leases where ${which}`,
+      values,
+    );
+    if (rows.length === 0) return { leases: 0, nanos: 0n };
+    await lockAccounts(tx, rows.map((row) => Number(row.account_id)));
+    const returned = await tx.query(returnLeases(which, values.length + 1), [
+      ...values,
+      rows.map((row) => row.account_id as bigint),
+    ]);
+    const nanos = returned.reduce((sum, row) => sum + (row.amount_nanos as bigint), 0n);
+    return { leases: returned.length, nanos };
+  });
+}
+
+function readGap(row: SqlRow): LedgerGap {
+  return {
+    accountId: Number(row.account_id),
+    what: row.what as LedgerGap["what"],
+    keptNanos: row.kept as bigint,
+    entriesNanos: row.entries as bigint,
+  };
+}

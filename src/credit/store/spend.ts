@@ -1,0 +1,76 @@
+import type { Interaction } from "../../shared/interaction.ts";
+import type { SpendStore } from "../spend_cap.ts";
+import type { Queryable } from "../../database/database.ts";
+
+/** Charges of capped keys on PostgreSQL, served or embedded. */
+export function createSpend(database: Queryable): SpendStore {
+  return {
+    async read({ keyIds, since, day, transactionIds }) {
+      // One statement, so that sums and calls are of one moment.
+      const rows = await database.query<
+        { api_key_id: string; day_nanos: string; before_nanos: string; stored: string[] }
+      >(readSql, [keyIds, since, day, transactionIds]);
+      const spent = rows.filter((row) => row.api_key_id !== null).map((row) =>
+        [row.api_key_id, {
+          dayNanos: BigInt(row.day_nanos),
+          beforeNanos: BigInt(row.before_nanos),
+        }] as const
+      );
+      return { spent: new Map(spent), stored: new Set(rows[0]?.stored ?? []) };
+    },
+  };
+}
+
+/**
+ * Writes what the rows' calls were charged, where their keys have a cap; part of the transaction
+ * that writes the rows. A call that is there already is left as it is.
+ */
+export async function insertKeyCharges(
+  tx: Queryable,
+  rows: readonly Pick<
+    Interaction,
+    "transactionId" | "apiKeyId" | "createdAt" | "chargedNanos"
+  >[],
+): Promise<void> {
+  const charges = rows.filter((row) => row.chargedNanos !== 0n).map((row) => ({
+    transaction_id: row.transactionId,
+    api_key_id: row.apiKeyId,
+    created_at: row.createdAt.toISOString(),
+    charged_nanos: String(row.chargedNanos),
+  }));
+  if (charges.length === 0) return;
+  await tx.query(
+    `insert into key_charges (transaction_id, api_key_id, created_at, charged_nanos)
+     select r.transaction_id, r.api_key_id, r.created_at, r.charged_nanos
+     from json_to_recordset($1::text::json) as r(transaction_id text, api_key_id text,
+       created_at timestamptz, charged_nanos bigint)
+     join api_keys k on k.id = r.api_key_id
+     where k.cap_day_nanos is not null or k.cap_month_nanos is not null
+     on conflict do nothing`,
+    [JSON.stringify(charges)],
+  );
+}
+
+/** Removes charges of months that no cap looks at any more; returns how many. */
+export async function sweepKeyCharges(database: Queryable, now: Date): Promise<number> {
+  // A month more than any cap needs, for processes whose clocks differ.
+  const before = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - 1, 1));
+  const rows = await database.query(
+    "delete from key_charges where created_at < $1 returning transaction_id",
+    [before],
+  );
+  return rows.length;
+}
+
+/** Sums of bigints are numeric, which both drivers give as text. */
+const readSql = `with sums as (
+    select api_key_id,
+      coalesce(sum(charged_nanos) filter (where created_at >= $3::timestamptz), 0) as day_nanos,
+      coalesce(sum(charged_nanos) filter (where created_at < $3::timestamptz), 0) as before_nanos
+    from key_charges
+    where api_key_id = any($1::text[]) and created_at >= $2::timestamptz
+    group by api_key_id
+  )
+  select s.api_key_id, s.day_nanos::text, s.before_nanos::text,
+    array(select transaction_id from key_charges where transaction_id = any($4::text[])) as stored
+  from (select 1) one left join sums s on true`;

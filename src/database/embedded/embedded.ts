@@ -1,0 +1,114 @@
+import { programFile } from "../../base/program_files.ts";
+import { Fault, messageOf } from "../../shared/fault.ts";
+import type { Database, Queryable, SqlRow, SqlValue } from "../database.ts";
+import { embeddedAway, EmbeddedThread } from "./thread.ts";
+import { type OpenTransaction, transact } from "../transaction.ts";
+
+/** The initialised image of a new database; its name says which version of PGlite made it. */
+export const embeddedImage = programFile("src/database/embedded/image/pglite-0.5.16.tar.gz");
+
+/** After a thread that could not be opened again no other is tried for so long. */
+const holdOffMs = 1000;
+/** How long closing waits for a transaction that is open. */
+const closeMs = 2000;
+
+/**
+ * Opens the embedded database in a directory that this process has claimed; a new one is made from
+ * the image. Queries run in a thread of their own, one after the other. A thread that dies or is of
+ * no more use (after a full disk) fails what waits with `Fault("store_unavailable")`, and the next
+ * query opens the database again. Throws an Error of one line when the directory can't be opened.
+ */
+export async function openEmbedded(directory: string): Promise<Database> {
+  const threads = new Threads(directory);
+  try {
+    await threads.live();
+  } catch (thrown) {
+    threads.close("it could not be opened");
+    throw new Error(
+      `DATA_DIR: the embedded database in ${directory} can't be opened (${
+        reasonOf(thrown)
+      }); restore it from a backup, or set DATA_DIR to another directory.`,
+    );
+  }
+  const query = async <Row extends SqlRow>(text: string, values?: readonly SqlValue[]) =>
+    await runOn<Row>(await threads.live(), undefined, text, values);
+  return {
+    kind: "embedded",
+    query,
+    transaction: async <T>(work: (tx: Queryable) => Promise<T>) =>
+      await transact(await begin(await threads.live()), work),
+    async ping() {
+      await query("select 1", []);
+    },
+    async close() {
+      const thread = await threads.live().catch(() => undefined);
+      let timer: ReturnType<typeof setTimeout> | undefined;
+      const late = new Promise<void>((resolve) => timer = setTimeout(resolve, closeMs));
+      await Promise.race([thread?.ask({ kind: "close" }).catch(() => {}), late]);
+      clearTimeout(timer);
+      threads.close("it is closed");
+    },
+  };
+}
+
+/** The thread of the present, and one after it when it has died. */
+class Threads {
+  #live: EmbeddedThread | undefined;
+  #opening: Promise<EmbeddedThread> | undefined;
+  #holdOff: ReturnType<typeof setTimeout> | undefined;
+  #closedOf: string | undefined;
+
+  constructor(readonly directory: string) {}
+
+  live(): Promise<EmbeddedThread> {
+    if (this.#closedOf !== undefined) return Promise.reject(embeddedAway(this.#closedOf));
+    if (this.#live && !this.#live.isDead) return Promise.resolve(this.#live);
+    return this.#opening ??= this.#open();
+  }
+
+  close(reason: string): void {
+    this.#closedOf = reason;
+    this.#live?.end(reason);
+    clearTimeout(this.#holdOff);
+  }
+
+  async #open(): Promise<EmbeddedThread> {
+    try {
+      this.#live = await EmbeddedThread.start(this.directory, embeddedImage);
+      this.#opening = undefined;
+      return this.#live;
+    } catch (thrown) {
+      if (this.#closedOf === undefined) {
+        this.#holdOff = setTimeout(() => this.#opening = undefined, holdOffMs);
+      }
+      throw thrown instanceof Fault ? thrown : embeddedAway(messageOf(thrown), thrown);
+    }
+  }
+}
+
+async function runOn<Row extends SqlRow>(
+  thread: EmbeddedThread,
+  tx: number | undefined,
+  text: string,
+  values: readonly SqlValue[] | undefined,
+): Promise<Row[]> {
+  return (await thread.ask({ kind: "query", tx, text, values })).rows as Row[];
+}
+
+async function begin(thread: EmbeddedThread): Promise<OpenTransaction> {
+  const { tx } = await thread.ask({ kind: "begin" });
+  if (tx === undefined) throw new Error("The embedded database began no transaction.");
+  return {
+    query: (text, values) => runOn(thread, tx, text, values),
+    async commit() {
+      await thread.ask({ kind: "commit", tx });
+    },
+    async rollback() {
+      await thread.ask({ kind: "rollback", tx }).catch(() => {});
+    },
+  };
+}
+
+function reasonOf(thrown: unknown): string {
+  return (thrown instanceof Fault && thrown.note || messageOf(thrown)).split("\n")[0]!;
+}

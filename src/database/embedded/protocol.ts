@@ -1,0 +1,26 @@
+import type { SqlRow, SqlValue } from "../database.ts";
+
+/** What the embedded database's worker is asked to do. `tx` names an open transaction. */
+export type Ask =
+  | { id: number; kind: "open"; directory: string; image: string }
+  | {
+    id: number;
+    kind: "query";
+    tx: number | undefined;
+    text: string;
+    values: readonly SqlValue[] | undefined;
+  }
+  | { id: number; kind: "begin" }
+  | { id: number; kind: "commit"; tx: number }
+  | { id: number; kind: "rollback"; tx: number }
+  | { id: number; kind: "close" };
+
+/** `broken`: the database will answer nothing else any more; only opening it again helps. */
+export type Told =
+  | { id: number; ok: true; rows: SqlRow[]; tx?: number }
+  | {
+    id: number;
+    ok: false;
+    error: { message: string; code: string | undefined };
+    broken: boolean;
+  };

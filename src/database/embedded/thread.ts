@@ -1,0 +1,78 @@
+import { programModule } from "../../base/program_files.ts";
+import { Fault } from "../../shared/fault.ts";
+import type { Ask, Told } from "./protocol.ts";
+
+type WithoutId<T> = T extends unknown ? Omit<T, "id"> : never;
+type Answer = Extract<Told, { ok: true }>;
+
+/** The worker that holds an open database: questions to it, joined with their answers by number. */
+export class EmbeddedThread {
+  readonly #worker = new Worker(programModule("src/database/embedded/worker.ts"), {
+    type: "module",
+  });
+  readonly #pending = new Map<number, PromiseWithResolvers<Answer>>();
+  #next = 1;
+  #deadOf: string | undefined;
+
+  /** Opens the directory in a new thread. Rejects with the reason when it can't be opened. */
+  static async start(directory: string, image: URL): Promise<EmbeddedThread> {
+    const thread = new EmbeddedThread();
+    try {
+      await thread.ask({ kind: "open", directory, image: image.href });
+      return thread;
+    } catch (thrown) {
+      thread.end("it could not be opened");
+      throw thrown;
+    }
+  }
+
+  private constructor() {
+    this.#worker.onmessage = ({ data }: MessageEvent<Told>) => this.#settle(data);
+    this.#worker.onerror = (event) => {
+      event.preventDefault();
+      this.end(event.message);
+    };
+  }
+
+  get isDead(): boolean {
+    return this.#deadOf !== undefined;
+  }
+
+  /** Rejects with the database's own error, or with a fault when the thread dies. */
+  ask(ask: WithoutId<Ask>): Promise<Answer> {
+    if (this.#deadOf !== undefined) return Promise.reject(embeddedAway(this.#deadOf));
+    const id = this.#next++;
+    const pending = Promise.withResolvers<Answer>();
+    this.#pending.set(id, pending);
+    this.#worker.postMessage({ ...ask, id });
+    return pending.promise;
+  }
+
+  /** Ends the thread where it is; nothing that waits will be answered. */
+  end(reason: string): void {
+    this.#deadOf ??= reason;
+    this.#worker.terminate();
+    for (const pending of this.#pending.values()) pending.reject(embeddedAway(reason));
+    this.#pending.clear();
+  }
+
+  #settle(told: Told): void {
+    const pending = this.#pending.get(told.id);
+    if (!told.ok && told.broken) return this.end(told.error.message);
+    this.#pending.delete(told.id);
+    if (told.ok) pending?.resolve(told);
+    else pending?.reject(new SqlError(told.error.message, told.error.code));
+  }
+}
+
+export function embeddedAway(reason: string, cause?: unknown): Fault {
+  return new Fault("store_unavailable", { note: `embedded database: ${reason}`, cause });
+}
+
+/** An error of the database itself, with its SQLSTATE as the other driver has it. */
+class SqlError extends Error {
+  constructor(message: string, readonly code: string | undefined) {
+    super(message);
+    this.name = "SqlError";
+  }
+}

@@ -1,0 +1,292 @@
+import postgres from "postgres";
+import { patientTimer } from "../../base/patient_timer.ts";
+import { Fault } from "../../shared/fault.ts";
+import { formatArray, parseArray } from "../arrays.ts";
+import type { Database, QueryOptions, SqlRow, SqlValue } from "../database.ts";
+import { asFault, codeOf, tooManyConnections } from "./faults.ts";
+import { type Connection, Pool } from "./pool.ts";
+import { type OpenTransaction, transact } from "../transaction.ts";
+
+/** How long the server may take, in milliseconds. */
+export interface PostgresPatience {
+  /** To open a session. */
+  connectMs: number;
+  /** To answer; after that it is asked, on another connection, whether it is there at all. */
+  answerMs: number;
+  /** To answer a read that somebody waits for; then the server ends it. Default 30 seconds. */
+  readMs?: number;
+}
+
+/**
+ * Connections of one process; calls under way never hold one, so few are enough. Servers allow 100
+ * by default, for all processes together.
+ */
+const maxConnections = 10;
+/** Beside them, for reads that accounts choose the cost of; the server ends those that take longer. */
+const maxReadConnections = 4;
+
+/**
+ * Opens PostgreSQL at an address. Connections are made as they are needed and again after an
+ * outage; the first one is made here. Throws an Error of one line, without the address's password,
+ * when the server can't be reached or refuses. Afterwards a server that is away makes queries
+ * throw `Fault("store_unavailable")` within seconds; long queries of a server that is there are
+ * left in peace.
+ */
+export async function openPostgres(
+  url: string,
+  options: Partial<PostgresPatience> & {
+    /** Variable that holds the address, for what is said to the operator. */
+    variable?: string;
+  } = {},
+): Promise<Database> {
+  const { variable = "DATABASE_URL" } = options;
+  const { connectMs = 5000, answerMs = 3000, readMs = 30_000 } = options;
+  const host = hostOf(url);
+  if (host === undefined) {
+    throw new Error(`${variable}: expected postgres://user:password@host:port/database.`);
+  }
+  const database = createDatabase(url, { connectMs, answerMs, readMs });
+  try {
+    await database.ping();
+    return database;
+  } catch (thrown) {
+    await database.close();
+    throw new Error(`${variable}: ${startFailure(thrown, host)}`);
+  }
+}
+
+function createDatabase(url: string, patience: PostgresPatience): Database {
+  let probing: Promise<void> | undefined;
+  const probe = async () => {
+    const connection = createConnection();
+    try {
+      await connection.ready();
+    } catch (thrown) {
+      if (codeOf(thrown) === tooManyConnections) return;
+      for (const each of [pool, readers]) each.lost(thrown);
+      throw thrown;
+    } finally {
+      connection.end(0).catch(() => {});
+      probing = undefined;
+    }
+  };
+  const createConnection = (statementMs?: number) =>
+    new Session(url, patience, () => probing ??= probe(), statementMs);
+  const pool = new Pool(() => createConnection(), maxConnections);
+  const readers = new Pool(() => createConnection(patience.readMs), maxReadConnections);
+  return {
+    kind: "postgres",
+    query: (text, values, options) => pool.use((session) => session.query(text, values, options)),
+    transaction: (work) => pool.use(async (session) => transact(await session.begin(), work)),
+    async ping() {
+      await pool.use((session) => session.query("select 1"));
+    },
+    reads: {
+      query: (text, values, options) =>
+        readers.use((session) => session.query(text, values, options)),
+    },
+    async close() {
+      await Promise.all([pool.close(), readers.close()]);
+    },
+  };
+}
+
+/** A client of the driver that is limited to one connection, so that it is known what runs on it. */
+class Session implements Connection {
+  readonly #sql: ReturnType<typeof postgres>;
+  readonly #patience: PostgresPatience;
+  readonly #probe: () => Promise<void>;
+  #isOpen = false;
+  /** Sessions that ended: the driver makes another without a word when one is gone. */
+  #ended = 0;
+  /** Fails the query under way. */
+  #cut: ((fault: Fault) => void) | undefined;
+  gone = false;
+
+  constructor(
+    url: string,
+    patience: PostgresPatience,
+    probe: () => Promise<void>,
+    statementMs?: number,
+  ) {
+    this.#patience = patience;
+    this.#probe = probe;
+    this.#sql = postgres(url, {
+      ...driverOptions,
+      connection: {
+        ...driverOptions.connection,
+        ...(statementMs === undefined ? {} : { statement_timeout: statementMs }),
+      },
+      // The limit is ours; see `ready`.
+      connect_timeout: 60 + patience.connectMs / 1000,
+      onclose: () => {
+        this.#isOpen = false;
+        this.#ended++;
+        this.#cut?.(sessionEnded());
+      },
+    });
+  }
+
+  async ready(): Promise<void> {
+    if (this.#isOpen) return;
+    // The driver's own limit starts anew whenever something in between hangs up on it.
+    let isLate = false;
+    const cancel = patientTimer(this.#patience.connectMs, () => {
+      isLate = true;
+      void this.end(0);
+    });
+    try {
+      await this.#sql.unsafe("select 1");
+      this.#isOpen = true;
+    } catch (thrown) {
+      throw asFault(isLate ? { code: "CONNECT_TIMEOUT" } : thrown);
+    } finally {
+      cancel();
+    }
+  }
+
+  async query<Row extends SqlRow>(
+    text: string,
+    values?: readonly SqlValue[],
+    options: QueryOptions = {},
+  ): Promise<Row[]> {
+    const stopWatching = this.#watch();
+    // Between the error of a connection and its end the driver takes queries that it never sends,
+    // says nothing of, and answers with other queries' rows when it has connected anew.
+    const cut = Promise.withResolvers<never>();
+    this.#cut = cut.reject;
+    try {
+      return await Promise.race([this.#run(text, values, options), cut.promise]) as Row[];
+    } catch (thrown) {
+      const fault = asFault(thrown);
+      // So a session that has failed is not used again, not even by who waits for it now.
+      if (fault instanceof Fault) void this.end(0);
+      throw fault;
+    } finally {
+      this.#cut = undefined;
+      stopWatching();
+    }
+  }
+
+  async begin(): Promise<OpenTransaction> {
+    // Counted before, so that a session that ends right after is noticed.
+    const endedBefore = this.#ended;
+    const isOurs = () => this.#ended === endedBefore && !this.gone;
+    const check = () => {
+      if (isOurs()) return;
+      throw sessionEnded();
+    };
+    await this.query("begin");
+    return {
+      query: async (text, values) => {
+        check();
+        return await this.query(text, values);
+      },
+      commit: async () => {
+        check();
+        await this.query("commit");
+      },
+      rollback: async () => {
+        if (isOurs()) await this.query("rollback").catch(() => this.end(0));
+      },
+    };
+  }
+
+  async #run(
+    text: string,
+    values: readonly SqlValue[] | undefined,
+    { planAnew = false }: QueryOptions,
+  ): Promise<SqlRow[]> {
+    // Without values the simple protocol takes several statements at once, as migrations need.
+    if (values !== undefined && values.length > 0) {
+      // Type 0 leaves the types to the server, as with the other driver; this one would take an
+      // array of bigints for a bigint.
+      const bound = values.map((value) => value === null ? null : this.#sql.typed(value, 0));
+      return [...await this.#sql.unsafe(text, bound as never[], { prepare: !planAnew })];
+    }
+    const result: SqlRow[] | SqlRow[][] = await this.#sql.unsafe(text);
+    const last = result.at(-1);
+    // Of several statements the last one's rows count.
+    return Array.isArray(last) ? [...last] : [...result as SqlRow[]];
+  }
+
+  /** Ends the session, and with it the query, when there is no answer and the server is away. */
+  #watch(): () => void {
+    let answered = false;
+    const wait = () => setTimeout(look, this.#patience.answerMs);
+    const look = async () => {
+      const alive = await this.#probe().then(() => true, () => false);
+      if (answered) return;
+      if (alive) timer = wait();
+      else await this.end(0);
+    };
+    let timer = wait();
+    return () => {
+      answered = true;
+      clearTimeout(timer);
+    };
+  }
+
+  async end(timeoutMs: number): Promise<void> {
+    this.gone = true;
+    await this.#sql.end({ timeout: timeoutMs / 1000 });
+  }
+}
+
+function sessionEnded(): Fault {
+  return new Fault("store_unavailable", { note: "PostgreSQL: the session ended" });
+}
+
+/** Arrays whose types are known, by the type's number in `pg_type`. */
+const arrayElements: Readonly<Record<string, (element: string) => unknown>> = {
+  1000: (element) => element === "t",
+  1007: Number,
+  1009: String,
+  1016: BigInt,
+  1185: (element) => new Date(element),
+};
+
+const arrayTypes = Object.entries(arrayElements).map(([type, parse]) => [`array${type}`, {
+  to: Number(type),
+  from: [Number(type)],
+  serialize: formatArray,
+  parse: (text: string) => parseArray(text, parse),
+}]);
+
+const driverOptions = {
+  max: 1,
+  max_lifetime: null,
+  idle_timeout: 60,
+  backoff: () => 0,
+  // They are given below; asking the server would take a round trip for each connection.
+  fetch_types: false,
+  onnotice: () => {},
+  // What a server or a role has as its defaults must not change what texts and days mean.
+  connection: { application_name: "llm-gateway", TimeZone: "UTC", DateStyle: "ISO" },
+  types: {
+    bigint: { to: 20, from: [20], serialize: String, parse: (value: string) => BigInt(value) },
+    ...Object.fromEntries(arrayTypes),
+  },
+};
+
+/** Undefined for what is no address; an address in an error's text would show its password. */
+function hostOf(url: string): string | undefined {
+  return URL.canParse(url) ? new URL(url).host : undefined;
+}
+
+function startFailure(thrown: unknown, host: string): string {
+  const code = codeOf(thrown);
+  switch (code) {
+    case "28P01":
+    case "28000":
+      return `PostgreSQL at ${host} refuses this user or password; correct them in the address.`;
+    case "3D000":
+      return `PostgreSQL at ${host} has no database of that name; create it or correct the address.`;
+    case tooManyConnections:
+      return `PostgreSQL at ${host} takes no more connections (${code}); close others or raise its max_connections.`;
+    default:
+      return `PostgreSQL at ${host} can't be reached (${
+        code ?? "unknown reason"
+      }); start it or correct the address.`;
+  }
+}

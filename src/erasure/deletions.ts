@@ -1,0 +1,247 @@
+import type { Clock } from "../base/clock.ts";
+import type { Log } from "../base/log.ts";
+import type { AuditNote } from "../audit/audit.ts";
+import {
+  type ClaimedDeletion,
+  type DataTable,
+  type Deletion,
+  type DeletionCounts,
+  type DeletionRequest,
+  type DeletionStore,
+  type ExportEraser,
+  type Selectors,
+} from "./deletion.ts";
+import { createFairQueue } from "../base/fair_queue.ts";
+import { Fault, messageOf } from "../shared/fault.ts";
+import type { Erasures } from "./erasures.ts";
+
+/** What a caller asks to have erased. */
+export interface WantedDeletion {
+  accountId: number;
+  tables: readonly DataTable[];
+  selectors: Selectors;
+  reason: string | null;
+  /** What the audit log says of it, by the id that it gets. */
+  audit?: (deletionId: string) => AuditNote;
+}
+
+/** Erases records for their accounts (interface.md §5, Records). */
+export interface Deletions {
+  /** How many rows are meant, with nothing erased. Includes every call answered before. */
+  count(wanted: WantedDeletion): Promise<DeletionCounts>;
+  /**
+   * Erases now and returns the receipt. Throws `store_unavailable` when the store goes away in the
+   * middle; then the rest is erased as soon as it is back.
+   */
+  erase(wanted: WantedDeletion): Promise<Deletion>;
+  /** Notes the request and returns its id; a job erases. Calls under way are not written from now on. */
+  queue(wanted: WantedDeletion): Promise<string>;
+  /** Undefined when the account has none of this id. */
+  find(accountId: number, deletionId: string): Promise<Deletion | undefined>;
+  /** The latest first; those behind `after`. */
+  list: DeletionStore["list"];
+  /** A job: erases what waits, until nothing does. */
+  runWaiting(): Promise<void>;
+  /** How many are not done, and how long the oldest has waited, as the job saw it last. */
+  readonly waiting: { count: number; seconds: number };
+  /** Ends after the step under way; what is left waits for the next process. */
+  close(): Promise<void>;
+}
+
+export interface DeletionParts {
+  store: DeletionStore;
+  erasures: Pick<Erasures, "refresh">;
+  /** Undefined where no export leaves a file. */
+  exports: ExportEraser | undefined;
+  /** Resolves when every call answered so far is in the store; throws when the store is away. */
+  caughtUp: () => Promise<void>;
+  /** Names this process in claims, over restarts. */
+  holder: string;
+  clock: Pick<Clock, "now">;
+  newId: () => string;
+  log: Pick<Log, "info" | "warn">;
+}
+
+/** Deletions that the job has under way at once, of as many accounts. */
+const jobsAtOnce = 3;
+/** Steps of deletions at once, in all: writers and readers find the database in between. */
+const stepsAtOnce = 2;
+/** Of one account, that erase or count within a request: those that wait. */
+const requestsWaiting = 64;
+
+export function createDeletions(parts: DeletionParts): Deletions {
+  return new Eraser(parts);
+}
+
+class Eraser implements Deletions {
+  readonly #parts: DeletionParts;
+  readonly #running = new Set<Promise<unknown>>();
+  readonly #requests = createFairQueue({
+    ...{ atOnce: Infinity, atOncePerKey: 1, waitingPerKey: requestsWaiting },
+    refuse: manyRequests,
+  });
+  readonly #steps = createFairQueue({ atOnce: stepsAtOnce, atOncePerKey: 1 });
+  #waiting: { count: number; oldest: Date | null } = { count: 0, oldest: null };
+  #isClosing = false;
+  #hasReleased = false;
+
+  constructor(parts: DeletionParts) {
+    this.#parts = parts;
+  }
+
+  get waiting(): { count: number; seconds: number } {
+    const { count, oldest } = this.#waiting;
+    const ms = oldest === null ? 0 : this.#parts.clock.now().getTime() - oldest.getTime();
+    return { count, seconds: Math.max(0, ms / 1000) };
+  }
+
+  async count(wanted: WantedDeletion): Promise<DeletionCounts> {
+    return await this.#requests.run(String(wanted.accountId), async () => {
+      await this.#parts.caughtUp();
+      return await this.#parts.store.count(this.#request(wanted));
+    });
+  }
+
+  erase(wanted: WantedDeletion): Promise<Deletion> {
+    return this.#requests.run(String(wanted.accountId), () => this.#eraseNow(wanted));
+  }
+
+  async #eraseNow(wanted: WantedDeletion): Promise<Deletion> {
+    const { store, caughtUp, holder } = this.#parts;
+    await caughtUp();
+    const request = this.#request(wanted);
+    const tombstone = await store.add(request, holder);
+    try {
+      await this.#track(this.#run({ tombstone, selectors: request.selectors }));
+    } catch (thrown) {
+      throw goesOn(thrown, request.deletionId);
+    }
+    return (await store.find(wanted.accountId, request.deletionId))!;
+  }
+
+  async queue(wanted: WantedDeletion): Promise<string> {
+    // What was answered before is erased as a row, and so is counted.
+    await this.#parts.caughtUp();
+    const request = this.#request(wanted);
+    await this.#parts.store.add(request);
+    // From here on nobody reads it any more out of this process's memory.
+    await this.#parts.erasures.refresh();
+    return request.deletionId;
+  }
+
+  find(accountId: number, deletionId: string): Promise<Deletion | undefined> {
+    return this.#parts.store.find(accountId, deletionId);
+  }
+
+  list(...asked: Parameters<DeletionStore["list"]>): Promise<Deletion[]> {
+    return this.#parts.store.list(...asked);
+  }
+
+  async runWaiting(): Promise<void> {
+    const { store, holder } = this.#parts;
+    if (!this.#hasReleased) {
+      // An earlier run of this process is at nothing any more.
+      await store.release(holder);
+      this.#hasReleased = true;
+    }
+    const working = new Map<number, Promise<void>>();
+    let failed: { thrown: unknown } | undefined;
+    const begin = (claimed: ClaimedDeletion) => {
+      const { accountId } = claimed.tombstone;
+      const work = this.#track(this.#run(claimed)).catch((thrown) => {
+        failed ??= { thrown };
+      }).finally(() => working.delete(accountId));
+      working.set(accountId, work);
+    };
+    while (!this.#isClosing && !failed) {
+      const claimed = working.size < jobsAtOnce
+        ? await this.#claim([...working.keys()])
+        : undefined;
+      if (claimed) begin(claimed);
+      else if (working.size > 0) await Promise.race(working.values());
+      else break;
+    }
+    await Promise.all(working.values());
+    if (failed) throw failed.thrown;
+  }
+
+  async #claim(exceptOf: readonly number[]): Promise<ClaimedDeletion | undefined> {
+    const { store, holder } = this.#parts;
+    this.#waiting = await store.waiting();
+    return this.#waiting.count === 0 ? undefined : await store.claim(holder, exceptOf);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    await Promise.allSettled(this.#running);
+    await this.#parts.store.release(this.#parts.holder).catch(() => {});
+  }
+
+  #request({ audit, ...wanted }: WantedDeletion): DeletionRequest {
+    const { newId, clock } = this.#parts;
+    const deletionId = newId();
+    return {
+      ...wanted,
+      deletionId,
+      requestedAt: clock.now(),
+      ...(audit ? { audit: audit(deletionId) } : {}),
+    };
+  }
+
+  /** What fails waits longer each time, so that others get their turn. */
+  async #run(deletion: ClaimedDeletion): Promise<void> {
+    try {
+      await this.#eraseAll(deletion);
+    } catch (thrown) {
+      // A store that is away takes the claim for dead by itself.
+      await this.#parts.store.postpone(deletion.tombstone.deletionId).catch(() => {});
+      throw thrown;
+    }
+  }
+
+  /** Safe to repeat from any point. */
+  async #eraseAll(deletion: ClaimedDeletion): Promise<void> {
+    const { store, erasures, exports, caughtUp, holder, log } = this.#parts;
+    const { deletionId, accountId } = deletion.tombstone;
+    await erasures.refresh();
+    await caughtUp();
+    await store.expect(deletion);
+    for (let isLast = false; !isLast;) {
+      if (this.#isClosing) throw new Fault("store_unavailable", { note: "the process ends" });
+      const step = () => store.eraseBatch(deletion, holder);
+      isLast = (await this.#steps.run(String(accountId), step)).isLast;
+    }
+    const span = await store.erasedSpan(deletionId);
+    if (span) await exports?.eraseExports(accountId, span);
+    await erasures.refresh();
+    await store.finish(deletionId);
+    log.info("a deletion is done", { deletion: deletionId });
+  }
+
+  /** Whoever closes waits for it. */
+  #track<T>(work: Promise<T>): Promise<T> {
+    const tracked = work.finally(() => this.#running.delete(tracked));
+    this.#running.add(tracked);
+    tracked.catch(() => {});
+    return tracked;
+  }
+}
+
+function manyRequests(): Fault {
+  return new Fault("rate_limit_exceeded", {
+    message:
+      `This account has ${requestsWaiting} deletions waiting that answer when they are done; try again when some are, or ask for jobs.`,
+    retryAfterSeconds: 10,
+  });
+}
+
+/** The caller is told where the rest can be followed. */
+function goesOn(thrown: unknown, deletionId: string): unknown {
+  if (!(thrown instanceof Fault) || thrown.code !== "store_unavailable") return thrown;
+  return new Fault("store_unavailable", {
+    message:
+      `The store went away in the middle. The deletion goes on when it is back: see GET /api/v1/data/requests/${deletionId}.`,
+    note: thrown.note ?? messageOf(thrown),
+    cause: thrown,
+  });
+}

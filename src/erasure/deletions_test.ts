@@ -1,0 +1,113 @@
+import assert from "@std/assert";
+import { FakeClock } from "../base/clock.ts";
+import type { Deletion, DeletionStore, ErasedBatch } from "./deletion.ts";
+import { Fault } from "../shared/fault.ts";
+import { tombstoneOf } from "./tombstone.ts";
+import { createDeletions } from "./deletions.ts";
+
+const wanted = {
+  accountId: 1,
+  tables: ["interactions"],
+  selectors: { userIds: ["ann"] },
+  reason: null,
+} as const;
+
+const request = { ...wanted, deletionId: "d1", requestedAt: new Date(0) };
+const claimed = { tombstone: tombstoneOf(request, "salt"), selectors: wanted.selectors };
+const span = { tables: ["interactions"], from: new Date(1), to: new Date(2) } as const;
+
+/** A store that writes down what it is asked; `steps` says how each batch goes. */
+function setUp(steps: (() => Promise<ErasedBatch>)[], waiting = 0) {
+  const asked: string[] = [];
+  const note = <T>(what: string, value: T) => (asked.push(what), Promise.resolve(value));
+  let isTaken = false;
+  const store: DeletionStore = {
+    count: () => note("count", { interactions: 3, eval_runs: 0, eval_results: 0 }),
+    add: (_request, holder) => note(`add ${holder ?? "for later"}`, claimed.tombstone),
+    restore: () => Promise.reject(new Error("unused")),
+    claim: () => {
+      if (isTaken || waiting === 0) return note("claim nothing", undefined);
+      isTaken = true;
+      return note("claim", claimed);
+    },
+    postpone: () => note("postpone", undefined),
+    release: (holder) => note(`release ${holder}`, undefined),
+    expect: () => note("expect", undefined),
+    eraseBatch: () => (asked.push("batch"), steps.shift()!()),
+    erasedSpan: () => note("span", span),
+    finish: () => note("finish", undefined),
+    find: () => Promise.resolve({ deletionId: "d1" } as Deletion),
+    list: () => Promise.reject(new Error("unused")),
+    waiting: () => Promise.resolve({ count: waiting, oldest: waiting > 0 ? new Date(0) : null }),
+    newsReader: () => assert.fail("unused"),
+    sweep: () => Promise.resolve(),
+  };
+  const clock = new FakeClock();
+  const deletions = createDeletions({
+    store,
+    erasures: { refresh: () => note("refresh", undefined) },
+    exports: { eraseExports: (account) => note(`exports of ${account}`, 1) },
+    caughtUp: () => note("caught up", undefined),
+    holder: "us",
+    clock,
+    newId: () => "d1",
+    log: { info() {}, warn() {} },
+  });
+  return { asked, deletions, clock };
+}
+
+const some = () => Promise.resolve({ isLast: false, transactionIds: ["t1"] });
+const last = () => Promise.resolve({ isLast: true, transactionIds: [] });
+const away = () => Promise.reject(new Fault("store_unavailable"));
+
+Deno.test("memories hear of an erasure before rows go, exports lose their files after", async () => {
+  const { asked, deletions } = setUp([some, last]);
+  await deletions.erase(wanted);
+  assert.deepEqual(asked, [
+    ...["caught up", "add us", "refresh", "caught up", "expect", "batch", "batch"],
+    ...["span", "exports of 1", "refresh", "finish"],
+  ]);
+});
+
+Deno.test("a dry run erases nothing and counts what was answered before", async () => {
+  const { asked, deletions } = setUp([]);
+  assert.equal((await deletions.count(wanted)).interactions, 3);
+  assert.deepEqual(asked, ["caught up", "count"]);
+});
+
+Deno.test("when the store goes away in the middle the caller is told where it goes on", async () => {
+  const { asked, deletions } = setUp([some, away]);
+  const message = /\/api\/v1\/data\/requests\/d1/;
+  await assert.rejects(deletions.erase(wanted), { code: "store_unavailable", message });
+  assert.equal(asked.at(-1), "postpone");
+});
+
+Deno.test("what is queued is not erased yet, and no longer to be read from memory", async () => {
+  const { asked, deletions } = setUp([]);
+  assert.equal(await deletions.queue({ ...wanted, reason: "asked" }), "d1");
+  assert.deepEqual(asked, ["caught up", "add for later", "refresh"]);
+});
+
+Deno.test("the job takes back what an earlier run held, once, and erases what waits", async () => {
+  const { asked, deletions, clock } = setUp([last], 1);
+  clock.advance(5000);
+  await deletions.runWaiting();
+  await deletions.runWaiting();
+  assert.equal(asked.filter((one) => one === "release us").length, 1);
+  assert.equal(asked.filter((one) => one === "finish").length, 1);
+  const { count, seconds } = deletions.waiting;
+  assert.deepEqual({ count, seconds: seconds >= 5 }, { count: 1, seconds: true });
+});
+
+Deno.test("whoever closes waits for the step under way, and the rest is given back", async () => {
+  const step = Promise.withResolvers<ErasedBatch>();
+  const { asked, deletions } = setUp([() => step.promise, last]);
+  const erasing = deletions.erase(wanted);
+  while (!asked.includes("batch")) await Promise.resolve();
+  const closing = deletions.close();
+  step.resolve({ isLast: false, transactionIds: [] });
+  await assert.rejects(erasing, Fault);
+  await closing;
+  assert.equal(asked.filter((one) => one === "batch").length, 1);
+  assert.equal(asked.at(-1), "release us");
+});

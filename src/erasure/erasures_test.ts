@@ -1,0 +1,88 @@
+import assert from "@std/assert";
+import { FakeClock } from "../base/clock.ts";
+import { dataTables, type ErasureNews } from "./deletion.ts";
+import { type Tombstone, tombstoneOf } from "./tombstone.ts";
+import { createErasures } from "./erasures.ts";
+
+function setUp() {
+  const clock = new FakeClock();
+  const news: ErasureNews[] = [];
+  const did: string[] = [];
+  let isAway = false;
+  const erasures = createErasures({
+    clock,
+    store: {
+      newsReader: () => ({
+        next: () =>
+          isAway
+            ? Promise.reject(new Error("away"))
+            : Promise.resolve(news.shift() ?? { tombstones: [], transactionIds: [] }),
+      }),
+    },
+    keep: (stones) => Promise.resolve(void did.push(`keep ${stones.length}`)),
+    forget: (ids) => Promise.resolve(void did.push(`forget ${ids.join()}`)),
+    tidyJournal: () => Promise.resolve(void did.push("tidy")),
+  });
+  const stone = (userId: string): Tombstone =>
+    tombstoneOf({
+      deletionId: userId,
+      accountId: 1,
+      tables: dataTables,
+      selectors: { userIds: [userId] },
+      requestedAt: clock.now(),
+    }, "salt");
+  const call = (userId: string) => ({
+    accountId: 1,
+    transactionId: `call of ${userId}`,
+    createdAt: clock.now(),
+    sessionId: null,
+    userId,
+  });
+  return { clock, news, did, erasures, stone, call, setAway: (away: boolean) => isAway = away };
+}
+
+Deno.test("a call under way is covered once its erasure is known, a later one is not", async () => {
+  const { clock, news, erasures, stone, call } = setUp();
+  clock.advance(1000);
+  const [ann, bob] = [call("ann"), call("bob")];
+  news.push({ tombstones: [stone("ann")], transactionIds: [] });
+  assert.ok(!erasures.covers(ann));
+  await erasures.refresh();
+  assert.ok(erasures.covers(ann));
+  assert.ok(!erasures.covers(bob));
+  clock.advance(1000);
+  assert.ok(!erasures.covers(call("ann")));
+});
+
+Deno.test("what the news name is kept, forgotten and tidied, then tidied once more", async () => {
+  const { news, did, erasures, stone } = setUp();
+  news.push({ tombstones: [stone("ann")], transactionIds: ["t1"] });
+  news.push({ tombstones: [], transactionIds: ["t2"] });
+  await erasures.refresh();
+  assert.deepEqual(did.splice(0), ["keep 1", "forget t1", "forget t2", "tidy"]);
+  await erasures.refresh();
+  assert.deepEqual(did.splice(0), ["tidy"]);
+  await erasures.refresh();
+  assert.deepEqual(did, []);
+});
+
+Deno.test("a call that was not written is forgotten at once and never remembered", async () => {
+  const { did, erasures, call } = setUp();
+  await erasures.dropped(["call of ann"]);
+  assert.deepEqual(did.splice(0), ["forget call of ann"]);
+  assert.ok(erasures.covers(call("ann")));
+  await erasures.refresh();
+  await erasures.refresh();
+  assert.deepEqual(did, ["tidy", "tidy"]);
+});
+
+Deno.test("a store that was away is asked again, and its news are not lost", async () => {
+  const { news, erasures, stone, call, setAway } = setUp();
+  const ann = call("ann");
+  news.push({ tombstones: [stone("ann")], transactionIds: [] });
+  setAway(true);
+  await assert.rejects(erasures.refresh(), /away/);
+  setAway(false);
+  await erasures.refresh();
+  assert.ok(erasures.covers(ann));
+});

@@ -1,0 +1,49 @@
+/** What of the records can be too old, and how it goes. */
+export interface RetentionStore {
+  /** Makes the partitions of this month and the two after it. */
+  openMonths(now: Date): Promise<void>;
+  /**
+   * Erases what callers and models said before `limit`: payloads, their media, kept answers and
+   * what graders wrote. Usage rows stay. Undefined when another process is at it.
+   */
+  erasePayloads(limit: Date): Promise<ErasedPayloads | undefined>;
+  /**
+   * Erases usage rows of before `limit` with all that hangs on them, and evaluations.
+   * Undefined when another process is at it.
+   */
+  eraseUsage(limit: Date): Promise<ErasedUsage | undefined>;
+}
+
+/** One month (UTC) of what is stored, for everybody. */
+export interface StoredMonth {
+  /** Its first moment. */
+  month: Date;
+  /** What its usage rows and its payloads take on disk, indexes included. */
+  usageBytes: number;
+  payloadBytes: number;
+}
+
+/** What there is to be kept or erased. Implemented in `src/erasure/store/partitions_in_use.ts`. */
+export interface StoredMonths {
+  /** The latest first. */
+  list(): Promise<StoredMonth[]>;
+  /** The first call of an account that is still stored; undefined without any. */
+  oldestCall(accountId: number): Promise<Date | undefined>;
+}
+
+/** Counts of rows; rows of dropped partitions are not counted, their partitions are. */
+export interface ErasedPayloads {
+  partitions: number;
+  payloads: number;
+  mediaRefs: number;
+  keptResponses: number;
+  keptReasoning: number;
+  evalDetails: number;
+}
+
+export interface ErasedUsage {
+  partitions: number;
+  interactions: number;
+  evalRuns: number;
+  evalResults: number;
+}

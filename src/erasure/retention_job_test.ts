@@ -1,0 +1,77 @@
+import assert from "@std/assert";
+import { FakeClock } from "../base/clock.ts";
+import type { Log } from "../base/log.ts";
+import type { RetentionStore } from "./retention.ts";
+import { createRetentionJob } from "./retention_job.ts";
+
+const now = new Date("2026-11-21T12:00:00Z");
+const noPayloads = {
+  partitions: 0,
+  payloads: 0,
+  mediaRefs: 0,
+  keptResponses: 0,
+  keptReasoning: 0,
+  evalDetails: 0,
+};
+const noUsage = { partitions: 0, interactions: 0, evalRuns: 0, evalResults: 0 };
+
+async function run(
+  days: { retentionPayloadDays?: number; retentionUsageDays?: number },
+  counts: Partial<Record<"payloads" | "interactions", number>> = {},
+) {
+  const asked: string[] = [];
+  const lines: string[] = [];
+  const store: RetentionStore = {
+    openMonths: (at) => Promise.resolve(void asked.push(`months ${at.toISOString()}`)),
+    erasePayloads: (limit) => {
+      asked.push(`payloads ${limit.toISOString()}`);
+      return Promise.resolve({ ...noPayloads, payloads: counts.payloads ?? 0 });
+    },
+    eraseUsage: (limit) => {
+      asked.push(`usage ${limit.toISOString()}`);
+      return Promise.resolve({ ...noUsage, interactions: counts.interactions ?? 0 });
+    },
+  };
+  const log: Log = {
+    info: (message, fields) => void lines.push(`${message} ${JSON.stringify(fields)}`),
+    warn: () => {},
+    error: () => {},
+  };
+  await createRetentionJob({
+    retentionPayloadDays: undefined,
+    retentionUsageDays: undefined,
+    ...days,
+    store,
+    clock: new FakeClock(now),
+    log,
+  })();
+  return { asked: asked.slice(1), lines, first: asked[0] };
+}
+
+Deno.test("without limits nothing is erased, and months are opened", async () => {
+  const { asked, first } = await run({});
+  assert.deepEqual(asked, []);
+  assert.equal(first, "months 2026-11-21T12:00:00.000Z");
+});
+
+Deno.test("days are counted back from now, to the moment", async () => {
+  const { asked } = await run({ retentionPayloadDays: 30, retentionUsageDays: 365 });
+  assert.deepEqual(asked, ["payloads 2026-10-22T12:00:00.000Z", "usage 2025-11-21T12:00:00.000Z"]);
+});
+
+Deno.test("no payload outlives its usage row", async () => {
+  const limit = "2026-11-11T12:00:00.000Z";
+  for (const days of [{}, { retentionPayloadDays: 30 }]) {
+    const { asked } = await run({ ...days, retentionUsageDays: 10 });
+    assert.deepEqual(asked, [`payloads ${limit}`, `usage ${limit}`]);
+  }
+});
+
+Deno.test("what was erased is logged as counts, and nothing when there was nothing", async () => {
+  const days = { retentionPayloadDays: 30, retentionUsageDays: 365 };
+  assert.deepEqual((await run(days)).lines, []);
+  const { lines } = await run(days, { payloads: 7, interactions: 3 });
+  assert.equal(lines.length, 2);
+  assert.match(lines[0]!, /^old payloads erased .*"payloads":7/);
+  assert.match(lines[1]!, /^old usage rows erased .*"interactions":3/);
+});

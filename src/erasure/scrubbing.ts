@@ -1,0 +1,66 @@
+import type { Log } from "../base/log.ts";
+import type { ScrubReport, ScrubStore } from "./scrub.ts";
+
+/** Rewrites files that may hold erased text; never twice at once. */
+export interface Scrubbing {
+  all(): Promise<ScrubReport>;
+  /** A job: what was erased of late, when no call was recorded for a while or it can't wait. */
+  whenQuiet(): Promise<void>;
+  /** A job where an operator scrubs: only looks since when it is due. */
+  look(): Promise<void>;
+  /** How long erased text may have been in files, as a job saw it last; 0: it is in none. */
+  readonly dueSeconds: number;
+}
+
+/** After ten minutes erased text is in no file (interface.md §5); a scrub takes some time too. */
+const patienceSeconds = 8 * 60;
+/** Deletions that follow each other are served by one scrub. */
+const leastSeconds = 10;
+
+export function createScrubbing(
+  { store, before, log }: {
+    store: ScrubStore;
+    /** Brings what is still outside the store to it, and tidies the journal. */
+    before: () => Promise<void>;
+    log: Pick<Log, "info" | "warn">;
+  },
+): Scrubbing {
+  let running: Promise<unknown> = Promise.resolve();
+  let dueSeconds = 0;
+
+  async function scrub(what: "all" | "erased"): Promise<ScrubReport> {
+    await before();
+    const report = await store.scrub(what);
+    const { rewritten, notRewritten } = report;
+    log.info("files were rewritten without erased text", { rewritten: rewritten.length });
+    if (notRewritten.length > 0) log.warn("erased text may be left", { in: notRewritten.join() });
+    return report;
+  }
+
+  const inTurn = (what: "all" | "erased") => {
+    const next = running.then(() => scrub(what));
+    running = next.catch(() => {});
+    return next;
+  };
+
+  async function look() {
+    const due = await store.due();
+    dueSeconds = due?.seconds ?? 0;
+    return due;
+  }
+
+  return {
+    get dueSeconds() {
+      return dueSeconds;
+    },
+    all: () => inTurn("all"),
+    look: async () => void await look(),
+    async whenQuiet() {
+      const due = await look();
+      if (!due || due.seconds < leastSeconds) return;
+      if (due.isBusy && due.seconds < patienceSeconds) return;
+      await inTurn("erased");
+      await look();
+    },
+  };
+}

@@ -1,0 +1,334 @@
+import {
+  type DataTable,
+  dataTables,
+  type Deletion,
+  type DeletionRequest,
+  type DeletionStore,
+  type Selectors,
+} from "../deletion.ts";
+import { Fault } from "../../shared/fault.ts";
+import { type Tombstone, tombstoneOf } from "../tombstone.ts";
+import { writeAudit } from "../../audit/store/audit.ts";
+import type { Database, Queryable, SqlRow } from "../../database/database.ts";
+import { eraseBatch, type Erased, type RecordDatabases } from "./erasure.ts";
+import { countMeant } from "./erasure_count.ts";
+import { meantBy } from "./erasure_sql.ts";
+import { createNewsReader } from "./erasure_feed.ts";
+import { storable } from "../../database/sanitize_text.ts";
+import { erasedDays, insertTombstone, readTombstone } from "./tombstones.ts";
+import { lockForErasure } from "../../database/erasure_lock.ts";
+
+/** Deletions of an account that wait. */
+const maxWaiting = 100;
+/** How long a process is believed to be at a deletion without a sign of life. */
+const holdSeconds = 60;
+
+/** `newSalt` gives a fresh random text. */
+export function createDeletions(
+  databases: RecordDatabases,
+  { newSalt }: { newSalt: () => string },
+): DeletionStore {
+  const { main, records } = databases;
+  return {
+    count: (request) => countMeant(databases, meantBy(tombstoneOf(request, ""), request.selectors)),
+    async add(request, holder) {
+      const stored = { ...request, selectors: storedSelectors(request.selectors) };
+      const tombstone = tombstoneOf(stored, newSalt());
+      if (holder === undefined) await requireRoom(main, request.accountId);
+      if (records !== main) await raise(records, tombstone);
+      await main.transaction(async (tx) => {
+        await insertDeletion(tx, stored, tombstone, holder);
+        await writeAudit(tx, request.audit);
+        // Last, since writers wait for as long as the lock is held.
+        await lockForErasure(tx);
+        await insertTombstone(tx, tombstone);
+      });
+      return tombstone;
+    },
+    async restore(tombstone) {
+      if (records !== main) await raise(records, tombstone);
+      return await main.transaction(async (tx) => {
+        await lockForErasure(tx);
+        if (!await insertTombstone(tx, tombstone)) return false;
+        await insertAgain(tx, tombstone);
+        return true;
+      });
+    },
+    ...claimsOf(main),
+    async expect({ tombstone, selectors }) {
+      const counts = await countMeant(databases, meantBy(tombstone, selectors));
+      await main.query(
+        `update deletions set expected_count = interactions + eval_runs + eval_results + $2::bigint
+         where deletion_id = $1 and expected_count is null`,
+        [tombstone.deletionId, dataTables.reduce((sum, table) => sum + counts[table], 0)],
+      );
+    },
+    eraseBatch: ({ tombstone, selectors }, holder) =>
+      eraseBatch(
+        databases,
+        meantBy(tombstone, selectors),
+        (tx, erased) => note(tx, tombstone.deletionId, holder, erased),
+      ),
+    async erasedSpan(deletionId) {
+      const [row] = await main.query("select * from deletions where deletion_id = $1", [
+        deletionId,
+      ]);
+      if (!row || row.erased_from === null) return undefined;
+      const tables = dataTables.filter((table) => Number(row[table]) > 0);
+      return { tables, from: row.erased_from as Date, to: row.erased_to as Date };
+    },
+    finish: (deletionId) => main.transaction((tx) => finish(tx, deletionId)),
+    ...receiptsOf(main),
+    newsReader: () => createNewsReader(main),
+    sweep: () => sweep([main, records]),
+  };
+}
+
+/** What it came to is noted under who asked for it, in the same transaction and so once. */
+async function finish(tx: Queryable, deletionId: string): Promise<void> {
+  const [done] = await tx.query(
+    `update deletions set state = 'done', selectors = null, holder = null, held_until = null,
+       completed_at = clock_timestamp()
+     where deletion_id = $1 and completed_at is null returning *`,
+    [deletionId],
+  );
+  if (!done) return;
+  const { accountId, counts, completedAt } = readDeletion(done);
+  const [asked] = await tx.query(
+    `select person_id, actor from audit_log
+     where subject = $1 and action = 'data.deleted' and account_id = $2 order by id limit 1`,
+    [deletionId, accountId],
+  );
+  if (!asked) return;
+  await writeAudit(tx, {
+    accountId,
+    actor: { personId: asked.person_id as string | null, name: String(asked.actor) },
+    action: "data.deletion_done",
+    subject: deletionId,
+    detail: dataTables.map((table) => `${table}: ${counts[table]}`).join(", "),
+    at: completedAt!,
+  });
+}
+
+async function sweep(databases: readonly Database[]): Promise<void> {
+  for (const database of new Set(databases)) {
+    await database.query(
+      `delete from erased_calls
+       where erased_at < clock_timestamp() - $1::integer * interval '1 day'`,
+      [erasedDays],
+    );
+  }
+}
+
+function claimsOf(main: Database): Pick<DeletionStore, "claim" | "postpone" | "release"> {
+  return {
+    async claim(holder, exceptOf = []) {
+      const [row] = await main.query(claimSql, [holder, holdSeconds, exceptOf]);
+      if (!row) return undefined;
+      return { tombstone: readTombstone(row), selectors: readSelectors(row.selectors) };
+    },
+    async postpone(deletionId) {
+      await main.query(
+        `update deletions set state = 'queued', holder = null, held_until =
+           clock_timestamp() + least(power(2, attempts), 300) * interval '1 second'
+         where deletion_id = $1 and completed_at is null`,
+        [deletionId],
+      );
+    },
+    async release(holder) {
+      await main.query(
+        `update deletions set state = 'queued', holder = null, held_until = null
+         where holder = $1 and completed_at is null`,
+        [holder],
+      );
+    },
+  };
+}
+
+function receiptsOf(main: Database): Pick<DeletionStore, "find" | "list" | "waiting"> {
+  return {
+    async find(accountId, deletionId) {
+      const [row] = await main.query(
+        "select * from deletions where account_id = $1 and deletion_id = $2",
+        [accountId, storable(deletionId)],
+      );
+      return row && readDeletion(row);
+    },
+    async list(accountId, { limit, after }) {
+      const rows = await main.query(
+        `select * from deletions where account_id = $1 and ($3::timestamptz is null or
+           (requested_at, deletion_id) < ($3::timestamptz, $4::text))
+         order by requested_at desc, deletion_id desc limit $2`,
+        [accountId, limit, after?.requestedAt ?? null, after?.deletionId ?? null],
+      );
+      return rows.map(readDeletion);
+    },
+    async waiting() {
+      const [row] = await main.query(
+        `select count(*) as count, min(requested_at) as oldest from deletions
+         where completed_at is null`,
+        [],
+      );
+      return { count: Number(row!.count), oldest: row!.oldest as Date | null };
+    },
+  };
+}
+
+/** Some requests at once may pass together: the limit keeps queues short, not accounts honest. */
+async function requireRoom(main: Database, accountId: number): Promise<void> {
+  const rows = await main.query(
+    `select 1 as one from deletions where account_id = $1 and completed_at is null
+     limit ${maxWaiting}`,
+    [accountId],
+  );
+  if (rows.length < maxWaiting) return;
+  throw new Fault("rate_limit_exceeded", {
+    message: `This account has ${maxWaiting} deletions waiting; try again when some are done.`,
+    retryAfterSeconds: 60,
+  });
+}
+
+async function raise(database: RecordDatabases["records"], tombstone: Tombstone): Promise<void> {
+  await database.transaction(async (tx) => {
+    await lockForErasure(tx);
+    await insertTombstone(tx, tombstone);
+  });
+}
+
+async function insertDeletion(
+  tx: Queryable,
+  request: DeletionRequest,
+  { selectorsHash }: Tombstone,
+  holder: string | undefined,
+): Promise<void> {
+  await tx.query(
+    `insert into deletions (deletion_id, account_id, state, selectors, selectors_hash, reason,
+       requested_at, attempts, holder, held_until)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9,
+       case when $9::text is null then null
+         else clock_timestamp() + $10::integer * interval '1 second' end)`,
+    [
+      request.deletionId,
+      request.accountId,
+      holder === undefined ? "queued" : "running",
+      JSON.stringify(request.selectors),
+      selectorsHash,
+      storable(request.reason),
+      request.requestedAt,
+      holder === undefined ? 0 : 1,
+      holder ?? null,
+      holdSeconds,
+    ],
+  );
+}
+
+/** The receipt that the store lost, to be earned again. */
+async function insertAgain(tx: Queryable, stone: Tombstone): Promise<void> {
+  await tx.query(
+    `insert into deletions (deletion_id, account_id, state, selectors_hash, reason, requested_at)
+     values ($1, $2, 'queued', $3, 'Applied again: the store was restored.', $4)
+     on conflict (deletion_id) do update set state = 'queued', completed_at = null`,
+    [stone.deletionId, stone.accountId, stone.selectorsHash, stone.before],
+  );
+}
+
+const claimSql = `with taken as (
+    select d.deletion_id from deletions d
+    where completed_at is null and (held_until is null or held_until < clock_timestamp())
+      and account_id <> all($3::bigint[])
+    order by (
+      select count(*) from deletions other
+      where other.account_id = d.account_id and other.attempts > 0
+        and (other.completed_at is null
+          or other.completed_at > clock_timestamp() - interval '1 hour')
+    ), requested_at
+    limit 1 for update skip locked
+  ), held as (
+    update deletions d set state = 'running', holder = $1, attempts = attempts + 1,
+      held_until = clock_timestamp() + $2::integer * interval '1 second'
+    from taken where d.deletion_id = taken.deletion_id
+    returning d.deletion_id, d.selectors
+  )
+  select t.*, held.selectors from held join tombstones t using (deletion_id)`;
+
+/** What a step erased, and that its process lives. */
+async function note(
+  tx: Queryable,
+  deletionId: string,
+  holder: string,
+  { counts, from, to, relations }: Erased,
+): Promise<void> {
+  await tx.query(
+    `update deletions set interactions = interactions + $2::bigint,
+       eval_runs = eval_runs + $3::bigint, eval_results = eval_results + $4::bigint,
+       erased_from = least(erased_from, $5::timestamptz),
+       erased_to = greatest(erased_to, $6::timestamptz),
+       held_until = case when holder = $7
+         then clock_timestamp() + $8::integer * interval '1 second' else held_until end
+     where deletion_id = $1`,
+    [
+      deletionId,
+      counts.interactions,
+      counts.eval_runs,
+      counts.eval_results,
+      from,
+      to,
+      holder,
+      holdSeconds,
+    ],
+  );
+  await noteDirty(tx, relations);
+}
+
+/** The files still hold what went from these relations, until they are rewritten. */
+async function noteDirty(tx: Queryable, relations: readonly string[]): Promise<void> {
+  await tx.query(
+    `insert into scrubs (id, version, due_since, relations)
+     values (1, 1, clock_timestamp(), $1::text[])
+     on conflict (id) do update set version = scrubs.version + 1,
+       due_since = coalesce(scrubs.due_since, excluded.due_since),
+       relations = array(select distinct unnest(scrubs.relations || excluded.relations))`,
+    [relations],
+  );
+}
+
+/** As the columns hold them, so that hashes are of the same text. */
+function storedSelectors(selectors: Selectors): Selectors {
+  const stored = (ids: readonly string[]) => ids.map((id) => storable(id));
+  return {
+    ...selectors,
+    ...(selectors.transactionIds ? { transactionIds: stored(selectors.transactionIds) } : {}),
+    ...(selectors.sessionIds ? { sessionIds: stored(selectors.sessionIds) } : {}),
+    ...(selectors.userIds ? { userIds: stored(selectors.userIds) } : {}),
+  };
+}
+
+function readSelectors(text: unknown): Selectors | null {
+  if (text === null) return null;
+  const { start, end, ...rest } = JSON.parse(String(text)) as Selectors;
+  return {
+    ...rest,
+    ...(start ? { start: new Date(start) } : {}),
+    ...(end ? { end: new Date(end) } : {}),
+  };
+}
+
+function readDeletion(row: SqlRow): Deletion {
+  const count = (table: DataTable) => Number(row[table]);
+  return {
+    deletionId: String(row.deletion_id),
+    accountId: Number(row.account_id),
+    state: row.state as Deletion["state"],
+    counts: {
+      interactions: count("interactions"),
+      eval_runs: count("eval_runs"),
+      eval_results: count("eval_results"),
+    },
+    expectedCount: row.expected_count === null ? null : Number(row.expected_count),
+    selectorsHash: String(row.selectors_hash),
+    reason: row.reason as string | null,
+    requestedAt: row.requested_at as Date,
+    completedAt: row.completed_at as Date | null,
+    attempts: Number(row.attempts),
+  };
+}

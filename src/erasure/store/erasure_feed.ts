@@ -1,0 +1,41 @@
+import type { ErasureNews } from "../deletion.ts";
+import type { Queryable } from "../../database/database.ts";
+import { readTombstone } from "./tombstones.ts";
+
+/** What one answer holds at most of each kind; the rest comes with the next. */
+const pageRows = 5000;
+
+/**
+ * Reads what was erased, each thing once, in the order in which it happened: whoever writes news
+ * holds the lock of erasures to the end, so none becomes visible behind a later one. (A call that
+ * was erased while it was under way may be passed over: its own process knows.)
+ */
+export function createNewsReader(database: Queryable): { next(): Promise<ErasureNews> } {
+  let tombstonesTo = 0n;
+  let callsTo: bigint | undefined;
+  return {
+    async next() {
+      // What was erased before this process began it remembers nothing of.
+      callsTo ??= await lastCall(database);
+      const stones = await database.query(
+        "select * from tombstones where seq > $1 order by seq limit $2",
+        [tombstonesTo, pageRows],
+      );
+      const calls = await database.query(
+        "select transaction_id, seq from erased_calls where seq > $1 order by seq limit $2",
+        [callsTo, pageRows],
+      );
+      tombstonesTo = stones.at(-1)?.seq as bigint | undefined ?? tombstonesTo;
+      callsTo = calls.at(-1)?.seq as bigint | undefined ?? callsTo;
+      return {
+        tombstones: stones.map(readTombstone),
+        transactionIds: calls.map((row) => String(row.transaction_id)),
+      };
+    },
+  };
+}
+
+async function lastCall(database: Queryable): Promise<bigint> {
+  const [row] = await database.query("select coalesce(max(seq), 0) as last from erased_calls", []);
+  return row!.last as bigint;
+}

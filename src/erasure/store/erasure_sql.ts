@@ -1,0 +1,88 @@
+import type { DataTable, Selectors } from "../deletion.ts";
+import type { Tombstone } from "../tombstone.ts";
+import type { SqlValue } from "../../database/database.ts";
+import { storable } from "../../database/sanitize_text.ts";
+
+/** Which rows a deletion means: ids in clear while they are known, which an index can find. */
+export interface Meant {
+  tombstone: Tombstone;
+  sessionIds: readonly string[] | undefined;
+  userIds: readonly string[] | undefined;
+}
+
+export function meantBy(tombstone: Tombstone, selectors: Selectors | null): Meant {
+  const stored = (values: readonly string[] | undefined) => values?.map((one) => storable(one));
+  return {
+    tombstone,
+    sessionIds: stored(selectors?.sessionIds),
+    userIds: stored(selectors?.userIds),
+  };
+}
+
+/** Values of a statement; `bind` gives a value its `$n`. */
+export class Bound {
+  readonly values: SqlValue[] = [];
+
+  bind(value: SqlValue): string {
+    return `$${this.values.push(value)}`;
+  }
+}
+
+/** Columns that selectors test, where a table has them; all have `created_at`. */
+const selectable: Readonly<Record<DataTable, readonly string[]>> = {
+  interactions: ["transaction_id", "session_id", "user_id"],
+  eval_runs: [],
+  eval_results: ["transaction_id", "session_id", "user_id"],
+};
+
+/** The condition under which a row of `alias` is meant; `false` for a table without a match. */
+export function condition(meant: Meant, table: DataTable, alias: string, bound: Bound): string {
+  const { tombstone } = meant;
+  const { transactionIds, sessionHashes, userHashes, salt } = tombstone;
+  const asked = Object.entries({
+    transaction_id: transactionIds,
+    session_id: sessionHashes,
+    user_id: userHashes,
+  }).filter(([, wanted]) => wanted !== null).map(([column]) => column);
+  if (!tombstone.tables.includes(table)) return "false";
+  if (asked.some((column) => !selectable[table].includes(column))) return "false";
+  const isOneOf = (
+    column: string,
+    clear: readonly string[] | undefined,
+    hashes: readonly string[] | null,
+  ) => {
+    if (hashes === null) return [];
+    if (clear) return [`${alias}.${column} = any(${bound.bind(clear)}::text[])`];
+    const hash = hashOf(`${bound.bind(salt)}::text`, `${alias}.${column}`);
+    return [`${hash} = any(${bound.bind(hashes)}::text[])`];
+  };
+  return [
+    `${alias}.account_id = ${bound.bind(tombstone.accountId)}`,
+    `${alias}.created_at <= ${bound.bind(tombstone.before)}`,
+    ...(tombstone.start ? [`${alias}.created_at >= ${bound.bind(tombstone.start)}`] : []),
+    ...(tombstone.end ? [`${alias}.created_at < ${bound.bind(tombstone.end)}`] : []),
+    ...(transactionIds
+      ? [
+        `${alias}.transaction_id = any(${
+          bound.bind(transactionIds.map((id) => storable(id)))
+        }::text[])`,
+      ]
+      : []),
+    ...isOneOf("session_id", meant.sessionIds, sessionHashes),
+    ...isOneOf("user_id", meant.userIds, userHashes),
+  ].join(" and ");
+}
+
+/** Whether tombstone `t` means the call `r`; `covers` in the domain says the same. */
+export const tombstoneCovers = `'interactions' = any(t.tables)
+  and t.account_id = r.account_id and t.before >= r.created_at
+  and (t.start_at is null or r.created_at >= t.start_at)
+  and (t.end_at is null or r.created_at < t.end_at)
+  and (t.transaction_ids is null or r.transaction_id = any(t.transaction_ids))
+  and (t.session_hashes is null or ${hashOf("t.salt", "r.session_id")} = any(t.session_hashes))
+  and (t.user_hashes is null or ${hashOf("t.salt", "r.user_id")} = any(t.user_hashes))`;
+
+/** As `saltedHash` in the domain; null for null. */
+function hashOf(salt: string, value: string): string {
+  return `encode(sha256(convert_to(${salt} || ${value}, 'UTF8')), 'hex')`;
+}

@@ -1,0 +1,39 @@
+import type { StoredMonth, StoredMonths } from "../retention.ts";
+import type { Queryable } from "../../database/database.ts";
+
+/** Reads what the database knows of its partitions (`open_month` names them): no row is read. */
+export function createStoredMonths(analytics: Queryable): StoredMonths {
+  return {
+    async list() {
+      const rows = await analytics.query(
+        `select p.relname as parent, c.relname as name, pg_total_relation_size(c.oid) as bytes
+         from pg_inherits i join pg_class c on c.oid = i.inhrelid
+           join pg_class p on p.oid = i.inhparent
+         where i.inhparent in ('interactions'::regclass, 'interaction_payloads'::regclass)`,
+      );
+      const months = new Map<number, StoredMonth>();
+      for (const { parent, name, bytes } of rows) {
+        const month = monthOf(String(name));
+        if (!month) continue;
+        const known = months.get(month.getTime()) ?? { month, usageBytes: 0, payloadBytes: 0 };
+        known[parent === "interactions" ? "usageBytes" : "payloadBytes"] = Number(bytes);
+        months.set(month.getTime(), known);
+      }
+      return [...months.values()].sort((a, b) => b.month.getTime() - a.month.getTime());
+    },
+    async oldestCall(accountId) {
+      const [row] = await analytics.query(
+        `select created_at from interactions where account_id = $1
+         order by created_at, transaction_id limit 1`,
+        [accountId],
+        { planAnew: true },
+      );
+      return row?.created_at as Date | undefined;
+    },
+  };
+}
+
+function monthOf(partition: string): Date | undefined {
+  const [, year, month] = /_(\d{4})_(\d{2})$/.exec(partition) ?? [];
+  return year === undefined ? undefined : new Date(Date.UTC(Number(year), Number(month) - 1));
+}

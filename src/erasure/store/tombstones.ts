@@ -1,0 +1,160 @@
+import type { Interaction } from "../../shared/interaction.ts";
+import type { Tombstone } from "../tombstone.ts";
+import type { Queryable, SqlRow } from "../../database/database.ts";
+import { sharedErasureLock } from "../../database/erasure_lock.ts";
+import { tombstoneCovers } from "./erasure_sql.ts";
+import { storable } from "../../database/sanitize_text.ts";
+
+/** For so long erased calls are known one by one. */
+export const erasedDays = 7;
+
+/** What is left of rows that are to be written. */
+export interface Writable {
+  rows: Interaction[];
+  /** Calls that are not written, since they were erased while they were under way. */
+  erased: string[];
+  /** Of these, those that nobody knew of before. */
+  newlyErased: Interaction[];
+}
+
+/**
+ * The rows without those that a deletion means, and without kept answers that repeat erased text.
+ * Part of the transaction that writes them, and before it writes any: no erasure happens between
+ * this and its end. One round trip as long as nothing was erased of late.
+ */
+export async function withoutErased(
+  tx: Queryable,
+  rows: readonly Interaction[],
+): Promise<Writable> {
+  const oldest = rows.reduce((least, row) => row.createdAt < least ? row.createdAt : least, never);
+  // Without values several statements go at once. The second one's snapshot is taken when the lock
+  // is held; in one statement it would be older.
+  const [news] = await tx.query(
+    `${sharedErasureLock};
+     select exists (select from tombstones where before >= '${oldest.toISOString()}') as meant,
+       exists (select from erased_calls) as gone,
+       clock_timestamp() - interval '${erasedDays} days' as forgotten`,
+  );
+  const erased = new Set<string>();
+  if (news!.meant === true) await findCovered(tx, rows, erased);
+  if (news!.gone === true || erased.size > 0) await findGone(tx, rows, erased);
+  const isLost = (row: Interaction) =>
+    erased.has(row.transactionId) || row.repeats?.some((id) => erased.has(id)) === true;
+  const lost = rows.filter(isLost).map((row) => row.transactionId);
+  const noted = new Set(lost.length === 0 ? [] : await noteErased(tx, lost));
+  const repeats = (row: Interaction) =>
+    sourcesOf(row).some((id) => erased.has(id)) ||
+    // From a journal that was away for so long nobody can tell any more.
+    sourcesOf(row).length > 0 && row.createdAt < (news!.forgotten as Date);
+  return {
+    rows: rows.filter((row) => !isLost(row)).map((row) =>
+      repeats(row) ? withoutResponse(row) : row
+    ),
+    erased: lost,
+    newlyErased: rows.filter((row) => noted.has(row.transactionId)),
+  };
+}
+
+const never = new Date(8.64e15);
+
+async function findCovered(
+  tx: Queryable,
+  rows: readonly Interaction[],
+  erased: Set<string>,
+): Promise<void> {
+  const found = await tx.query(
+    `select r.transaction_id from json_to_recordset($1::text::json) as r(transaction_id text,
+       account_id bigint, created_at timestamptz, session_id text, user_id text)
+     where exists (select from tombstones t where ${tombstoneCovers})`,
+    [JSON.stringify(rows.map((row) => ({
+      transaction_id: row.transactionId,
+      account_id: row.accountId,
+      created_at: row.createdAt.toISOString(),
+      session_id: storable(row.sessionId),
+      user_id: storable(row.userId),
+    })))],
+  );
+  for (const row of found) erased.add(String(row.transaction_id));
+}
+
+/** Calls that were erased before with another one, and what kept answers repeat. */
+async function findGone(
+  tx: Queryable,
+  rows: readonly Interaction[],
+  erased: Set<string>,
+): Promise<void> {
+  const ids = rows.flatMap((row) => [
+    ...[row.transactionId, ...sourcesOf(row)],
+    ...row.repeats ?? [],
+  ]);
+  const found = await tx.query(
+    "select transaction_id from erased_calls where transaction_id = any($1::text[])",
+    [ids],
+  );
+  for (const row of found) erased.add(String(row.transaction_id));
+}
+
+/** Notes calls as erased, for who continues them and for other processes; gives the new ones. */
+export async function noteErased(
+  tx: Queryable,
+  transactionIds: readonly string[],
+): Promise<string[]> {
+  const rows = await tx.query(
+    `insert into erased_calls (transaction_id) select unnest($1::text[]) on conflict do nothing
+     returning transaction_id`,
+    [transactionIds],
+  );
+  return rows.map((row) => String(row.transaction_id));
+}
+
+function withoutResponse(row: Interaction): Interaction {
+  if (!row.kept) return row;
+  const { reasoning, background } = row.kept;
+  // A background call ends all the same.
+  const ended = background && { ...background, state: "failed" as const, answerText: null };
+  return { ...row, kept: { reasoning, ...(ended ? { background: ended } : {}) } };
+}
+
+function sourcesOf(row: Interaction): readonly string[] {
+  return row.kept?.response?.sources ?? [];
+}
+
+/** False when it is there already. */
+export async function insertTombstone(tx: Queryable, stone: Tombstone): Promise<boolean> {
+  const rows = await tx.query(
+    `insert into tombstones (deletion_id, account_id, tables, before, start_at, end_at,
+       transaction_ids, salt, session_hashes, user_hashes, selectors_hash)
+     values ($1, $2, $3::text[], $4, $5, $6, $7::text[], $8, $9::text[], $10::text[], $11)
+     on conflict do nothing returning deletion_id`,
+    [
+      stone.deletionId,
+      stone.accountId,
+      stone.tables,
+      stone.before,
+      stone.start,
+      stone.end,
+      stone.transactionIds,
+      stone.salt,
+      stone.sessionHashes,
+      stone.userHashes,
+      stone.selectorsHash,
+    ],
+  );
+  return rows.length > 0;
+}
+
+export function readTombstone(row: SqlRow): Tombstone {
+  return {
+    deletionId: String(row.deletion_id),
+    accountId: Number(row.account_id),
+    tables: row.tables as Tombstone["tables"],
+    before: row.before as Date,
+    start: row.start_at as Date | null,
+    end: row.end_at as Date | null,
+    transactionIds: row.transaction_ids as string[] | null,
+    salt: String(row.salt),
+    sessionHashes: row.session_hashes as string[] | null,
+    userHashes: row.user_hashes as string[] | null,
+    selectorsHash: String(row.selectors_hash),
+  };
+}

@@ -1,0 +1,96 @@
+import { sha256Hex } from "../base/hash.ts";
+import type { SelectableCall } from "../shared/interaction.ts";
+import type { DataTable, Selectors } from "./deletion.ts";
+
+/**
+ * What a deletion leaves behind, for good: it says which calls must not be written any more,
+ * without naming people or sessions in clear.
+ */
+export interface Tombstone {
+  deletionId: string;
+  accountId: number;
+  tables: readonly DataTable[];
+  /** Calls that arrived later are others. */
+  before: Date;
+  /** Half-open, as the selectors. */
+  start: Date | null;
+  end: Date | null;
+  transactionIds: readonly string[] | null;
+  /** In front of what is hashed; another one for each tombstone. */
+  salt: string;
+  sessionHashes: readonly string[] | null;
+  userHashes: readonly string[] | null;
+  selectorsHash: string;
+}
+
+/** The tombstone of a deletion; `salt` is fresh and random. */
+export function tombstoneOf(
+  deletion: {
+    deletionId: string;
+    accountId: number;
+    tables: readonly DataTable[];
+    selectors: Selectors;
+    requestedAt: Date;
+  },
+  salt: string,
+): Tombstone {
+  const { deletionId, accountId, tables, selectors, requestedAt } = deletion;
+  const hashes = (values: readonly string[] | undefined) =>
+    values === undefined ? null : values.map((value) => saltedHash(salt, value));
+  return {
+    deletionId,
+    accountId,
+    tables,
+    before: requestedAt,
+    start: selectors.start ?? null,
+    end: selectors.end ?? null,
+    transactionIds: selectors.transactionIds ?? null,
+    salt,
+    sessionHashes: hashes(selectors.sessionIds),
+    userHashes: hashes(selectors.userIds),
+    selectorsHash: selectorsHash(accountId, tables, selectors),
+  };
+}
+
+/** Whether a call is meant by a tombstone; in SQL the same stands in `src/erasure/store/erasure_sql.ts`. */
+export function covers(tombstone: Tombstone, call: SelectableCall): boolean {
+  const { start, end, transactionIds, salt } = tombstone;
+  const isOneOf = (hashes: readonly string[] | null, value: string | null) =>
+    hashes === null || value !== null && hashes.includes(saltedHash(salt, value));
+  return tombstone.tables.includes("interactions") &&
+    tombstone.accountId === call.accountId &&
+    call.createdAt <= tombstone.before &&
+    (start === null || call.createdAt >= start) &&
+    (end === null || call.createdAt < end) &&
+    (transactionIds === null || transactionIds.includes(call.transactionId)) &&
+    isOneOf(tombstone.sessionHashes, call.sessionId) &&
+    isOneOf(tombstone.userHashes, call.userId);
+}
+
+/** SHA-256 of salt and value, as hex; `sha256(convert_to(salt || value, 'UTF8'))` in SQL. */
+export function saltedHash(salt: string, value: string): string {
+  return sha256Hex(salt + value);
+}
+
+/**
+ * The receipt's `selectors_hash`: SHA-256, as hex, of the JSON text of what was asked for, with
+ * these members in this order, lists sorted and without repeats, what was not given left out:
+ * `account_id`, `tables`, `start_date`, `end_date` (as 2026-11-21T09:00:00.000Z),
+ * `transaction_ids`, `session_ids`, `user_ids`.
+ */
+export function selectorsHash(
+  accountId: number,
+  tables: readonly DataTable[],
+  selectors: Selectors,
+): string {
+  const sorted = (values: readonly string[] | undefined) => values && [...new Set(values)].sort();
+  return sha256Hex(JSON.stringify({
+    account_id: accountId,
+    tables: sorted(tables),
+    start_date: selectors.start?.toISOString(),
+    end_date: selectors.end?.toISOString(),
+    transaction_ids: sorted(selectors.transactionIds),
+    session_ids: sorted(selectors.sessionIds),
+    user_ids: sorted(selectors.userIds),
+  }));
+}

@@ -1,0 +1,164 @@
+import type { z } from "zod";
+import type { Grader } from "../../contracts/eval_request.ts";
+import type { evalRequest } from "../../contracts/evals.ts";
+import type { Clock } from "../base/clock.ts";
+import { sha256Hex } from "../base/hash.ts";
+import type { AuditNote } from "../audit/audit.ts";
+import type { EvalStore } from "./eval.ts";
+import { Fault } from "../shared/fault.ts";
+import type { InteractionQuery } from "../shared/interaction.ts";
+import { timeSpan } from "../shared/time_span.ts";
+import { type ResolvedModel, resolveUnified } from "../vendors/model_name.ts";
+import type { Registry } from "../vendors/registry.ts";
+import type { Caller } from "../relay/call_context.ts";
+import { chooseKey } from "../relay/resolve_vendor_key.ts";
+import type { Recorder } from "../records/recorder.ts";
+import { permitModel, type RelayParts, requirePrice } from "../relay/relay.ts";
+import type { VendorKeyRing } from "../keys/vendor_key_cache.ts";
+
+/** What taking in an evaluation needs. */
+export interface EvalOrderParts extends Pick<RelayParts, "prices" | "catalogue" | "log"> {
+  clock: Clock;
+  newId: () => string;
+  registry: Registry;
+  storedKeys: Pick<VendorKeyRing, "find">;
+  recorder: Pick<Recorder, "drain">;
+  evals: EvalStore;
+  /** Why a grader can't be used, undefined when it can. */
+  graderProblem: (accountId: number, grader: Grader) => Promise<string | undefined>;
+  /** A run was asked for. */
+  wakeEvals: () => void;
+}
+
+/** The body of `POST /api/v1/evals`, by its contract. */
+export type EvalRequest = z.output<typeof evalRequest>;
+
+/** Who asks for an evaluation, and with which key it is to run. */
+export type EvalCaller = Pick<Caller, "principal" | "vendorKey" | "requestId" | "arrivedAt">;
+
+/**
+ * Takes in an evaluation: checks its models against the key, its graders, and chooses the stored
+ * interactions. `bodyText` tells whether a repeat under the same request id asks for the same.
+ * Throws faults that name the field.
+ */
+export async function orderEval(
+  parts: EvalOrderParts,
+  caller: EvalCaller,
+  body: EvalRequest,
+  bodyText: string,
+  audit?: AuditNote,
+): Promise<{ evalRunId: string; total: number; repeated: boolean }> {
+  await checkModels(parts, caller, body);
+  const { account, key } = caller.principal;
+  await checkGraders(parts, account.id, body.graders);
+  const select = selectionOf(body, account.id);
+  // A run is about every call whose answer was received before it was asked for.
+  await parts.recorder.drain();
+  const created = await parts.evals.create({
+    evalRunId: parts.newId(),
+    createdAt: parts.clock.now(),
+    accountId: account.id,
+    apiKeyId: key.id,
+    name: body.name ?? null,
+    model: body.model,
+    filtersText: JSON.stringify(body.filters),
+    graders: body.graders,
+    select,
+    limit: body.limit,
+    sample: body.sample,
+    requestId: caller.requestId,
+    requestHash: sha256Hex(bodyText),
+    ...(audit ? { audit } : {}),
+  });
+  parts.wakeEvals();
+  return created;
+}
+
+/** Every model that the run will call: known, priced, permitted to this key, with a vendor key. */
+async function checkModels(
+  parts: EvalOrderParts,
+  caller: EvalCaller,
+  body: EvalRequest,
+): Promise<void> {
+  if (caller.vendorKey) {
+    throw new Fault("invalid_request", {
+      message:
+        "An evaluation goes on after this request and can't keep the vendor key of the dual-key form: store it for the account, or send the service key alone.",
+    });
+  }
+  for (const { param, target } of permitEval(parts.registry, caller, body)) {
+    try {
+      const { mode } = await chooseKey(target.vendor, caller, parts.storedKeys);
+      if (mode === "managed") await requirePrice(parts, target, caller.arrivedAt);
+    } catch (thrown) {
+      throw named(param, thrown);
+    }
+  }
+}
+
+/** The models that a run will call. Throws where this key may not call one of them. */
+export function permitEval(
+  registry: Registry,
+  caller: Pick<EvalCaller, "principal">,
+  { model, graders }: Pick<EvalRequest, "model" | "graders">,
+): { param: string; target: ResolvedModel }[] {
+  const judges = graders.flatMap((grader, index) =>
+    grader.type === "judge" ? [{ param: `graders[${index}].model`, name: grader.model }] : []
+  );
+  return [{ param: "model", name: model }, ...judges].map(({ param, name }) => {
+    try {
+      return { param, target: permitted(registry, caller, name) };
+    } catch (thrown) {
+      throw named(param, thrown);
+    }
+  });
+}
+
+function permitted(
+  registry: Registry,
+  caller: Pick<EvalCaller, "principal">,
+  name: string,
+): ResolvedModel {
+  const target = resolveUnified(registry, name);
+  const { key } = caller.principal;
+  const { label } = target.vendor;
+  const isOpen = key.scopes.length === 0 || ["chat", label].some((one) => key.scopes.includes(one));
+  if (!isOpen) {
+    throw new Fault("permission_denied", {
+      param: "model",
+      message:
+        `model: this API key has neither the scope 'chat' nor '${label}', one of which calls to this model need.`,
+    });
+  }
+  permitModel(key, target, registry);
+  return target;
+}
+
+/** A fault of a model name, under the field that it stands in here. */
+function named(param: string, thrown: unknown): unknown {
+  if (!(thrown instanceof Fault)) return thrown;
+  const message = thrown.message.replace(/^model: /, "");
+  return new Fault(thrown.code, { param, message: `${param}: ${message}` });
+}
+
+async function checkGraders(
+  parts: EvalOrderParts,
+  accountId: number,
+  graders: readonly Grader[],
+): Promise<void> {
+  for (const [index, grader] of graders.entries()) {
+    const problem = await parts.graderProblem(accountId, grader);
+    if (problem === undefined) continue;
+    const param = `graders[${index}].${grader.type === "regex" ? "pattern" : "schema"}`;
+    throw new Fault("invalid_value", { param, message: `${param}: ${problem}.` });
+  }
+}
+
+function selectionOf(body: EvalRequest, accountId: number): InteractionQuery {
+  const filters = Object.fromEntries(
+    Object.entries(body.filters).flatMap(([column, value]) =>
+      value === undefined ? [] : [[column, [value].flat()]]
+    ),
+  );
+  return { accountId, filters, ...timeSpan(body) };
+}

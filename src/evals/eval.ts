@@ -1,0 +1,211 @@
+import type { Grader } from "../../contracts/eval_request.ts";
+import type { ErrorCode } from "../../contracts/errors.ts";
+import type { AuditNote } from "../audit/audit.ts";
+import type { InteractionQuery } from "../shared/interaction.ts";
+
+export type EvalState = "queued" | "running" | "done" | "failed" | "cancelled";
+
+/** What became of one stored interaction. */
+export type ItemOutcome = "passed" | "failed" | "skipped" | "error";
+
+/** Figures of a run so far; cost in nano-dollars. */
+export interface EvalCounts {
+  total: number;
+  done: number;
+  passed: number;
+  failed: number;
+  skipped: number;
+  errors: number;
+  costNanos: bigint;
+  unpricedCalls: number;
+}
+
+export interface EvalRun {
+  evalRunId: string;
+  createdAt: Date;
+  accountId: number;
+  apiKeyId: string;
+  name: string | null;
+  model: string;
+  /** JSON text as it was sent. */
+  filtersText: string;
+  graders: readonly Grader[];
+  state: EvalState;
+  counts: EvalCounts;
+  waiting: { for: string; until: Date } | null;
+  error: { code: string; message: string } | null;
+  finishedAt: Date | null;
+}
+
+/** A run as it is asked for. `select` says which stored interactions. */
+export interface NewEvalRun {
+  evalRunId: string;
+  createdAt: Date;
+  accountId: number;
+  apiKeyId: string;
+  name: string | null;
+  model: string;
+  filtersText: string;
+  graders: readonly Grader[];
+  select: InteractionQuery;
+  limit: number;
+  sample: "newest" | "random";
+  /** `X-Request-ID`, the caller's or ours, and a hash of the body. */
+  requestId: string;
+  requestHash: string;
+  /** Noted in the transaction that stores the run. */
+  audit?: AuditNote;
+}
+
+/** One judgement, as a row of `eval_results`. */
+export interface EvalResult {
+  transactionId: string;
+  answerTransactionId: string | null;
+  judgeTransactionId: string | null;
+  sessionId: string | null;
+  userId: string | null;
+  createdAt: Date;
+  graderIndex: number;
+  grader: Grader;
+  passed: boolean | null;
+  score: number | null;
+  detail: string | null;
+}
+
+/** Where runs and results live. Implemented in `src/evals/store/evals.ts`. */
+export interface EvalStore {
+  /**
+   * Stores a run with the interactions that it is about. A repeat of the same request within 24
+   * hours gives the first one's run; with another body it throws `idempotency_conflict`. An account
+   * with too many unfinished runs gets `rate_limit_exceeded`.
+   */
+  create(run: NewEvalRun): Promise<{ evalRunId: string; total: number; repeated: boolean }>;
+  find(accountId: number, evalRunId: string): Promise<EvalRun | undefined>;
+  /** Newest first; those behind `after`. */
+  list(accountId: number, page: { limit: number; after?: RunPlace }): Promise<EvalRun[]>;
+  /** By stored interaction and grader; those behind `after`. */
+  results(
+    accountId: number,
+    evalRunId: string,
+    page: { limit: number; after?: ResultPlace },
+  ): Promise<EvalResult[]>;
+  /** Ends a run that has not ended; undefined when there is none. */
+  cancel(accountId: number, evalRunId: string, audit?: AuditNote): Promise<EvalRun | undefined>;
+}
+
+/** Where a page of runs ends. */
+export interface RunPlace {
+  createdAt: Date;
+  evalRunId: string;
+}
+
+/** Where a page of results ends. */
+export interface ResultPlace {
+  transactionId: string;
+  graderIndex: number;
+}
+
+/** A run that a process works on. */
+export interface ClaimedRun {
+  evalRunId: string;
+  claimId: string;
+  createdAt: Date;
+  accountId: number;
+  apiKeyId: string;
+  model: string;
+  graders: readonly Grader[];
+}
+
+/** One stored interaction of a run. */
+export interface EvalItem {
+  position: number;
+  transactionId: string;
+  createdAt: Date;
+  /** Calls begun for it so far. */
+  attempts: number;
+}
+
+/** What is needed of a stored interaction to ask it again. */
+export interface StoredCall {
+  transactionId: string;
+  dialect: string;
+  status: string;
+  sessionId: string | null;
+  userId: string | null;
+  requestText: string | null;
+  responseText: string | null;
+  payloadTruncated: boolean;
+  /** Null when it is not known. */
+  costNanos: bigint | null;
+}
+
+/** What one item came to. */
+export interface FinishedItem {
+  outcome: ItemOutcome;
+  reason: string | null;
+  results: readonly Omit<EvalResult, "createdAt">[];
+  costNanos: bigint;
+  unpricedCalls: number;
+}
+
+/** What the worker needs. Implemented in `src/evals/store/eval_work.ts`. */
+export interface EvalWork {
+  /**
+   * Takes a run that nobody works on, none of these and of none of these accounts; the oldest of
+   * whoever had the fewest of late.
+   */
+  claim(
+    other: { runs: readonly string[]; accounts: readonly number[]; claimId: string },
+  ): Promise<ClaimedRun | undefined>;
+  /** Whether there is a run to take beside these and those of these accounts. */
+  othersWait(other: { runs: readonly string[]; accounts: readonly number[] }): Promise<boolean>;
+  /** Says that these claims are alive; tells which still hold. */
+  renew(claimIds: readonly string[]): Promise<string[]>;
+  /** The next items to do, in order. */
+  items(run: ClaimedRun, after: number, limit: number): Promise<EvalItem[]>;
+  /** The run's state, or undefined when the claim is lost or the run erased. */
+  stateOf(run: ClaimedRun): Promise<EvalState | undefined>;
+  /** The stored interaction, undefined when it was erased. */
+  stored(run: ClaimedRun, item: EvalItem): Promise<StoredCall | undefined>;
+  /** A completed call of this run made under this request id: a process died before it was judged. */
+  earlierCall(run: ClaimedRun, requestId: string): Promise<StoredCall | undefined>;
+  /** Counts a call that is about to be made. */
+  begin(run: ClaimedRun, item: EvalItem): Promise<void>;
+  /** Stores an item's end and results once; false when the claim is lost. */
+  finish(run: ClaimedRun, item: EvalItem, done: FinishedItem): Promise<boolean>;
+  /** Puts a run aside; one that has waited for a day ends as failed with this reason. */
+  pause(run: ClaimedRun, wait: { ms: number; code: ErrorCode; message: string }): Promise<void>;
+  end(
+    run: ClaimedRun,
+    state: "done" | "failed" | "cancelled",
+    error?: { code: ErrorCode; message: string },
+  ): Promise<void>;
+  /** Gives a run back, to be taken up by whoever comes first. */
+  release(run: ClaimedRun): Promise<void>;
+}
+
+/** Most runs of one account that have not ended. */
+export const maxUnfinishedRuns = 100;
+
+export const noCounts: EvalCounts = {
+  total: 0,
+  done: 0,
+  passed: 0,
+  failed: 0,
+  skipped: 0,
+  errors: 0,
+  costNanos: 0n,
+  unpricedCalls: 0,
+};
+
+/** The counts with one more item. */
+export function countItem(counts: EvalCounts, done: FinishedItem): EvalCounts {
+  const field = done.outcome === "error" ? "errors" : done.outcome;
+  return {
+    ...counts,
+    done: counts.done + 1,
+    [field]: counts[field] + 1,
+    costNanos: counts.costNanos + done.costNanos,
+    unpricedCalls: counts.unpricedCalls + done.unpricedCalls,
+  };
+}

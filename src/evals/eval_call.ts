@@ -1,0 +1,128 @@
+import { type ErrorCode, errors } from "../../contracts/errors.ts";
+import type { Clock } from "../base/clock.ts";
+import type { Principal } from "../keys/api_key.ts";
+import { Fault } from "../shared/fault.ts";
+import type { RateLimiter } from "../rate_limits/rate_limiter.ts";
+import type { CallTrace } from "../relay/call_context.ts";
+import { jobCaller } from "../relay/system_caller.ts";
+import type { Relay } from "../relay/relay.ts";
+import type { FullDialect } from "../dialects/translator.ts";
+
+/** One call of an evaluation. */
+export interface EvalCall {
+  principal: Principal;
+  dialect: FullDialect;
+  body: unknown;
+  bodyText: string;
+  requestId: string;
+  /** Of the stored interaction: what erases that one erases this call too. */
+  sessionId: string | null;
+  userId: string | null;
+  /** The stored interaction's id. */
+  repeats: readonly string[];
+  signal: AbortSignal;
+}
+
+/** What a call cost, as far as anybody knows. */
+export interface Spent {
+  transactionId: string | null;
+  costNanos: bigint;
+  unpricedCalls: number;
+}
+
+/**
+ * What became of a call. `busy`: another try may succeed; `wait`: no call of this account can be
+ * made for now; `hopeless`: no call of this run can succeed; `stopped`: the process ends.
+ */
+export type Asked =
+  | { kind: "answer"; json: unknown; spent: Spent }
+  | { kind: "refused"; code: ErrorCode; message: string; spent: Spent }
+  | { kind: "busy"; code: ErrorCode; ms: number | undefined; spent: Spent }
+  | { kind: "wait"; code: ErrorCode; message: string; ms: number }
+  | { kind: "hopeless"; code: ErrorCode; message: string }
+  | { kind: "stopped" };
+
+export interface EvalCallParts {
+  clock: Clock;
+  relay: Pick<Relay, "send">;
+  rateLimiter: Pick<RateLimiter, "take">;
+  /** Told when little is left of the account's rate, which its live calls may need. */
+  onLowRate: () => void;
+}
+
+/** How long a run first waits for credit: what its own calls had reserved may be free by then. */
+const creditMs = 2_000;
+
+/** Makes a call under the account's own rate limit, credit and caps, as any caller's is made. */
+export async function askModel(parts: EvalCallParts, call: EvalCall): Promise<Asked> {
+  const rate = await parts.rateLimiter.take(call.principal.account);
+  if (!rate.admitted) {
+    const ms = (rate.retryAfterSeconds ?? 1) * 1000;
+    return { kind: "wait", code: "rate_limit_exceeded", message: publicText(), ms };
+  }
+  if (rate.remaining * 10 < rate.limit) parts.onLowRate();
+  if (call.signal.aborted) return { kind: "stopped" };
+  const caller = jobCaller(parts.clock, { ...call, endpoint: "/api/v1/evals" });
+  const { dialect, body, bodyText } = call;
+  try {
+    const reply = await parts.relay.send({ caller, dialect, vendor: undefined, body, bodyText });
+    const text = await new Response(reply.body as BodyInit | null).text();
+    if (call.signal.aborted || reply.status === 499) return { kind: "stopped" };
+    return { kind: "answer", json: JSON.parse(text), spent: spentBy(caller.trace) };
+  } catch (thrown) {
+    if (call.signal.aborted) return { kind: "stopped" };
+    if (!(thrown instanceof Fault) || thrown.code === "store_unavailable") throw thrown;
+    return failed(thrown, spentBy(caller.trace));
+  }
+}
+
+function failed(fault: Fault, spent: Spent): Asked {
+  const { code } = fault;
+  const ms = fault.retryAfterSeconds === undefined ? undefined : fault.retryAfterSeconds * 1000;
+  // What a vendor said may quote the prompt, and this text outlives the results.
+  const message = spent.transactionId === null ? fault.message : errors[code].message;
+  if (waits.has(code)) return { kind: "wait", code, message, ms: ms ?? creditMs };
+  if (hopeless.has(code)) return { kind: "hopeless", code, message };
+  if (passes.has(code)) return { kind: "busy", code, ms, spent };
+  return { kind: "refused", code, message: fault.message, spent };
+}
+
+/** The account can't pay now; credit may be granted, a day's cap ends with the day. */
+const waits: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  "insufficient_credits",
+  "spend_cap_exceeded",
+  "rate_limit_exceeded",
+]);
+
+/** About model, key or vendor, not about the one request. */
+const hopeless: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  "model_not_found",
+  "vendor_not_configured",
+  "permission_denied",
+  "invalid_vendor_api_key",
+  "vendor_quota_exhausted",
+  "upstream_authentication_failed",
+  "upstream_quota_exhausted",
+]);
+
+const passes: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  "overloaded",
+  "upstream_overloaded",
+  "upstream_rate_limited",
+  "upstream_timeout",
+  "upstream_unreachable",
+  "upstream_error",
+]);
+
+function publicText(): string {
+  return errors.rate_limit_exceeded.message;
+}
+
+function spentBy({ transactionId, settled }: CallTrace): Spent {
+  const cost = settled?.costNanos;
+  return {
+    transactionId: transactionId ?? null,
+    costNanos: cost ?? 0n,
+    unpricedCalls: cost === null ? 1 : 0,
+  };
+}

@@ -1,0 +1,34 @@
+import type { EvalResult, EvalRun, ResultPlace, RunPlace } from "./eval.ts";
+import { Fault } from "../shared/fault.ts";
+
+/** Where a page of runs ends, as text; callers hand it back as it is. */
+export function runPlace(page: readonly EvalRun[]): string {
+  const { createdAt, evalRunId } = page.at(-1)!;
+  return `${createdAt.toISOString()}_${evalRunId}`;
+}
+
+export function readRunPlace(text: string): RunPlace {
+  const [, time = "", evalRunId = ""] = /^(\S{24})_([\w-]+)$/.exec(text) ?? [];
+  const createdAt = new Date(time);
+  // Nothing was made before 1970, and a database knows no year 0.
+  if (!(createdAt.getTime() >= 0)) throw noPlace();
+  return { createdAt, evalRunId };
+}
+
+export function resultPlace(page: readonly EvalResult[]): string {
+  const { transactionId, graderIndex } = page.at(-1)!;
+  return `${transactionId}_${graderIndex}`;
+}
+
+export function readResultPlace(text: string): ResultPlace {
+  const [, transactionId, index] = /^([\w-]+)_(\d{1,4})$/.exec(text) ?? [];
+  if (transactionId === undefined) throw noPlace();
+  return { transactionId, graderIndex: Number(index) };
+}
+
+function noPlace(): Fault {
+  return new Fault("invalid_value", {
+    param: "after",
+    message: "after: expected `next` of the page before.",
+  });
+}

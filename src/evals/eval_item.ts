@@ -1,0 +1,288 @@
+import { type ErrorCode, errors } from "../../contracts/errors.ts";
+import type { Log } from "../base/log.ts";
+import type { Principal } from "../keys/api_key.ts";
+import type {
+  ClaimedRun,
+  EvalItem,
+  EvalWork,
+  FinishedItem,
+  ItemOutcome,
+  StoredCall,
+} from "./eval.ts";
+import { Fault } from "../shared/fault.ts";
+import { answerText, requestWords } from "../dialects/answer_text.ts";
+import { askAgain } from "../dialects/ask_again.ts";
+import type { MediaStore } from "../shared/media.ts";
+import { restoreMedia } from "../records/inline_stored_media.ts";
+import type { FullDialect } from "../dialects/translator.ts";
+import { type Asked, askModel, type EvalCallParts, type Spent } from "./eval_call.ts";
+import { judgeRequest, readVerdict } from "./eval_judge.ts";
+import type { GradeThread } from "./grade_thread.ts";
+import { broken, gradeText, needsStoredAnswer, unknown, type Verdict } from "./graders.ts";
+
+export interface EvalItemParts extends EvalCallParts {
+  work: Pick<EvalWork, "stored" | "earlierCall" | "begin">;
+  dialects: Readonly<Record<string, FullDialect>>;
+  graders: GradeThread;
+  media: MediaStore;
+  log: Pick<Log, "warn">;
+}
+
+export interface ItemContext {
+  run: ClaimedRun;
+  item: EvalItem;
+  principal: Principal;
+  signal: AbortSignal;
+}
+
+/** An item that has ended, or why the run can't go on with it now. */
+export type ItemEnd =
+  | { kind: "finished"; done: FinishedItem }
+  | Extract<Asked, { kind: "wait" | "hopeless" | "stopped" }>;
+
+/** Tries of one item at a vendor that is overloaded or away. */
+const maxTries = 4;
+
+/** Asks one stored interaction again and has its answer judged. Throws when the store is away. */
+export async function runItem(parts: EvalItemParts, context: ItemContext): Promise<ItemEnd> {
+  const stored = await parts.work.stored(context.run, context.item);
+  try {
+    return await runStored(parts, context, stored);
+  } catch (thrown) {
+    if (thrown instanceof Fault && thrown.code === "store_unavailable") throw thrown;
+    // A failure of ours with one interaction is no reason to try it for ever.
+    const { evalRunId } = context.run;
+    parts.log.warn("an interaction could not be evaluated", {
+      run: evalRunId,
+      position: context.item.position,
+      reason: thrown instanceof Error ? thrown.name : "unknown",
+    });
+    return failed(context, stored, "internal_error", errors.internal_error.message, noSpent);
+  }
+}
+
+async function runStored(
+  parts: EvalItemParts,
+  context: ItemContext,
+  stored: StoredCall | undefined,
+): Promise<ItemEnd> {
+  const { run, item } = context;
+  const dialect = stored && parts.dialects[stored.dialect];
+  const obstacle = obstacleOf(run, stored, dialect);
+  if (!stored || !dialect || obstacle !== undefined) {
+    return skipped(context, stored, obstacle ?? "erased");
+  }
+  const requestText = await withMedia(parts, context, dialect, stored.requestText!);
+  if (requestText === undefined) return skipped(context, stored, "media_erased");
+  let asked: { body: unknown; bodyText: string };
+  let input: string;
+  try {
+    asked = askAgain(dialect, requestText, run.model);
+    input = requestWords(dialect.decodeRequest(asked.body));
+  } catch {
+    // Nothing but its text was looked at: it is not what today's contracts take.
+    return skipped(context, stored, "request_not_repeatable");
+  }
+  await parts.work.begin(run, item);
+  const answer = await answerOf(parts, context, stored, dialect, asked);
+  if (answer.kind !== "answer") return unanswered(context, stored, answer);
+  const expected = storedAnswer(stored, dialect);
+  const exhibits = { input, answer: answerText(dialect, answer.json), expected };
+  const judgements: Judgement[] = [];
+  for (const index of run.graders.keys()) {
+    const judgement = await judge(parts, context, stored, exhibits, index);
+    if (judgement.kind !== "judgement") return unanswered(context, stored, judgement);
+    judgements.push(judgement);
+  }
+  const outcome = outcomeOf(judgements.map(({ verdict }) => verdict));
+  return finished(context, stored, { outcome, reason: null, spent: answer.spent, judgements });
+}
+
+interface Judgement {
+  kind: "judgement";
+  verdict: Verdict;
+  spent: Spent;
+}
+
+const noSpent: Spent = { transactionId: null, costNanos: 0n, unpricedCalls: 0 };
+
+/** Why an interaction can't be asked again, in a word. */
+function obstacleOf(
+  run: ClaimedRun,
+  stored: StoredCall | undefined,
+  dialect: FullDialect | undefined,
+): string | undefined {
+  if (!stored) return "erased";
+  if (!dialect) return "not_a_conversation";
+  if (stored.requestText === null) return "payload_erased";
+  if (stored.payloadTruncated) return "payload_truncated";
+  const needs = run.graders.every(needsStoredAnswer);
+  return needs && !storedAnswer(stored, dialect) ? "no_stored_answer" : undefined;
+}
+
+function storedAnswer(stored: StoredCall, dialect: FullDialect): string | null {
+  if (stored.status !== "completed" || stored.responseText === null) return null;
+  try {
+    return answerText(dialect, JSON.parse(stored.responseText));
+  } catch {
+    return null;
+  }
+}
+
+/** The stored request with the media that stands apart from it; undefined when that is gone. */
+function withMedia(
+  { media }: EvalItemParts,
+  { run }: ItemContext,
+  dialect: FullDialect,
+  requestText: string,
+): Promise<string | undefined> {
+  return restoreMedia(requestText, dialect.mediaFields, async (sha256) => {
+    const facts = await media.find(run.accountId, sha256);
+    return facts && await media.read(sha256, 0, facts.bytes);
+  });
+}
+
+type Tried = Exclude<Asked, { kind: "busy" }>;
+
+async function answerOf(
+  parts: EvalItemParts,
+  context: ItemContext,
+  stored: StoredCall,
+  dialect: FullDialect,
+  asked: { body: unknown; bodyText: string },
+): Promise<Tried> {
+  const requestId = `${context.run.evalRunId}/${context.item.position}`;
+  return await earlierAnswer(parts, context, requestId) ??
+    await call(parts, context, stored, { dialect, ...asked, requestId });
+}
+
+async function judge(
+  parts: EvalItemParts,
+  context: ItemContext,
+  stored: StoredCall,
+  exhibits: { input: string; answer: string; expected: string | null },
+  index: number,
+): Promise<Judgement | Exclude<Tried, { kind: "answer" }>> {
+  const grader = context.run.graders[index]!;
+  if (grader.type !== "judge") {
+    const verdict = await gradeText(grader, exhibits, {
+      grade: (rule, text) => parts.graders.grade(rule, text, String(context.run.accountId)),
+    });
+    return { kind: "judgement", verdict, spent: noSpent };
+  }
+  const { run, item } = context;
+  const chat = parts.dialects.chat!;
+  const requestId = `${run.evalRunId}/${item.position}/judge-${index}`;
+  const asked = await earlierAnswer(parts, context, requestId) ??
+    await call(parts, context, stored, {
+      dialect: chat,
+      ...judgeRequest(grader, exhibits, chat),
+      requestId,
+    });
+  if (asked.kind === "refused") {
+    const verdict = broken(`the judge could not be asked: ${asked.code}: ${asked.message}`);
+    return { kind: "judgement", verdict, spent: asked.spent };
+  }
+  if (asked.kind !== "answer") return asked;
+  const verdict = readVerdict(answerText(chat, asked.json));
+  return { kind: "judgement", verdict, spent: asked.spent };
+}
+
+/** The answer of a call that an earlier try made: it was paid for, so it is used. */
+async function earlierAnswer(
+  { work }: EvalItemParts,
+  { run, item }: ItemContext,
+  requestId: string,
+): Promise<Extract<Asked, { kind: "answer" }> | undefined> {
+  if (item.attempts === 0) return undefined;
+  const earlier = await work.earlierCall(run, requestId);
+  if (!earlier || earlier.responseText === null || earlier.payloadTruncated) return undefined;
+  const { transactionId, costNanos } = earlier;
+  const unpricedCalls = costNanos === null ? 1 : 0;
+  const spent = { transactionId, costNanos: costNanos ?? 0n, unpricedCalls };
+  return { kind: "answer", json: JSON.parse(earlier.responseText), spent };
+}
+
+async function call(
+  parts: EvalItemParts,
+  { principal, signal, item }: ItemContext,
+  { sessionId, userId }: StoredCall,
+  request: { dialect: FullDialect; body: unknown; bodyText: string; requestId: string },
+): Promise<Tried> {
+  const ofStored = { sessionId, userId, repeats: [item.transactionId] };
+  const asked = await askModel(parts, { principal, signal, ...ofStored, ...request });
+  if (asked.kind !== "busy") return asked;
+  const { code, spent, ms } = asked;
+  const tries = item.attempts + 1;
+  if (tries >= maxTries) {
+    return { kind: "refused", code, message: `no answer after ${tries} tries`, spent };
+  }
+  return { kind: "wait", code, message: code, ms: ms ?? 1000 * 2 ** tries };
+}
+
+function unanswered(
+  context: ItemContext,
+  stored: StoredCall,
+  asked: Exclude<Tried, { kind: "answer" }>,
+): ItemEnd {
+  if (asked.kind !== "refused") return asked;
+  return failed(context, stored, asked.code, asked.message, asked.spent);
+}
+
+function failed(
+  context: ItemContext,
+  stored: StoredCall | undefined,
+  code: ErrorCode,
+  message: string,
+  spent: Spent,
+): ItemEnd {
+  const end = { outcome: "error", reason: code, spent, judgements: [] } as const;
+  return finished(context, stored, end, `${code}: ${message}`);
+}
+
+function skipped(context: ItemContext, stored: StoredCall | undefined, reason: string): ItemEnd {
+  const end = { outcome: "skipped", reason, spent: noSpent, judgements: [] } as const;
+  return finished(context, stored, end, `skipped: ${reason}`);
+}
+
+/** One judged answer: no if any grader says no, unless one of them failed. */
+function outcomeOf(verdicts: readonly Verdict[]): ItemOutcome {
+  if (verdicts.some(({ state }) => state === "error")) return "error";
+  if (verdicts.some(({ passed }) => passed === false)) return "failed";
+  return verdicts.some(({ state }) => state === "unknown") ? "skipped" : "passed";
+}
+
+/** An item's end; where no grader was asked each of them says why. */
+function finished(
+  { run, item }: ItemContext,
+  stored: StoredCall | undefined,
+  end: {
+    outcome: ItemOutcome;
+    reason: string | null;
+    spent: Spent;
+    judgements: readonly Judgement[];
+  },
+  detail = "",
+): ItemEnd {
+  const { outcome, reason, spent, judgements } = end;
+  const all = [spent, ...judgements.map((one) => one.spent)];
+  const results = run.graders.map((grader, graderIndex) => {
+    const judgement = judgements[graderIndex];
+    const { passed, score, detail: said } = judgement?.verdict ?? unknown(detail);
+    return {
+      transactionId: item.transactionId,
+      answerTransactionId: spent.transactionId,
+      judgeTransactionId: judgement?.spent.transactionId ?? null,
+      sessionId: stored?.sessionId ?? null,
+      userId: stored?.userId ?? null,
+      graderIndex,
+      grader,
+      passed,
+      score,
+      detail: said,
+    };
+  });
+  const costNanos = all.reduce((sum, one) => sum + one.costNanos, 0n);
+  const unpricedCalls = all.reduce((sum, one) => sum + one.unpricedCalls, 0);
+  return { kind: "finished", done: { outcome, reason, results, costNanos, unpricedCalls } };
+}

@@ -1,0 +1,141 @@
+import { type ErrorCode, errors } from "../../contracts/errors.ts";
+import type { ApiKeyStore, Principal } from "../keys/api_key.ts";
+import type { ClaimedRun, EvalItem, EvalWork } from "./eval.ts";
+import { usable } from "../keys/key_cache.ts";
+import { type EvalItemParts, type ItemEnd, runItem } from "./eval_item.ts";
+
+export interface EvalRunParts extends Omit<EvalItemParts, "onLowRate" | "work"> {
+  work: EvalWork;
+  apiKeys: Pick<ApiKeyStore, "findById">;
+}
+
+/** Calls of one run that are under way at a time. */
+const callsAtOnce = 4;
+const pageItems = 100;
+/** So many failures in a row are no longer about single requests. */
+const maxErrorsInARow = 20;
+/** A pause that leaves the account's rate to its live calls. */
+const breathMs = 1000;
+
+/** Why a run stops before its items are done. */
+type Halt =
+  | { kind: "pause"; ms: number; code: ErrorCode; message: string }
+  | { kind: "end"; state: "failed" | "cancelled"; code: ErrorCode; message: string }
+  /** Someone else's, erased, cancelled, or the process ends. */
+  | { kind: "leave" };
+
+/**
+ * Works on a claimed run until it is done, has to wait or is ended, and says so in the store. With
+ * `rest` it finishes the calls under way and leaves the run to whoever takes it up next. Throws when the store is away; the claim then ends by itself.
+ */
+export async function workOn(
+  parts: EvalRunParts,
+  run: ClaimedRun,
+  signal: AbortSignal,
+  rest?: AbortSignal,
+): Promise<void> {
+  const progress = new Progress();
+  rest?.addEventListener("abort", () => progress.stop({ kind: "leave" }), { once: true });
+  const itemParts = { ...parts, onLowRate: () => progress.rest() };
+  const queue = itemsOf(parts.work, run);
+  const work = async () => {
+    while (progress.mayGoOn(signal)) {
+      const next = await queue.next();
+      if (next.done || !progress.mayGoOn(signal)) return;
+      const principal = await checkRun(parts, run, progress);
+      if (!principal) return;
+      const end = await runItem(itemParts, { run, item: next.value, principal, signal });
+      await takeIn(parts.work, run, next.value, end, progress);
+    }
+  };
+  const workers = Array.from({ length: callsAtOnce }, () => work());
+  const failed = (await Promise.allSettled(workers)).find((one) => one.status === "rejected");
+  if (failed) throw failed.reason;
+  await conclude(parts.work, run, progress.halt, signal);
+}
+
+/** How a run is going, shared by its workers. */
+class Progress {
+  halt: Halt | undefined;
+  #errorsInARow = 0;
+
+  mayGoOn(signal: AbortSignal): boolean {
+    return this.halt === undefined && !signal.aborted;
+  }
+
+  /** The first reason holds, but an end is stronger than a pause. */
+  stop(halt: Halt): void {
+    if (this.halt === undefined || this.halt.kind === "pause") this.halt = halt;
+  }
+
+  rest(): void {
+    if (this.halt) return;
+    const code = "rate_limit_exceeded";
+    this.stop({ kind: "pause", ms: breathMs, code, message: errors[code].message });
+  }
+
+  count(isError: boolean, code: string | null): void {
+    this.#errorsInARow = isError ? this.#errorsInARow + 1 : 0;
+    if (this.#errorsInARow < maxErrorsInARow) return;
+    const known = code !== null && code in errors ? code as ErrorCode : "upstream_error";
+    const message = `${maxErrorsInARow} interactions in a row had no answer to judge; the last: ${
+      errors[known].message
+    }`;
+    this.stop({ kind: "end", state: "failed", code: known, message });
+  }
+}
+
+async function* itemsOf(work: EvalWork, run: ClaimedRun): AsyncGenerator<EvalItem, undefined> {
+  for (let after = -1;;) {
+    const page = await work.items(run, after, pageItems);
+    yield* page;
+    const last = page.at(-1);
+    if (!last) return;
+    after = last.position;
+  }
+}
+
+/** Who the run's calls are made for, or nobody when they may not be made any more. */
+async function checkRun(
+  { work, apiKeys, clock }: EvalRunParts,
+  run: ClaimedRun,
+  progress: Progress,
+): Promise<Principal | undefined> {
+  if (await work.stateOf(run) !== "running") {
+    progress.stop({ kind: "leave" });
+    return undefined;
+  }
+  const principal = await apiKeys.findById(run.apiKeyId);
+  if (principal && usable(principal, clock.now())) return principal;
+  const message = "The API key that asked for this evaluation is revoked or has expired.";
+  progress.stop({ kind: "end", state: "cancelled", code: "invalid_api_key", message });
+  return undefined;
+}
+
+async function takeIn(
+  work: EvalWork,
+  run: ClaimedRun,
+  item: EvalItem,
+  end: ItemEnd,
+  progress: Progress,
+): Promise<void> {
+  if (end.kind === "stopped") return progress.stop({ kind: "leave" });
+  if (end.kind === "wait") return progress.stop({ ...end, kind: "pause" });
+  if (end.kind === "hopeless") return progress.stop({ ...end, kind: "end", state: "failed" });
+  if (!await work.finish(run, item, end.done)) return progress.stop({ kind: "leave" });
+  progress.count(end.done.outcome === "error", end.done.reason);
+}
+
+async function conclude(
+  work: EvalWork,
+  run: ClaimedRun,
+  halt: Halt | undefined,
+  signal: AbortSignal,
+): Promise<void> {
+  if (halt?.kind === "pause") return await work.pause(run, halt);
+  if (halt?.kind === "end") {
+    return await work.end(run, halt.state, { code: halt.code, message: halt.message });
+  }
+  if (halt?.kind === "leave" || signal.aborted) return await work.release(run);
+  await work.end(run, "done");
+}

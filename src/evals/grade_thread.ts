@@ -1,0 +1,155 @@
+import { createFairQueue } from "../base/fair_queue.ts";
+import { programModule } from "../base/program_files.ts";
+import {
+  type CallersRule,
+  type GradeQuestion,
+  gradeReady,
+  type GradeTold,
+} from "./grade_protocol.ts";
+
+/** What the threads say of one text, or why they could not. */
+export type Graded =
+  | { kind: "judged"; passed: boolean; detail: string | null }
+  | { kind: "unusable"; reason: string }
+  | { kind: "timeout" };
+
+export interface GradeThread {
+  /**
+   * Without a text: can the rule be used at all? Those who share a `key` wait in line, and lines
+   * take turns.
+   */
+  grade(rule: CallersRule, text: string | null, key?: string): Promise<Graded>;
+  /** Ends the threads; what waits is answered with `timeout`. */
+  close(): void;
+}
+
+/** Starting a thread and loading the validator is not the rule's fault. */
+const startMs = 60_000;
+/** The thread keeps to the limit itself; one that does not answer by then is of no more use. */
+const graceMs = 3_000;
+const idleMs = 60_000;
+/** One account keeps one of them busy at most. */
+const threadsAtOnce = 2;
+/**
+ * Text is judged up to this length, so that reading it as JSON, which nothing can interrupt, takes
+ * little time and memory.
+ */
+export const maxGradedChars = 1024 * 1024;
+
+/**
+ * Threads for callers' schemas and patterns, each one question at a time of at most `limitMs`. They
+ * are started when they are first needed, and end when they have been idle for a while.
+ */
+export function createGradeThread(limitMs = 2_000): GradeThread {
+  return new Threads(limitMs);
+}
+
+class Threads implements GradeThread {
+  readonly #limitMs: number;
+  readonly #turns = createFairQueue({ atOnce: threadsAtOnce, atOncePerKey: 1 });
+  readonly #all = new Set<Thread>();
+  readonly #free: Thread[] = [];
+  #isClosed = false;
+
+  constructor(limitMs: number) {
+    this.#limitMs = limitMs;
+  }
+
+  async grade(rule: CallersRule, text: string | null, key = ""): Promise<Graded> {
+    if (text !== null && text.length > maxGradedChars) {
+      return { kind: "unusable", reason: "the answer is longer than 1 MiB" };
+    }
+    return await this.#turns.run(key, () => this.#grade(rule, text));
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    for (const thread of this.#all) thread.end();
+  }
+
+  async #grade(rule: CallersRule, text: string | null): Promise<Graded> {
+    if (this.#isClosed) return { kind: "timeout" };
+    const thread = this.#free.pop() ?? this.#begin();
+    const told = await thread.ask({ rule, text, limitMs: this.#limitMs });
+    if (!told) {
+      thread.end();
+      return { kind: "timeout" };
+    }
+    if (!thread.hasEnded) {
+      this.#free.push(thread);
+      thread.rest(idleMs);
+    }
+    const { id: _, ...graded } = told;
+    return graded;
+  }
+
+  #begin(): Thread {
+    const thread = new Thread(() => {
+      this.#all.delete(thread);
+      const at = this.#free.indexOf(thread);
+      if (at >= 0) this.#free.splice(at, 1);
+    });
+    this.#all.add(thread);
+    return thread;
+  }
+}
+
+class Thread {
+  readonly #worker = new Worker(programModule("src/evals/grade_guard.ts"), {
+    type: "module",
+    // What the code is loaded with; the thread gives it up before it judges anything.
+    deno: { permissions: { read: "inherit" } },
+  });
+  readonly #ready = Promise.withResolvers<boolean>();
+  readonly #onEnd: () => void;
+  #answer: (told: GradeTold | undefined) => void = () => {};
+  #rest: ReturnType<typeof setTimeout> | undefined;
+  #nextId = 1;
+  hasEnded = false;
+
+  constructor(onEnd: () => void) {
+    this.#onEnd = onEnd;
+    this.#worker.onmessage = ({ data }: MessageEvent<GradeTold | typeof gradeReady>) => {
+      if (data === gradeReady) this.#ready.resolve(true);
+      else this.#answer(data);
+    };
+    this.#worker.onerror = (event) => {
+      event.preventDefault();
+      this.end();
+    };
+  }
+
+  /** Undefined when no answer comes in time, or the thread dies. */
+  async ask(question: Omit<GradeQuestion, "id">): Promise<GradeTold | undefined> {
+    clearTimeout(this.#rest);
+    const start = setTimeout(() => this.#ready.resolve(false), startMs);
+    const isReady = await this.#ready.promise;
+    clearTimeout(start);
+    if (!isReady) return undefined;
+    const id = this.#nextId++;
+    return await new Promise((resolve) => {
+      const timer = setTimeout(() => this.#answer(undefined), question.limitMs + graceMs);
+      this.#answer = (told) => {
+        if (told && told.id !== id) return;
+        clearTimeout(timer);
+        resolve(told);
+      };
+      this.#worker.postMessage({ ...question, id });
+    });
+  }
+
+  /** Ends it when nobody asks for so long: two heaps take memory. */
+  rest(ms: number): void {
+    this.#rest = setTimeout(() => this.end(), ms);
+  }
+
+  end(): void {
+    if (this.hasEnded) return;
+    this.hasEnded = true;
+    clearTimeout(this.#rest);
+    this.#worker.terminate();
+    this.#ready.resolve(false);
+    this.#answer(undefined);
+    this.#onEnd();
+  }
+}

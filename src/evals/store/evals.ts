@@ -1,0 +1,179 @@
+import type { Grader } from "../../../contracts/eval_request.ts";
+import {
+  type EvalResult,
+  type EvalStore,
+  maxUnfinishedRuns,
+  type NewEvalRun,
+  noCounts,
+} from "../eval.ts";
+import { Fault } from "../../shared/fault.ts";
+import { writeAudit } from "../../audit/store/audit.ts";
+import type { Database, Queryable, SqlRow } from "../../database/database.ts";
+import { readCounts, readRun, runColumns, writeCounts } from "./eval_rows.ts";
+import { interactionConditions } from "../../records/filter_conditions.ts";
+import { lockRequest, sameRequestHours } from "../../database/request_lock.ts";
+import { storable } from "../../database/sanitize_text.ts";
+
+/** Where the calls of evaluations say that they come from: no run picks up another's calls. */
+export const evalEndpoint = "/api/v1/evals";
+
+/** `analytics` holds the interactions, `database` the runs and their results. */
+export function createEvals(database: Database, analytics: Queryable = database): EvalStore {
+  return {
+    async create(run) {
+      const chosen = await choose(analytics, run);
+      return await database.transaction((tx) => insert(tx, run, chosen));
+    },
+    async find(accountId, evalRunId) {
+      const [row] = await database.query(
+        `select ${runColumns} from eval_runs where account_id = $1 and eval_run_id = $2`,
+        [accountId, evalRunId],
+      );
+      return row && readRun(row);
+    },
+    async list(accountId, { limit, after }) {
+      const rows = await database.query(
+        `select ${runColumns} from eval_runs where account_id = $1 and ($3::timestamptz is null or
+           (created_at, eval_run_id) < ($3::timestamptz, $4::text))
+         order by created_at desc, eval_run_id desc limit $2`,
+        [accountId, limit, after?.createdAt ?? null, after?.evalRunId ?? null],
+      );
+      return rows.map(readRun);
+    },
+    async results(accountId, evalRunId, { limit, after }) {
+      const rows = await database.query(
+        `select * from eval_results where account_id = $1 and eval_run_id = $2
+           and (transaction_id, grader_index) > ($4::text, $5::integer)
+         order by transaction_id, grader_index limit $3`,
+        [accountId, evalRunId, limit, after?.transactionId ?? "", after?.graderIndex ?? -1],
+      );
+      return rows.map(readResult);
+    },
+    async cancel(accountId, evalRunId, audit) {
+      await database.transaction(async (tx) => {
+        const rows = await tx.query(
+          `update eval_runs set state = 'cancelled', finished_at = clock_timestamp()
+           where account_id = $1 and eval_run_id = $2 and state in ('queued', 'running')
+           returning eval_run_id`,
+          [accountId, evalRunId],
+        );
+        if (rows.length > 0) await writeAudit(tx, audit);
+      });
+      return await this.find(accountId, evalRunId);
+    },
+  };
+}
+
+async function insert(
+  tx: Queryable,
+  run: NewEvalRun,
+  chosen: readonly SqlRow[],
+): Promise<{ evalRunId: string; total: number; repeated: boolean }> {
+  const { accountId } = run;
+  const requestId = storable(run.requestId);
+  await lockRequest(tx, "eval", accountId, requestId);
+  const [earlier] = await tx.query(
+    `select eval_run_id, request_hash, counts from eval_runs
+     where account_id = $1 and request_id = $2
+       and created_at > $3::timestamptz - interval '${sameRequestHours} hours'
+     order by created_at desc limit 1`,
+    [accountId, requestId, run.createdAt],
+  );
+  if (earlier) {
+    if (earlier.request_hash !== run.requestHash) throw new Fault("idempotency_conflict");
+    const { total } = readCounts(String(earlier.counts));
+    return { evalRunId: String(earlier.eval_run_id), total, repeated: true };
+  }
+  await requireRoom(tx, accountId);
+  await tx.query(
+    `insert into eval_runs (eval_run_id, created_at, account_id, api_key_id, name, model, filters,
+       graders, state, counts, request_id, request_hash)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, 'queued', $9, $10, $11)`,
+    [
+      run.evalRunId,
+      run.createdAt,
+      accountId,
+      run.apiKeyId,
+      run.name === null ? null : storable(run.name),
+      storable(run.model),
+      storable(run.filtersText),
+      storable(JSON.stringify(run.graders)),
+      writeCounts(noCounts),
+      requestId,
+      run.requestHash,
+    ],
+  );
+  await insertItems(tx, run.evalRunId, chosen);
+  const total = chosen.length;
+  await tx.query(
+    `update eval_runs set counts = $2, state = case when $3 then 'done' else state end,
+       finished_at = case when $3 then clock_timestamp() end where eval_run_id = $1`,
+    [run.evalRunId, writeCounts({ ...noCounts, total }), total === 0],
+  );
+  await writeAudit(tx, run.audit);
+  return { evalRunId: run.evalRunId, total, repeated: false };
+}
+
+async function requireRoom(tx: Queryable, accountId: number): Promise<void> {
+  const rows = await tx.query(
+    `select 1 from eval_runs where account_id = $1 and state in ('queued', 'running')
+     limit ${maxUnfinishedRuns}`,
+    [accountId],
+  );
+  if (rows.length < maxUnfinishedRuns) return;
+  throw new Fault("rate_limit_exceeded", {
+    message:
+      `This account has ${maxUnfinishedRuns} evaluations that have not ended: wait for one, or cancel one.`,
+    retryAfterSeconds: 60,
+  });
+}
+
+/** The stored interactions that a run is about, oldest first, whichever they are. */
+async function choose(analytics: Queryable, run: NewEvalRun): Promise<SqlRow[]> {
+  const { conditions, values } = interactionConditions(run.select);
+  const limit = values.push(run.limit);
+  const own = run.select.filters?.endpoint ? [] : [`i.endpoint <> '${evalEndpoint}'`];
+  const order = run.sample === "random" ? "random()" : "i.created_at desc, i.transaction_id desc";
+  return await analytics.query(
+    `select transaction_id, created_at from (
+       select i.transaction_id, i.created_at from interactions i
+       where ${[...conditions, ...own].join(" and ")} order by ${order} limit $${limit}
+     ) chosen order by created_at, transaction_id`,
+    values,
+    { planAnew: true },
+  );
+}
+
+async function insertItems(
+  tx: Queryable,
+  evalRunId: string,
+  chosen: readonly SqlRow[],
+): Promise<void> {
+  const items = chosen.map((row, position) => ({
+    position,
+    transaction_id: row.transaction_id,
+    created_at: (row.created_at as Date).toISOString(),
+  }));
+  await tx.query(
+    `insert into eval_items (eval_run_id, position, transaction_id, transaction_created_at)
+     select $1, position, transaction_id, created_at from json_to_recordset($2::text::json)
+       as r(position integer, transaction_id text, created_at timestamptz)`,
+    [evalRunId, JSON.stringify(items)],
+  );
+}
+
+function readResult(row: SqlRow): EvalResult {
+  return {
+    transactionId: String(row.transaction_id),
+    answerTransactionId: row.answer_transaction_id as string | null,
+    judgeTransactionId: row.judge_transaction_id as string | null,
+    sessionId: row.session_id as string | null,
+    userId: row.user_id as string | null,
+    createdAt: row.created_at as Date,
+    graderIndex: Number(row.grader_index),
+    grader: JSON.parse(String(row.grader)) as Grader,
+    passed: row.passed as boolean | null,
+    score: row.score as number | null,
+    detail: row.detail as string | null,
+  };
+}

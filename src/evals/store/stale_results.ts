@@ -1,0 +1,51 @@
+import type { Database, Queryable } from "../../database/database.ts";
+
+/** Interactions whose results are looked at in one step. */
+const stepIds = 1000;
+
+/**
+ * Erases results drawn from interactions of before the limit, or what graders wrote in them; gives
+ * the number of rows. Evaluations and interactions may stand in two databases. `alone` runs one
+ * step, where no other process does.
+ */
+export async function eraseResults(
+  parts: {
+    main: Database;
+    analytics: Queryable;
+    alone: (database: Database, step: (tx: Queryable) => Promise<number>) => Promise<number>;
+  },
+  limit: Date,
+  what: "details" | "rows",
+): Promise<number> {
+  const { main, analytics, alone } = parts;
+  const still = what === "details" ? "and detail is not null" : "";
+  const change = what === "details"
+    ? "update eval_results set detail = null"
+    : "delete from eval_results";
+  let sum = 0;
+  for (let after = "";;) {
+    const ids = (await main.query(
+      `select distinct transaction_id as id from eval_results
+       where transaction_id > $1 ${still} order by 1 limit $2`,
+      [after, stepIds],
+    )).map(({ id }) => String(id));
+    if (ids.length === 0) return sum;
+    after = ids.at(-1)!;
+    const young = new Set(
+      (await analytics.query(
+        `select transaction_id as id from interactions
+         where transaction_id = any($1::text[]) and created_at >= $2`,
+        [ids, limit],
+      )).map(({ id }) => String(id)),
+    );
+    const old = ids.filter((id) => !young.has(id));
+    if (old.length === 0) continue;
+    sum += await alone(main, async (tx) => {
+      const changed = await tx.query(
+        `${change} where transaction_id = any($1::text[]) ${still} returning 1 as one`,
+        [old],
+      );
+      return changed.length;
+    });
+  }
+}

@@ -1,0 +1,108 @@
+import type { ExportFilters } from "../../contracts/export_filters.ts";
+import { filterColumns } from "../../contracts/export_filters.ts";
+import type { ExportTable } from "../../contracts/export_tables.ts";
+import { Fault } from "../shared/fault.ts";
+import { storable, type TimeSpan, timeSpan } from "../shared/time_span.ts";
+
+export type ExportFormat = "json" | "csv";
+export type Delivery = "job" | "stream" | "bucket";
+
+/** What an export is to hold; its span is of `created_at`. */
+export interface ExportOrder extends TimeSpan {
+  format: ExportFormat;
+  tables: readonly ExportTable[];
+  filters: ExportFilters;
+  rawCells: boolean;
+}
+
+/** The body of `POST /api/v1/exports`, by its contract. */
+export interface ExportRequest {
+  format: ExportFormat;
+  range?: { start: string; end: string } | undefined;
+  start_date?: string | undefined;
+  end_date?: string | undefined;
+  tables: readonly ExportTable[];
+  filters: ExportFilters;
+  raw_cells: boolean;
+  delivery?: Delivery | undefined;
+}
+
+/** What a file of an export is (RFC 9110, "Content-Type"). */
+export function exportMediaType(format: ExportFormat): string {
+  return format === "csv" ? "text/csv; charset=utf-8; header=present" : "application/json";
+}
+
+/** Reads a request that fits its contract. Throws faults that name the field. */
+export function readOrder(
+  request: ExportRequest,
+  context: { accountId: number; hasBucket: boolean },
+): { order: ExportOrder; delivery: Delivery } {
+  const tables = [...new Set(request.tables)];
+  if (request.format === "csv" && tables.length > 1) {
+    throw wrong(
+      "tables",
+      "csv takes exactly one table; ask for the others in exports of their own",
+    );
+  }
+  const order = {
+    format: request.format,
+    tables,
+    ...span(request),
+    filters: checkFilters(request.filters, tables, context.accountId),
+    rawCells: request.raw_cells,
+  };
+  return { order, delivery: deliveryOf(request, context.hasBucket) };
+}
+
+const dayMs = 24 * 60 * 60 * 1000;
+function span(request: ExportRequest): TimeSpan {
+  const { range, start_date, end_date } = request;
+  const hasTimes = start_date !== undefined || end_date !== undefined;
+  if (range && hasTimes) {
+    throw wrong("range", "give either range, or start_date and end_date, not both");
+  }
+  if (range) {
+    if (range.end < range.start) throw wrong("range.end", "expected a day not before range.start");
+    return storable({
+      start: new Date(range.start),
+      end: new Date(Date.parse(range.end) + dayMs),
+    });
+  }
+  if (!hasTimes) {
+    throw new Fault("missing_required_field", {
+      param: "start_date",
+      message:
+        "start_date: give start_date, end_date or both, as RFC 3339 timestamps, or range with two dates.",
+    });
+  }
+  return timeSpan(request);
+}
+
+function checkFilters(
+  filters: ExportFilters,
+  tables: readonly ExportTable[],
+  accountId: number,
+): ExportFilters {
+  const known = new Set(tables.flatMap(filterColumns));
+  for (const [column, value] of Object.entries(filters)) {
+    if (!known.has(column)) {
+      throw wrong(`filters.${column}`, `expected one of ${[...known].join(", ")}`);
+    }
+    if (column === "account_id" && [value].flat().some((one) => one !== accountId)) {
+      throw wrong("filters.account_id", "expected the account of this key; there is no other");
+    }
+  }
+  // Every read is narrowed to the key's account anyway.
+  return Object.fromEntries(Object.entries(filters).filter(([name]) => name !== "account_id"));
+}
+
+function deliveryOf({ delivery, range }: ExportRequest, hasBucket: boolean): Delivery {
+  if (delivery === "bucket" && !hasBucket) {
+    throw wrong("delivery", "no bucket is configured on this service; expected job or stream");
+  }
+  return delivery ?? (range ? "job" : hasBucket ? "bucket" : "stream");
+}
+
+function wrong(param: string, message: string): Fault {
+  return new Fault("invalid_value", { param, message: `${param}: ${message}.` });
+}

@@ -1,0 +1,136 @@
+import assert from "@std/assert";
+import { interactionColumns, interactionRecord } from "../../contracts/export_tables.ts";
+import { interactionRow } from "../../tests/support/interaction_row.ts";
+import { interactionCells, jsonWriter } from "./export.ts";
+import type { Interaction } from "../shared/interaction.ts";
+
+const full: Partial<Interaction> = {
+  sessionId: 's"1',
+  userId: "u\n1",
+  app: "a",
+  flow: "f",
+  cohortId: "c",
+  stream: true,
+  status: "completed",
+  httpStatus: 200,
+  errorCode: "upstream_error",
+  finishReason: "stop",
+  inputTokens: 0,
+  cacheReadTokens: 1,
+  cacheWriteTokens: 2,
+  outputTokens: 3,
+  reasoningTokens: 4,
+  totalTokens: 5,
+  costNanos: 54_399n,
+  chargedNanos: 1_000_000_001n,
+  billingBasis: "reported",
+  priceVersion: "v1",
+  usageRawText: '{"prompt_tokens":1.0}',
+  translationLoss: ["seed", "tools[0].x"],
+  latencyMs: 12,
+  timeToFirstTokenMs: 7,
+  requestText: '{"seed": 12345678901234567890}',
+  responseText: '{"b":1,"a":2}',
+  payloadTruncated: false,
+  attempts: [
+    { vendor: "vendor-b", model: "m", http_status: 400, error_code: "invalid_value", ms: 3 },
+    { vendor: "vendor-b", model: "m", http_status: 200, error_code: null, ms: 4 },
+  ],
+  kept: { reasoning: [] },
+};
+const interactionJson = (row: Interaction) => jsonWriter("interactions")(interactionCells(row));
+const parse = (more: Partial<Interaction> = {}) =>
+  JSON.parse(interactionJson(interactionRow("t1", more))) as Record<string, unknown>;
+
+Deno.test("the columns are those of the interface, in its order, and no other", () => {
+  for (const more of [{}, full]) assert.deepEqual(Object.keys(parse(more)), interactionColumns);
+  assert.equal(interactionColumns.length, 39);
+  assert.deepEqual(
+    [interactionColumns[0], interactionColumns[37], interactionColumns[38]],
+    ["transaction_id", "payload_truncated", "attempts"],
+  );
+});
+
+Deno.test("a row agrees with its contract, empty and full", () => {
+  for (const more of [{}, full]) {
+    const { success, error } = interactionRecord.safeParse(parse(more));
+    assert.ok(success, String(error));
+  }
+});
+
+Deno.test("every value stands in its own column", () => {
+  assert.deepEqual(parse(full), {
+    transaction_id: "t1",
+    created_at: "2026-11-21T09:00:00.123Z",
+    request_id: "req-1",
+    session_id: 's"1',
+    user_id: "u\n1",
+    account_id: 1,
+    api_key_id: "key-1",
+    app: "a",
+    flow: "f",
+    cohort_id: "c",
+    endpoint: "/chat/v1/chat/completions",
+    dialect: "chat",
+    vendor: "vendor-b",
+    model: "gpt-x",
+    requested_model: "openai/gpt-x",
+    mode: "managed",
+    stream: true,
+    status: "completed",
+    http_status: 200,
+    error_code: "upstream_error",
+    finish_reason: "stop",
+    input_tokens: 0,
+    cache_read_tokens: 1,
+    cache_write_tokens: 2,
+    output_tokens: 3,
+    reasoning_tokens: 4,
+    total_tokens: 5,
+    cost_usd: "0.000054399",
+    charged_usd: "1.000000001",
+    billing_basis: "reported",
+    price_version: "v1",
+    usage_raw: { prompt_tokens: 1 },
+    translation_loss: ["seed", "tools[0].x"],
+    latency_ms: 12,
+    time_to_first_token_ms: 7,
+    request: JSON.parse(full.requestText!),
+    response: { b: 1, a: 2 },
+    payload_truncated: false,
+    attempts: full.attempts,
+  });
+});
+
+Deno.test("payloads and raw usage are the text they were: digits, key order and spaces survive", () => {
+  const line = interactionJson(interactionRow("t1", full));
+  assert.ok(line.includes('"request":{"seed": 12345678901234567890},'));
+  assert.ok(line.includes('"response":{"b":1,"a":2},'));
+  assert.ok(line.includes('"usage_raw":{"prompt_tokens":1.0},'));
+});
+
+Deno.test("an absent value is null, an absent cost is not a cost of 0", () => {
+  const row = parse();
+  for (const column of ["session_id", "http_status", "usage_raw", "request", "response"]) {
+    assert.equal(row[column], null, column);
+  }
+  assert.equal(row.cost_usd, null);
+  assert.equal(row.charged_usd, "0.000000000");
+  assert.equal(parse({ costNanos: 0n }).cost_usd, "0.000000000");
+});
+
+const cuts: [string, Partial<Interaction>, unknown, unknown][] = [
+  ["a cut request is shown as the string it is", { requestText: '{"a":"b' }, '{"a":"b', null],
+  [
+    "a whole request beside a cut answer stays JSON",
+    { requestText: '{"a":1}', responseText: '{"b' },
+    { a: 1 },
+    '{"b',
+  ],
+];
+for (const [name, more, request, response] of cuts) {
+  Deno.test(name, () => {
+    const row = parse({ ...more, payloadTruncated: true });
+    assert.deepEqual([row.request, row.response], [request, response]);
+  });
+}

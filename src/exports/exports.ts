@@ -1,0 +1,303 @@
+import type {
+  ErasedSpan,
+  ExportBucket,
+  ExportFiles,
+  ExportJob,
+  ExportPlace,
+} from "./export_job.ts";
+import type { AuditNote } from "../audit/audit.ts";
+import type { ExportOrder } from "./export_spec.ts";
+import { exportBytes } from "./export_text.ts";
+import { Fault, messageOf } from "../shared/fault.ts";
+import { createFairQueue } from "../base/fair_queue.ts";
+import { ExportRunner, type ExportRunnerParts } from "./export_runner.ts";
+
+/** Exports of accounts: written at once into an answer, or as jobs into files. */
+export interface Exports {
+  readonly hasBucket: boolean;
+  /** How many jobs run in this process. */
+  readonly running: number;
+  /**
+   * Writes an export as it is read; the first piece is there when this resolves, so that a store
+   * that is away is told before an answer begins. `onRows` is told how many rows are written.
+   * Throws `rate_limit_exceeded` where the account reads too many already.
+   */
+  write(
+    accountId: number,
+    order: ExportOrder,
+    onRows?: (rows: number) => void,
+  ): Promise<AsyncGenerator<Uint8Array<ArrayBuffer>>>;
+  /** How many rows an export would have now. */
+  count(accountId: number, order: ExportOrder): Promise<number>;
+  /** Asks for a job; it is begun at once where there is room. */
+  start(
+    accountId: number,
+    order: ExportOrder,
+    where: "job" | "bucket",
+    audit?: AuditNote,
+  ): Promise<ExportJob>;
+  /**
+   * Waits for a job's file. Undefined when the caller has left, which the job survives. Throws when
+   * there will be no file.
+   */
+  finished(job: ExportJob, signal: AbortSignal): Promise<ExportJob | undefined>;
+  /** A signed address of a job's file in the bucket. */
+  address(job: ExportJob): Promise<string>;
+  /** A job whose file can be read. Throws `export_not_found`, `export_not_ready`. */
+  ready(accountId: number, requestId: string): Promise<ExportJob>;
+  read(job: ExportJob, start: number, end: number): AsyncIterable<Uint8Array>;
+  list(accountId: number): Promise<ExportJob[]>;
+  /** Cancels a job or deletes its file. Throws `export_not_found`. */
+  remove(accountId: number, requestId: string, audit?: AuditNote): Promise<void>;
+  /**
+   * Erases the files of an account that may hold rows of these tables and this span; jobs that are
+   * being written begin anew. Call it when the rows are gone from the store. Gives the number of
+   * jobs; throws when a file could not be erased: ask again then.
+   */
+  eraseExports(accountId: number, span: ErasedSpan): Promise<number>;
+  /** Takes up what waits; for every two seconds. */
+  tick(): Promise<void>;
+  /** Removes files whose time is over or that are left over; for every minute. */
+  sweep(): Promise<void>;
+  /** Gives back what runs; for the end. */
+  close(): Promise<void>;
+}
+
+export interface ExportsParts extends ExportRunnerParts {
+  newId: () => string;
+  /** Where files stand that go in no bucket. */
+  ownPlace: "files" | "chunks";
+}
+
+/** How often a process looks whether another one has written a file. */
+const pollMs = 250;
+/** Exports of an account that are being read at once as they are written. */
+const streamsAtOnce = 4;
+/** Of an account; most are short, and who reads slowly is ended after a while. */
+const streamsWaiting = 64;
+
+export function createExports(parts: ExportsParts): Exports {
+  return new ExportDesk(parts);
+}
+
+class ExportDesk implements Exports {
+  readonly #parts: ExportsParts;
+  readonly #runner: ExportRunner;
+  readonly #streams = createFairQueue({
+    // Readers may be slow, so nobody waits for another account's.
+    ...{ atOnce: Infinity, atOncePerKey: streamsAtOnce, waitingPerKey: streamsWaiting },
+    refuse: manyStreams,
+  });
+
+  constructor(parts: ExportsParts) {
+    this.#parts = parts;
+    this.#runner = new ExportRunner(parts);
+  }
+
+  get hasBucket(): boolean {
+    return this.#parts.places.bucket !== undefined;
+  }
+
+  get running(): number {
+    return this.#runner.running;
+  }
+
+  async write(accountId: number, order: ExportOrder, onRows?: (rows: number) => void) {
+    const { source } = this.#parts;
+    const leave = await this.#streams.enter(String(accountId));
+    try {
+      const snapshot = await source.snapshot();
+      const pieces = exportBytes(source, { ...order, accountId, snapshot }, onRows);
+      const first = await pieces.next();
+      return resumed(first, pieces, leave);
+    } catch (thrown) {
+      leave();
+      throw thrown;
+    }
+  }
+
+  async count(accountId: number, { tables, ...order }: ExportOrder): Promise<number> {
+    const { source } = this.#parts;
+    const snapshot = await source.snapshot();
+    let rows = 0;
+    for (const table of tables) {
+      rows += await source.count({ ...order, table, accountId, snapshot });
+    }
+    return rows;
+  }
+
+  async start(
+    accountId: number,
+    order: ExportOrder,
+    where: "job" | "bucket",
+    audit?: AuditNote,
+  ): Promise<ExportJob> {
+    const { jobs, source, newId, ownPlace } = this.#parts;
+    const place: ExportPlace = where === "bucket" ? "bucket" : ownPlace;
+    const snapshot = await source.snapshot();
+    const job = await jobs.create({
+      ...{ requestId: newId(), accountId, place, order, snapshot },
+      ...(audit ? { audit } : {}),
+    });
+    await this.#runner.begin(job.requestId);
+    return job;
+  }
+
+  async finished(job: ExportJob, signal: AbortSignal): Promise<ExportJob | undefined> {
+    const left = Promise.withResolvers<void>();
+    signal.addEventListener("abort", () => left.resolve(), { once: true });
+    for (;;) {
+      await Promise.race([this.#runner.endOf(job.requestId), left.promise]);
+      if (signal.aborted) return undefined;
+      const found = await this.#parts.jobs.find(job.accountId, job.requestId);
+      if (!found || found.state === "deleted") throw notFound(job.requestId, "was deleted");
+      if (found.state === "ready") return found;
+      if (found.state === "failed") throw failed(found);
+      // Somebody else works on it, or it waits for its turn.
+      const begun = await this.#runner.begin(job.requestId);
+      if (!begun) await Promise.race([this.#parts.pause(pollMs), left.promise]);
+    }
+  }
+
+  async address(job: ExportJob): Promise<string> {
+    return await (this.#place(job) as ExportBucket).address(job, job.expiresAt);
+  }
+
+  async ready(accountId: number, requestId: string): Promise<ExportJob> {
+    const job = await this.#parts.jobs.find(accountId, requestId);
+    switch (job?.state) {
+      case "ready":
+        return job;
+      case "queued":
+      case "running":
+        throw new Fault("export_not_ready", { param: "request_id", retryAfterSeconds: 1 });
+      case "failed":
+        throw notFound(requestId, "failed and has no file; ask for it again");
+      case "deleted":
+        throw notFound(requestId, "held data that was erased; its file is gone");
+      default:
+        throw notFound(requestId);
+    }
+  }
+
+  read(job: ExportJob, start: number, end: number): AsyncIterable<Uint8Array> {
+    return this.#place(job).read(job, start, end);
+  }
+
+  list(accountId: number): Promise<ExportJob[]> {
+    return this.#parts.jobs.list(accountId);
+  }
+
+  async remove(accountId: number, requestId: string, audit?: AuditNote): Promise<void> {
+    const job = await this.#parts.jobs.remove(accountId, requestId, audit);
+    if (!job) throw notFound(requestId);
+    this.#runner.drop(requestId);
+    // What can't be removed now is swept later.
+    await this.#clear(job).catch((thrown) => this.#warn(job, thrown));
+  }
+
+  async eraseExports(accountId: number, span: ErasedSpan): Promise<number> {
+    const hit = await this.#parts.jobs.erase(accountId, span);
+    for (const job of hit) {
+      this.#runner.drop(job.requestId);
+      await this.#clear(job);
+    }
+    return hit.length;
+  }
+
+  tick(): Promise<void> {
+    return this.#runner.tick();
+  }
+
+  async sweep(): Promise<void> {
+    const { jobs } = this.#parts;
+    for (const job of await jobs.leftOver()) {
+      await this.#clear(job).catch((thrown) => this.#warn(job, thrown));
+    }
+    await jobs.forget();
+  }
+
+  close(): Promise<void> {
+    return this.#runner.stop();
+  }
+
+  async #clear(job: ExportJob): Promise<void> {
+    if (job.claim > 0) await this.#place(job).remove(job, "all");
+    await this.#parts.jobs.cleared(job);
+  }
+
+  #place(job: ExportJob): ExportFiles {
+    const files = this.#parts.places[job.place];
+    if (files) return files;
+    throw new Fault("export_not_found", {
+      param: "request_id",
+      message:
+        `request_id: the file of export '${job.requestId}' is in a place that this service is not configured for any more.`,
+    });
+  }
+
+  #warn(job: ExportJob, thrown: unknown): void {
+    this.#parts.log.warn("a file of an export could not be removed", {
+      id: job.requestId,
+      reason: messageOf(thrown),
+    });
+  }
+}
+
+/** A generator that has given its first piece; `onEnd` is called even where nobody reads it. */
+function resumed<T>(
+  first: IteratorResult<T>,
+  rest: AsyncGenerator<T>,
+  onEnd: () => void,
+): AsyncGenerator<T> {
+  let waiting: IteratorResult<T> | undefined = first;
+  const told = async (next: Promise<IteratorResult<T>>) => {
+    try {
+      const result = await next;
+      if (result.done) onEnd();
+      return result;
+    } catch (thrown) {
+      onEnd();
+      throw thrown;
+    }
+  };
+  return {
+    next() {
+      const next = waiting ? Promise.resolve(waiting) : rest.next();
+      waiting = undefined;
+      return told(next);
+    },
+    return: (value) => rest.return(value).finally(onEnd),
+    throw: (thrown) => rest.throw(thrown).finally(onEnd),
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+    async [Symbol.asyncDispose]() {
+      await this.return(undefined);
+    },
+  };
+}
+
+function manyStreams(): Fault {
+  return new Fault("rate_limit_exceeded", {
+    message:
+      `This account reads ${streamsAtOnce} exports as they are written; try again when one has ended, or ask for jobs.`,
+    retryAfterSeconds: 5,
+  });
+}
+
+function failed(job: ExportJob): Fault {
+  const message = `The export '${job.requestId}' could not be written; ask for it again later.`;
+  return job.place === "bucket"
+    ? new Fault("store_unavailable", { message, note: "the bucket does not take exports" })
+    : new Fault("internal_error", { message });
+}
+
+function notFound(requestId: string, why?: string): Fault {
+  return new Fault("export_not_found", {
+    param: "request_id",
+    message: why === undefined
+      ? `request_id: no export has the id '${requestId}'.`
+      : `request_id: the export '${requestId}' ${why}.`,
+  });
+}

@@ -1,0 +1,189 @@
+import assert from "@std/assert";
+import type { ExportFiles, ExportJob, ExportJobStore } from "./export_job.ts";
+import type { ExportSource } from "./export_source.ts";
+import { Fault } from "../shared/fault.ts";
+import { createExports } from "./exports.ts";
+
+/** One job in memory, with the rules of the store that matter here. */
+function memoryJobs(said: string[]) {
+  let job: ExportJob | undefined;
+  const isOurs = (given: ExportJob) => job?.state === "running" && job.claim === given.claim;
+  const now = () => Promise.resolve(job && { ...job });
+  const jobs: Partial<ExportJobStore> = {
+    takeOver: () => Promise.resolve(),
+    create: ({ requestId, accountId, place, order: { format, tables } }) => {
+      const [createdAt, expiresAt] = [new Date(), new Date()];
+      const known = { requestId, accountId, place, format, tables, createdAt, expiresAt };
+      job = { ...known, state: "queued", claim: 0, bytesSize: 0 };
+      return Promise.resolve({ ...job });
+    },
+    claim: () => {
+      if (job?.state !== "queued") return Promise.resolve(undefined);
+      job = { ...job, state: "running", claim: job.claim + 1 };
+      const { accountId, format } = job;
+      const tables = ["interactions"] as const;
+      const work = { accountId, format, tables, filters: {}, rawCells: false, snapshot: "" };
+      return Promise.resolve({ job: { ...job }, work });
+    },
+    renew: (given) =>
+      Promise.resolve(new Set(given.filter(isOurs).map(({ requestId }) => requestId))),
+    finish: (given, bytesSize) => {
+      const ours = isOurs(given);
+      if (ours) job = { ...job!, state: "ready", bytesSize };
+      return Promise.resolve(ours);
+    },
+    release: (given, failed) => {
+      said.push(failed ? "failed" : "given back");
+      if (isOurs(given)) job = { ...job!, state: failed ? "failed" : "queued" };
+      return Promise.resolve();
+    },
+    find: now,
+    erase: () => {
+      if (job?.state === "running") job = { ...job, state: "queued" };
+      else if (job?.state === "ready") job = { ...job, state: "deleted" };
+      return Promise.resolve(job ? [{ ...job }] : []);
+    },
+    cleared: () => Promise.resolve(),
+  };
+  return { jobs: jobs as ExportJobStore, jobNow: () => job };
+}
+
+function memoryFiles() {
+  const files = new Map<string, number>();
+  const place: ExportFiles = {
+    async save({ requestId, claim }, bytes) {
+      let length = 0;
+      files.set(`${requestId}.${claim}`, length);
+      for await (const piece of bytes) length += piece.length;
+      files.set(`${requestId}.${claim}`, length);
+      return length;
+    },
+    async *read() {},
+    remove: ({ requestId, claim }, which) => {
+      for (let one = which === "this" ? claim : 1; one <= claim; one++) {
+        files.delete(`${requestId}.${one}`);
+      }
+      return Promise.resolve();
+    },
+  };
+  return { files, place };
+}
+
+function setup(source: Partial<ExportSource> = {}) {
+  const said: string[] = [];
+  const { jobs, jobNow } = memoryJobs(said);
+  const { files, place } = memoryFiles();
+  const exports = createExports({
+    jobs,
+    source: {
+      snapshot: () => Promise.resolve(""),
+      count: () => Promise.resolve(0),
+      async *read() {},
+      ...source,
+    },
+    places: { files: place },
+    ownPlace: "files",
+    log: { warn: (message) => void said.push(message) },
+    newId: () => "job",
+    pause: () => new Promise((resolve) => setImmediate(resolve)),
+  });
+  return { exports, files, said, jobNow };
+}
+
+const order = { format: "json", tables: ["interactions"], filters: {}, rawCells: false } as const;
+const stays = new AbortController().signal;
+
+Deno.test("a job that is erased while it is written begins anew, and leaves only the new file", async () => {
+  const reached = Promise.withResolvers<void>();
+  const goOn = Promise.withResolvers<void>();
+  let reads = 0;
+  const { exports, files } = setup({
+    async *read() {
+      if (++reads > 1) return;
+      yield ["x".repeat(200_000)];
+      reached.resolve();
+      await goOn.promise;
+      yield ["erased"];
+    },
+  });
+  const waiting = exports.finished(await exports.start(1, order, "job"), stays);
+  await reached.promise;
+  assert.equal(await exports.eraseExports(1, { tables: ["interactions"] }), 1);
+  assert.deepEqual([...files.keys()], []);
+  goOn.resolve();
+  const done = await waiting;
+  assert.deepEqual([done?.state, done?.claim, reads], ["ready", 2, 2]);
+  assert.deepEqual([...files.keys()], ["job.2"]);
+});
+
+Deno.test("an erased file is told apart from one that never was", async () => {
+  const { exports, files } = setup();
+  await exports.finished(await exports.start(1, order, "job"), stays);
+  await exports.eraseExports(1, { tables: ["interactions"] });
+  assert.deepEqual([...files.keys()], []);
+  await assert.rejects(exports.ready(1, "job"), /held data that was erased/);
+});
+
+Deno.test("a store that goes away gives the job back, without counting it as a failure", async () => {
+  let isAway = true;
+  const { exports, said } = setup({
+    async *read() {
+      if (isAway) throw new Fault("store_unavailable");
+      yield ["row"];
+    },
+  });
+  const job = await exports.start(1, order, "job");
+  isAway = false;
+  assert.equal((await exports.finished(job, stays))?.state, "ready");
+  assert.deepEqual(said.filter((one) => one !== "given back"), []);
+});
+
+Deno.test("any other failure is logged, and told to who waits", async () => {
+  const { exports, said, files } = setup({
+    async *read() {
+      yield ["row"];
+      throw new Error("a bug");
+    },
+  });
+  const job = await exports.start(1, order, "job");
+  await assert.rejects(exports.finished(job, stays), /could not be written/);
+  assert.deepEqual(said, ["an export failed", "failed"]);
+  assert.deepEqual([...files.keys()], []);
+});
+
+Deno.test("who leaves while a file is written is waited for no more; the job goes on", async () => {
+  const goOn = Promise.withResolvers<void>();
+  const { exports, jobNow } = setup({
+    async *read() {
+      await goOn.promise;
+      yield ["row"];
+    },
+  });
+  const job = await exports.start(1, order, "job");
+  const caller = new AbortController();
+  const waiting = exports.finished(job, caller.signal);
+  caller.abort();
+  assert.equal(await waiting, undefined);
+  assert.equal(jobNow()?.state, "running");
+  goOn.resolve();
+  assert.equal((await exports.finished(job, stays))?.state, "ready");
+});
+
+Deno.test("an end gives jobs back, and takes no more", async () => {
+  const reached = Promise.withResolvers<void>();
+  const goOn = Promise.withResolvers<void>();
+  const { exports, jobNow } = setup({
+    async *read() {
+      yield ["x".repeat(200_000)];
+      reached.resolve();
+      await goOn.promise;
+      yield ["x".repeat(200_000)];
+    },
+  });
+  await exports.start(1, order, "job");
+  await reached.promise;
+  goOn.resolve();
+  await exports.close();
+  await exports.tick();
+  assert.deepEqual([jobNow()?.state, exports.running], ["queued", 0]);
+});

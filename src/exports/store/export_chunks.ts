@@ -1,0 +1,85 @@
+import { promisify } from "node:util";
+import { deflateRaw, inflateRaw } from "node:zlib";
+import type { ExportFileName, ExportFiles } from "../export_job.ts";
+import type { Database } from "../../database/database.ts";
+
+/**
+ * Bytes of the file in one piece; the last one may hold fewer. Each is compressed by itself, so
+ * that a part can be read alone. Compressed they are small objects on their way to the database and
+ * back, and a fraction of what the database would have to log.
+ */
+const chunkBytes = 256 * 1024;
+/** Exports repeat themselves so much that more effort hardly pays. */
+const level = 1;
+const compress = promisify(deflateRaw);
+const decompress = promisify(inflateRaw);
+
+/** Files of exports as rows of the database, where any replica finds them. */
+export function createExportChunks(database: Database): ExportFiles {
+  return {
+    async save(file, bytes) {
+      const buffer = new Uint8Array(chunkBytes);
+      let filled = 0;
+      let position = 0;
+      let length = 0;
+      for await (const piece of bytes) {
+        for (let at = 0; at < piece.length;) {
+          const part = piece.subarray(at, at + chunkBytes - filled);
+          buffer.set(part, filled);
+          filled += part.length;
+          at += part.length;
+          if (filled < chunkBytes) continue;
+          await insert(database, file, position++, buffer);
+          filled = 0;
+        }
+        length += piece.length;
+      }
+      if (filled > 0) await insert(database, file, position, buffer.subarray(0, filled));
+      return length;
+    },
+    async *read(file, start, end) {
+      for (let at = start; at < end;) {
+        const position = Math.floor(at / chunkBytes);
+        const [row] = await database.query(
+          `select bytes from export_chunks
+           where request_id = $1 and claim = $2 and position = $3`,
+          [file.requestId, file.claim, position],
+        );
+        if (!row) throw new Error("The export's file is gone.");
+        const whole = await decompress(row.bytes as Uint8Array, { maxOutputLength: chunkBytes });
+        const from = at - position * chunkBytes;
+        const bytes = whole.subarray(from, from + end - at);
+        if (bytes.length === 0) throw new Error("The export's file is shorter than it was.");
+        at += bytes.length;
+        yield bytes;
+      }
+    },
+    async remove({ requestId, claim }, which) {
+      await database.query(
+        `delete from export_chunks
+         where request_id = $1 and claim ${which === "this" ? "=" : "<="} $2`,
+        [requestId, claim],
+      );
+    },
+  };
+}
+
+/** Writes a piece only as long as the attempt is the last one: a late one leaves nothing behind. */
+async function insert(
+  database: Database,
+  { requestId, claim }: ExportFileName,
+  position: number,
+  bytes: Uint8Array,
+): Promise<void> {
+  const compressed = await compress(bytes, { level });
+  const rows = await database.query(
+    `with held as (
+       select request_id from export_jobs
+       where request_id = $1 and claim = $2 and state = 'running' for share
+     )
+     insert into export_chunks (request_id, claim, position, bytes)
+     select request_id, $2, $3, decode($4, 'base64') from held returning position`,
+    [requestId, claim, position, compressed.toString("base64")],
+  );
+  if (rows.length === 0) throw new Error("The export was taken away while it was written.");
+}

@@ -1,0 +1,323 @@
+import type { ExportTable } from "../../../contracts/export_tables.ts";
+import type {
+  ClaimedExport,
+  ErasedSpan,
+  ExportJob,
+  ExportJobStore,
+  NewExport,
+} from "../export_job.ts";
+import type { ExportOrder } from "../export_spec.ts";
+import { Fault } from "../../shared/fault.ts";
+import type { AuditNote } from "../../audit/audit.ts";
+import { writeAudit } from "../../audit/store/audit.ts";
+import type { Database, Queryable, SqlRow } from "../../database/database.ts";
+import { lockRequest } from "../../database/request_lock.ts";
+import { storable } from "../../database/sanitize_text.ts";
+
+export interface ExportJobOptions {
+  /** How long an attempt is believed to be at work without a sign of life. */
+  leaseMs?: number;
+  /** How long a file stays; a signed address of a bucket is good for at most seven days. */
+  keepMs?: number;
+  /** How many jobs of an account may wait or run, and how many may be kept. */
+  maxOpen?: number;
+  maxKept?: number;
+  /** How many bytes the files of an account may have before it may ask for another. */
+  maxKeptBytes?: number;
+}
+
+const dayMs = 24 * 60 * 60 * 1000;
+/** After this many failures, of which none was an absent store, a job has failed. */
+const maxFailures = 3;
+const retryMs = 1000;
+
+/** Jobs of exports on PostgreSQL, served or embedded. Times are the database's own. */
+export function createExportJobs(
+  database: Database,
+  {
+    leaseMs = 30_000,
+    keepMs = 7 * dayMs,
+    maxOpen = 20,
+    maxKept = 200,
+    maxKeptBytes = 16 * 1024 ** 3,
+  }: ExportJobOptions = {},
+): ExportJobStore {
+  return new ExportJobs(database, { leaseMs, keepMs, maxOpen, maxKept, maxKeptBytes });
+}
+
+class ExportJobs implements ExportJobStore {
+  readonly #database: Database;
+  readonly #limits: Required<ExportJobOptions>;
+
+  constructor(database: Database, limits: Required<ExportJobOptions>) {
+    this.#database = database;
+    this.#limits = limits;
+  }
+
+  async takeOver(): Promise<void> {
+    // The embedded database has one owner: who was at work before has ended.
+    if (this.#database.kind !== "embedded") return;
+    await this.#database.query(
+      "update export_jobs set state = 'queued', lease_until = null where state = 'running'",
+      [],
+    );
+  }
+
+  create(made: NewExport): Promise<ExportJob> {
+    return this.#database.transaction((tx) => create(tx, made, this.#limits));
+  }
+
+  async claim(requestId?: string): Promise<ClaimedExport | undefined> {
+    const rows = await this.#database.query(claimSql(requestId !== undefined), [
+      this.#limits.leaseMs,
+      ...(requestId === undefined ? [] : [requestId]),
+    ]);
+    return rows[0] && readClaimed(rows[0]);
+  }
+
+  async renew(jobs: readonly ExportJob[]): Promise<ReadonlySet<string>> {
+    if (jobs.length === 0) return new Set();
+    const rows = await this.#database.query(
+      `update export_jobs j set lease_until = ${fromNow("$3")}
+         from unnest($1::text[], $2::integer[]) as held(request_id, claim)
+         where j.request_id = held.request_id and j.claim = held.claim and j.state = 'running'
+         returning j.request_id`,
+      [jobs.map((job) => job.requestId), jobs.map((job) => job.claim), this.#limits.leaseMs],
+    );
+    return new Set(rows.map((row) => String(row.request_id)));
+  }
+
+  async finish({ requestId, claim }: ExportJob, bytesSize: number): Promise<boolean> {
+    const rows = await this.#database.query(
+      `update export_jobs set state = 'ready', bytes_size = $3, lease_until = null, detail = '{}'
+         where request_id = $1 and claim = $2 and state = 'running' returning request_id`,
+      [requestId, claim, bytesSize],
+    );
+    return rows.length === 1;
+  }
+
+  async release({ requestId, claim }: ExportJob, failed: boolean): Promise<void> {
+    await this.#database.query(
+      `update export_jobs set lease_until = null,
+           failures = failures + $3,
+           state = case when failures + $3 >= ${maxFailures} then 'failed' else 'queued' end,
+           detail = case when failures + $3 >= ${maxFailures} then '{}' else detail end,
+           not_before = clock_timestamp() + $3 * (failures + 1) * interval '${retryMs} milliseconds'
+         where request_id = $1 and claim = $2 and state = 'running'`,
+      [requestId, claim, failed ? 1 : 0],
+    );
+  }
+
+  async find(accountId: number, requestId: string): Promise<ExportJob | undefined> {
+    const [row] = await this.#database.query(
+      `select ${columns} from export_jobs
+         where account_id = $1 and request_id = $2 and ${isKept}`,
+      [accountId, requestId],
+    );
+    return row && readJob(row);
+  }
+
+  async list(accountId: number): Promise<ExportJob[]> {
+    const rows = await this.#database.query(
+      `select ${columns} from export_jobs where account_id = $1 and ${isKept}
+         order by created_at desc, request_id desc`,
+      [accountId],
+    );
+    return rows.map(readJob);
+  }
+
+  remove(
+    accountId: number,
+    requestId: string,
+    audit?: AuditNote,
+  ): Promise<ExportJob | undefined> {
+    return this.#database.transaction(async (tx) => {
+      const [row] = await tx.query(
+        `update export_jobs set state = 'removed', lease_until = null, detail = '{}'
+           where account_id = $1 and request_id = $2 and ${isKept} returning ${columns}`,
+        [accountId, requestId],
+      );
+      if (!row) return undefined;
+      await writeAudit(tx, audit);
+      return readJob(row);
+    });
+  }
+
+  async erase(accountId: number, { tables, from, to }: ErasedSpan): Promise<ExportJob[]> {
+    const rows = await this.#database.query(eraseSql, [
+      accountId,
+      tables,
+      from ?? null,
+      to ?? null,
+    ]);
+    return rows.map(readJob);
+  }
+
+  async leftOver(): Promise<ExportJob[]> {
+    const rows = await this.#database.query(
+      `select ${columns} from export_jobs where has_file
+           and (state in ('failed', 'deleted', 'removed') or expires_at <= clock_timestamp())
+         order by request_id limit 100`,
+      [],
+    );
+    return rows.map(readJob);
+  }
+
+  async cleared({ requestId, claim }: ExportJob): Promise<void> {
+    await this.#database.query(
+      `update export_jobs set has_file = false
+         where request_id = $1 and claim <= $2
+           and (state not in ('running', 'ready') or expires_at <= clock_timestamp())`,
+      [requestId, claim],
+    );
+  }
+
+  async forget(): Promise<void> {
+    await this.#database.query(
+      "delete from export_jobs where expires_at <= clock_timestamp() and not has_file",
+      [],
+    );
+  }
+}
+
+const columns = `request_id, account_id, place, format, state, claim, bytes_size, created_at,
+  expires_at, tables, start_at, end_at`;
+const isKept = "state <> 'removed' and expires_at > clock_timestamp()";
+
+function fromNow(ms: string): string {
+  return `clock_timestamp() + ${ms}::bigint * interval '1 millisecond'`;
+}
+
+async function create(
+  database: Queryable,
+  { requestId, accountId, place, order, snapshot, audit }: NewExport,
+  limits: Required<ExportJobOptions>,
+): Promise<ExportJob> {
+  // Requests at once are counted one after the other.
+  await lockRequest(database, "export", accountId, "");
+  const [counts] = await database.query(
+    `select count(*) filter (where state in ('queued', 'running')) as open, count(*) as kept,
+       coalesce(sum(bytes_size) filter (where has_file), 0) as bytes
+     from export_jobs where account_id = $1 and ${isKept}`,
+    [accountId],
+  );
+  const { open, kept, bytes } = counts!;
+  checkRoom({ open: Number(open), kept: Number(kept), bytes: Number(bytes) }, limits);
+  const detail = { filters: order.filters, rawCells: order.rawCells };
+  const [row] = await database.query(
+    `insert into export_jobs (request_id, account_id, place, format, tables, start_at, end_at,
+       detail, snapshot, state, expires_at)
+     values ($1, $2, $3, $4, $5::text[], $6, $7, $8, $9, 'queued', ${fromNow("$10")})
+     returning ${columns}`,
+    [
+      requestId,
+      accountId,
+      place,
+      order.format,
+      order.tables,
+      order.start ?? null,
+      order.end ?? null,
+      storable(JSON.stringify(detail)),
+      snapshot,
+      limits.keepMs,
+    ],
+  );
+  await writeAudit(database, audit);
+  return readJob(row!);
+}
+
+function checkRoom(
+  { open, kept, bytes }: { open: number; kept: number; bytes: number },
+  { maxOpen, maxKept, maxKeptBytes }: Required<ExportJobOptions>,
+): void {
+  if (open >= maxOpen) {
+    throw new Fault("rate_limit_exceeded", {
+      message: `This account has ${open} exports waiting; try again when some are written.`,
+      retryAfterSeconds: 30,
+    });
+  }
+  if (kept < maxKept && bytes < maxKeptBytes) return;
+  const size = `${(bytes / 1024 ** 3).toFixed(1)} GiB`;
+  throw new Fault("rate_limit_exceeded", {
+    message:
+      `This account keeps ${kept} exports of ${size}; delete some with DELETE /api/v1/exports/{request_id}.`,
+    retryAfterSeconds: 3600,
+  });
+}
+
+/**
+ * An account has one job at work at a time, in all processes, and whoever had the fewest of those
+ * that are kept comes first. So neither long jobs nor many of them hold up another account's.
+ */
+function claimSql(one: boolean): string {
+  return `update export_jobs set state = 'running', claim = claim + 1, has_file = true,
+      lease_until = ${fromNow("$1")}
+    where request_id = (
+      select j.request_id from export_jobs j
+      where (j.state = 'queued' and j.not_before <= clock_timestamp()
+          or j.state = 'running' and j.lease_until <= clock_timestamp())
+        and j.expires_at > clock_timestamp() ${one ? "and j.request_id = $2" : ""}
+        and not exists (
+          select from export_jobs other
+          where other.account_id = j.account_id and other.state = 'running'
+            and other.lease_until > clock_timestamp()
+        )
+      order by (
+        select count(*) from export_jobs other
+        where other.account_id = j.account_id and other.claim > 0
+      ), j.created_at
+      limit 1 for update skip locked
+    )
+    returning ${columns}, tables, start_at, end_at, detail, snapshot`;
+}
+
+/**
+ * $1 account, $2 tables, $3 and $4 the span, both ends in it. A job that waits reads what is left by then. One that
+ * ended as deleted before is hit again, so that a repeated erasure finishes what the first began.
+ */
+const eraseSql = `update export_jobs set
+    state = case when state = 'running' then 'queued' when state = 'ready' then 'deleted' else state end,
+    lease_until = null,
+    detail = case when state = 'running' then detail else '{}' end
+  where account_id = $1 and tables && $2::text[] and has_file
+    and ($3::timestamptz is null or end_at is null or end_at > $3::timestamptz)
+    and ($4::timestamptz is null or start_at is null or start_at <= $4::timestamptz)
+  returning ${columns}`;
+
+function readJob(row: SqlRow): ExportJob {
+  return {
+    requestId: String(row.request_id),
+    accountId: Number(row.account_id),
+    place: row.place as ExportJob["place"],
+    format: row.format as ExportJob["format"],
+    state: row.state as ExportJob["state"],
+    claim: Number(row.claim),
+    bytesSize: Number(row.bytes_size),
+    createdAt: row.created_at as Date,
+    expiresAt: row.expires_at as Date,
+    tables: row.tables as ExportTable[],
+    ...(row.start_at === null ? {} : { start: row.start_at as Date }),
+    ...(row.end_at === null ? {} : { end: row.end_at as Date }),
+  };
+}
+
+function readClaimed(row: SqlRow): ClaimedExport {
+  const job = readJob(row);
+  const { filters, rawCells } = JSON.parse(String(row.detail)) as Pick<
+    ExportOrder,
+    "filters" | "rawCells"
+  >;
+  return {
+    job,
+    work: {
+      accountId: job.accountId,
+      format: job.format,
+      tables: job.tables,
+      ...(job.start ? { start: job.start } : {}),
+      ...(job.end ? { end: job.end } : {}),
+      filters,
+      rawCells,
+      snapshot: String(row.snapshot),
+    },
+  };
+}

@@ -1,0 +1,377 @@
+import type { Clock } from "../base/clock.ts";
+import type { Log } from "../base/log.ts";
+import { Fault, messageOf } from "../shared/fault.ts";
+import {
+  type Claim,
+  type Known,
+  type RepeatableRequest,
+  type ReplayId,
+  replayIdOf,
+  type ReplayStore,
+  type StoredAnswer,
+} from "./request_fingerprint.ts";
+import type { Interaction } from "../shared/interaction.ts";
+import { Attempt, orLeft } from "./in_flight_request.ts";
+import type { CallTrace } from "../relay/call_context.ts";
+import { AnswerBytes, bytesOf, replayOf } from "./stored_answer.ts";
+import { type KeptAnswer, ReplayMemory } from "./replay_memory.ts";
+import type { Reply } from "../relay/reply.ts";
+import { watchStream } from "../relay/stream_tap.ts";
+
+export interface IdempotentRequest extends RepeatableRequest {
+  /** Aborted when the caller leaves. */
+  signal: AbortSignal;
+  /** Of the same caller that `run` calls for: says whether the answer was completed. */
+  trace: CallTrace;
+}
+
+/** Answers a repeated request with the first one's answer (interface.md §5, Requests). */
+export interface Idempotency {
+  /**
+   * Gives the stored answer of the same request, waits for it where it is under way, or makes it by
+   * `run`. Only a completed answer of status 2xx and at most 16 MiB is kept; after anything else,
+   * and when the first caller leaves in the middle, the id is free and one of those who wait runs.
+   * The first caller's bytes are passed on as they come; only the end waits for the store, at most
+   * a second. Throws `idempotency_conflict` when the id is in use for another body.
+   */
+  idempotent(request: IdempotentRequest, run: () => Promise<Reply>): Promise<Reply>;
+  /** Keeps claims alive and stores what the store has missed; a job for every 10 s. */
+  maintain(): Promise<void>;
+  /** Erases the answers of these calls, here and in the store; returns how many were stored. */
+  erase(transactionIds: readonly string[]): Promise<number>;
+  /** Resolves when nothing is being written any more; for the end. */
+  drain(): Promise<void>;
+  /** Answers that the store has not taken yet. */
+  readonly unsaved: number;
+}
+
+/** A call that another process had answered already, found when its answer came to be stored. */
+export interface Duplicate {
+  accountId: number;
+  transactionId: string;
+  /** The attempt that it was. */
+  claim: Pick<Claim, "key" | "claimId">;
+  /** The call whose answer is kept. */
+  originalId: string | null;
+}
+
+export interface IdempotencyParts {
+  store: ReplayStore;
+  clock: Pick<Clock, "monotonicMs">;
+  newId: () => string;
+  /** `setTimeout`; the function returned takes it back. */
+  later: (ms: number, run: () => void) => () => void;
+  log: Pick<Log, "warn" | "error">;
+  /** Whether a call was erased while it was under way: its answer is not kept. */
+  isErased?: (call: Interaction) => boolean;
+  /** Told of a call whose charge is to be given back. */
+  onDuplicate?: (duplicate: Duplicate) => void;
+}
+
+/** How often a process asks whether another one has answered. */
+const pollMs = 100;
+/** How long another process is believed to be at work while the store can't be asked. */
+const believeMs = 30_000;
+/** How long the end of an answer may wait for the store. */
+const holdMs = 1000;
+
+export function createIdempotency(parts: IdempotencyParts): Idempotency {
+  return new Gate(parts);
+}
+
+const leftReply: Reply = { status: 499, headers: {}, body: null };
+
+class Gate implements Idempotency {
+  readonly #parts: IdempotencyParts;
+  readonly #memory: ReplayMemory;
+  /** By key; one at a time for each. */
+  readonly #attempts = new Map<string, Attempt>();
+  readonly #writing = new Set<Promise<void>>();
+
+  constructor(parts: IdempotencyParts) {
+    this.#parts = parts;
+    this.#memory = new ReplayMemory(parts.clock);
+  }
+
+  get unsaved(): number {
+    return this.#memory.unsaved().length;
+  }
+
+  async idempotent(request: IdempotentRequest, run: () => Promise<Reply>): Promise<Reply> {
+    const id = replayIdOf(request);
+    while (!request.signal.aborted) {
+      const other = this.#attempts.get(id.key);
+      if (!other) {
+        const kept = this.#memory.find(id.key);
+        if (kept && !kept.isSaved) return replayOf(sameOr409(kept, id));
+        return await this.#attempt(id, request, run);
+      }
+      const isSame = other.claim.fingerprint === id.fingerprint;
+      if (other.isConfirmed && !isSame) throw conflict();
+      await orLeft(other.isConfirmed ? other.ended : other.decided, request.signal);
+      if (other.answer && isSame) return replayOf(other.answer);
+    }
+    return leftReply;
+  }
+
+  async maintain(): Promise<void> {
+    this.#memory.trim();
+    const attempts = [...this.#attempts.values()].filter((one) => one.isRunning);
+    const claimed = attempts.filter((one) => one.isClaimed);
+    await this.#parts.store.renew(claimed.map((one) => one.claim.claimId));
+    for (const one of attempts) {
+      // It began while the store was away.
+      if (!one.isClaimed && !one.hasEnded) await this.#claimLate(one);
+    }
+    for (const kept of this.#memory.unsaved()) await this.#save(kept);
+  }
+
+  async erase(transactionIds: readonly string[]): Promise<number> {
+    this.#memory.erase(new Set(transactionIds));
+    return await this.#parts.store.erase(transactionIds);
+  }
+
+  async drain(): Promise<void> {
+    for (const kept of this.#memory.unsaved()) this.#inBackground(this.#save(kept));
+    while (this.#writing.size > 0) await Promise.all(this.#writing);
+  }
+
+  async #attempt(
+    id: ReplayId,
+    request: IdempotentRequest,
+    run: () => Promise<Reply>,
+  ): Promise<Reply> {
+    const attempt = new Attempt({ ...id, claimId: this.#parts.newId() });
+    const { key, claimId } = attempt.claim;
+    // So that the call's record says which attempt it was, should this process not live to say it.
+    request.trace.repeat = { key, claimId };
+    // Before anything is waited for, so that there is never a second one.
+    this.#attempts.set(id.key, attempt);
+    try {
+      const answer = await this.#acquire(attempt, request.signal);
+      if (answer) this.#end(attempt, answer);
+      if (answer) return replayOf(answer);
+      if (request.signal.aborted) {
+        this.#free(attempt);
+        return leftReply;
+      }
+      attempt.isRunning = true;
+      attempt.confirm();
+      return await this.#run(attempt, request, run);
+    } catch (thrown) {
+      this.#free(attempt);
+      throw thrown;
+    }
+  }
+
+  /** Resolves with the answer of who was first, or with nothing when the id is this attempt's. */
+  async #acquire(attempt: Attempt, signal: AbortSignal): Promise<StoredAnswer | undefined> {
+    const { store, clock } = this.#parts;
+    const { claim } = attempt;
+    let runningAtMs: number | undefined;
+    for (let mayClaim = true; !signal.aborted;) {
+      const asked: Promise<Known> = mayClaim ? store.claim(claim) : store.look(claim);
+      const told = await unlessAway(asked);
+      const known = told ?? this.#knownHere(claim, runningAtMs);
+      if (known.state === "conflict") throw conflict();
+      if (known.state === "done") return known.answer;
+      if (known.state === "free" && (mayClaim || !told)) {
+        attempt.isClaimed = told !== undefined;
+        return undefined;
+      }
+      mayClaim = known.state === "free";
+      if (mayClaim) continue;
+      if (told) runningAtMs = clock.monotonicMs();
+      // Whoever is at work elsewhere does so for this fingerprint.
+      attempt.confirm();
+      await this.#sleep(pollMs, signal);
+    }
+    return undefined;
+  }
+
+  /** What this process knows by itself while the store is away. */
+  #knownHere(id: ReplayId, runningAtMs: number | undefined): Known {
+    const kept = this.#memory.find(id.key);
+    if (kept) return { state: "done", answer: sameOr409(kept, id) };
+    const isBelieved = runningAtMs !== undefined &&
+      this.#parts.clock.monotonicMs() - runningAtMs < believeMs;
+    return { state: isBelieved ? "running" : "free" };
+  }
+
+  async #run(
+    attempt: Attempt,
+    request: IdempotentRequest,
+    run: () => Promise<Reply>,
+  ): Promise<Reply> {
+    const reply = await run();
+    const { body, status } = reply;
+    if (status < 200 || status > 299) {
+      this.#free(attempt);
+    } else if (body instanceof ReadableStream) {
+      return { ...reply, body: this.#watch(attempt, request, reply, body) };
+    } else {
+      await this.#conclude(attempt, reply, bytesOf(body), request.trace, false);
+    }
+    return reply;
+  }
+
+  #watch(
+    attempt: Attempt,
+    { signal, trace }: IdempotentRequest,
+    reply: Reply,
+    body: ReadableStream<Uint8Array>,
+  ): ReadableStream<Uint8Array> {
+    const said = new AnswerBytes();
+    return watchStream(body, {
+      piece: (bytes) => said.add(bytes),
+      isComplete: () => isCompleted(trace),
+      ended: () => this.#conclude(attempt, reply, said.whole(), trace, true),
+      broken: () => this.#free(attempt),
+    }, signal);
+  }
+
+  /** The whole answer is known; `bytes` is undefined when it was too large to remember. */
+  async #conclude(
+    attempt: Attempt,
+    { status, headers }: Reply,
+    bytes: Uint8Array | undefined,
+    trace: CallTrace,
+    streamed: boolean,
+  ): Promise<void> {
+    if (!bytes || !isCompleted(trace) || this.#isErased(trace)) return this.#free(attempt);
+    try {
+      await this.#keep(attempt, { status, headers }, bytes, trace, streamed);
+    } catch (thrown) {
+      // The caller has its answer all the same; who repeats the request gets another one.
+      this.#parts.log.error("an answer could not be kept for repeats", { reason: nameOf(thrown) });
+      this.#free(attempt);
+    }
+  }
+
+  async #keep(
+    attempt: Attempt,
+    { status, headers }: Pick<Reply, "status" | "headers">,
+    bytes: Uint8Array,
+    trace: CallTrace,
+    streamed: boolean,
+  ): Promise<void> {
+    const transactionId = trace.transactionId ?? null;
+    const answer = { status, headers, body: bytes, streamed, transactionId };
+    const kept = this.#memory.put(attempt.claim, answer);
+    this.#end(attempt, answer);
+    const saved = this.#inBackground(this.#save(kept));
+    // The last byte leaves when a restart can't lose the answer; a store that is slow or away holds
+    // nobody up for long.
+    const limit = new AbortController();
+    await Promise.race([saved, this.#sleep(holdMs, limit.signal)]);
+    limit.abort();
+  }
+
+  #isErased({ settled }: CallTrace): boolean {
+    return settled !== undefined && this.#parts.isErased?.(settled) === true;
+  }
+
+  async #save(kept: KeptAnswer): Promise<void> {
+    const { claim, answer } = kept;
+    const { store, log, onDuplicate } = this.#parts;
+    if (kept.isErased || kept.isSaving) return;
+    kept.isSaving = true;
+    try {
+      const finished = await store.finish(claim, answer);
+      // What is held by another is decided when that one has ended.
+      if (finished.state === "held") return;
+      kept.isSaved = true;
+      const { accountId } = claim;
+      const { transactionId } = answer;
+      const tell = (originalId: string | null) => {
+        if (transactionId === null) return;
+        onDuplicate?.({ accountId, transactionId, claim, originalId });
+      };
+      if (finished.state === "stored") {
+        if (finished.isChargedElsewhere) tell(null);
+        // Erased while it was being written.
+        if (kept.isErased && answer.transactionId) await store.erase([answer.transactionId]);
+        return;
+      }
+      this.#memory.forget(kept);
+      if (finished.state === "duplicate") tell(finished.transactionId);
+    } catch (thrown) {
+      if (isAway(thrown)) return;
+      log.error("an answer could not be kept for repeats", { reason: messageOf(thrown) });
+      this.#memory.forget(kept);
+    } finally {
+      kept.isSaving = false;
+    }
+  }
+
+  async #claimLate(attempt: Attempt): Promise<void> {
+    const known = await this.#parts.store.claim(attempt.claim);
+    if (known.state !== "free") return;
+    attempt.isClaimed = true;
+    if (attempt.hasEnded && !attempt.answer) await this.#release(attempt.claim);
+  }
+
+  /** The attempt came to nothing: whoever waits may make the next one. */
+  #free(attempt: Attempt): void {
+    if (attempt.hasEnded) return;
+    this.#end(attempt);
+    if (attempt.isClaimed) this.#inBackground(this.#release(attempt.claim));
+  }
+
+  #end(attempt: Attempt, answer?: StoredAnswer): void {
+    this.#attempts.delete(attempt.claim.key);
+    attempt.end(answer);
+  }
+
+  /** A claim that can't be given back now ends by itself, since nobody renews it. */
+  async #release(claim: Claim): Promise<void> {
+    await unlessAway(this.#parts.store.release(claim)).catch((thrown) =>
+      this.#parts.log.warn("a claim could not be given back", { reason: messageOf(thrown) })
+    );
+  }
+
+  #inBackground(work: Promise<void>): Promise<void> {
+    const tracked = work.finally(() => this.#writing.delete(tracked));
+    this.#writing.add(tracked);
+    return tracked;
+  }
+
+  #sleep(ms: number, signal: AbortSignal): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const cancel = this.#parts.later(ms, resolve);
+    return orLeft(promise, signal).finally(cancel);
+  }
+}
+
+function isCompleted({ settled, transactionId, isLeft }: CallTrace): boolean {
+  // Where no vendor was called the answer's status says it all.
+  return settled ? settled.status === "completed" : isLeft === true || transactionId === undefined;
+}
+
+function sameOr409(kept: KeptAnswer, id: ReplayId): StoredAnswer {
+  if (kept.claim.fingerprint !== id.fingerprint) throw conflict();
+  return kept.answer;
+}
+
+function conflict(): Fault {
+  return new Fault("idempotency_conflict");
+}
+
+/** Undefined when the store is away. */
+async function unlessAway<T>(asked: Promise<T>): Promise<T | undefined> {
+  try {
+    return await asked;
+  } catch (thrown) {
+    if (isAway(thrown)) return undefined;
+    throw thrown;
+  }
+}
+
+/** Messages may quote what an answer says. */
+function nameOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.name : typeof thrown;
+}
+
+function isAway(thrown: unknown): boolean {
+  return thrown instanceof Fault && thrown.code === "store_unavailable";
+}

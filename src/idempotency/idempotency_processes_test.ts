@@ -1,0 +1,154 @@
+import assert from "@std/assert";
+import { Fault } from "../shared/fault.ts";
+import {
+  isConflict,
+  never,
+  request,
+  seen,
+  settleDown,
+  setUp,
+  wholeRun,
+} from "../../tests/support/repeats.ts";
+
+Deno.test("another process waits by asking, and runs when the first fails", async () => {
+  const { one, two, pass } = setUp(["a", "b"]);
+  const first = request();
+  const gate = Promise.withResolvers<void>();
+  const failed = one.idempotent(
+    first,
+    () => gate.promise.then(() => Promise.reject(new Fault("upstream_error"))),
+  );
+  void failed.catch(() => {});
+  await settleDown();
+  const second = request();
+  const repeat = two.idempotent(second, () => Promise.resolve(wholeRun(second.trace, "t2")));
+  await pass(500);
+  gate.resolve();
+  await assert.rejects(failed);
+  await pass(200);
+  assert.equal((await seen(await repeat)).text, "answer t2");
+});
+
+Deno.test("a process that dies loses its claim after 30 s, one that lives does not", async () => {
+  const { one, two, make, pass } = setUp(["a", "b"]);
+  for (const lives of [true, false]) {
+    const requestId = `lives: ${lives}`;
+    const first = request({ requestId });
+    const gate = Promise.withResolvers<void>();
+    const answer = one.idempotent(first, async () => {
+      await gate.promise;
+      return wholeRun(first.trace, "t1");
+    });
+    await settleDown();
+    const second = request({ requestId });
+    let ran = false;
+    const repeat = two.idempotent(second, () => {
+      ran = true;
+      return Promise.resolve(wholeRun(second.trace, "t2"));
+    });
+    for (let seconds = 0; seconds < 40; seconds += 10) {
+      if (lives) await one.maintain();
+      await pass(10_000);
+    }
+    assert.equal(ran, !lives);
+    if (!lives) continue;
+    gate.resolve();
+    await answer;
+    await pass(200);
+    assert.equal((await seen(await repeat)).text, "answer t1");
+  }
+  // Under its own name it need not wait for what it held before it died.
+  const dying = request({ requestId: "restart" });
+  void one.idempotent(dying, () => new Promise(() => {}));
+  await settleDown();
+  const restarted = make("a");
+  const again = request({ requestId: "restart" });
+  const reply = await restarted.idempotent(
+    again,
+    () => Promise.resolve(wholeRun(again.trace, "t3")),
+  );
+  assert.equal((await seen(reply)).text, "answer t3");
+});
+
+Deno.test("while the store is away a process repeats what it knows, and stores it afterwards", async () => {
+  const { one, two, store } = setUp(["a", "b"]);
+  const early = request({ requestId: "early" });
+  await one.idempotent(early, () => Promise.resolve(wholeRun(early.trace, "t0")));
+  store.isAway = true;
+  const first = request();
+  await one.idempotent(first, () => Promise.resolve(wholeRun(first.trace, "t1")));
+  for (const [requestId, text] of [["early", "answer t0"], ["request-1", "answer t1"]] as const) {
+    assert.equal((await seen(await one.idempotent(request({ requestId }), never))).text, text);
+    const other = request({ requestId, bodyText: "{}" });
+    await assert.rejects(one.idempotent(other, never), isConflict);
+  }
+  assert.equal(one.unsaved, 1);
+  await assert.rejects(one.maintain());
+  store.isAway = false;
+  await one.maintain();
+  assert.equal(one.unsaved, 0);
+  assert.equal((await seen(await two.idempotent(request(), never))).text, "answer t1");
+});
+
+Deno.test("a call that began while the store was away is claimed when it is back", async () => {
+  const { one, two, store, pass } = setUp(["a", "b"]);
+  store.isAway = true;
+  const first = request();
+  const gate = Promise.withResolvers<void>();
+  const answer = one.idempotent(first, async () => {
+    await gate.promise;
+    return wholeRun(first.trace, "t1");
+  });
+  await settleDown();
+  store.isAway = false;
+  await one.maintain();
+  const repeat = two.idempotent(request(), never).then(seen);
+  await settleDown();
+  gate.resolve();
+  await answer;
+  await pass(200);
+  assert.equal((await repeat).text, "answer t1");
+});
+
+Deno.test("what two processes answered while they did not see each other is reported", async () => {
+  const { one, two, store } = setUp(["a", "b"]);
+  store.isAway = true;
+  for (const [where, id] of [[one, "t1"], [two, "t2"]] as const) {
+    const asked = request();
+    await where.idempotent(asked, () => Promise.resolve(wholeRun(asked.trace, id)));
+  }
+  store.isAway = false;
+  await one.maintain();
+  await two.maintain();
+  assert.deepEqual(one.duplicates, []);
+  const found = two.duplicates.map(({ claim: _claim, ...rest }) => rest);
+  assert.deepEqual(found, [{ accountId: 1, transactionId: "t2", originalId: "t1" }]);
+  assert.equal((await seen(await two.idempotent(request(), never))).text, "answer t1");
+});
+
+Deno.test("a store that hangs holds the end of an answer for a second", async () => {
+  const { one, store, pass } = setUp();
+  const first = request();
+  const answer = one.idempotent(first, () => {
+    store.delay = () => new Promise(() => {});
+    return Promise.resolve(wholeRun(first.trace, "t1"));
+  });
+  let isDone = false;
+  void answer.then(() => isDone = true);
+  await pass(900);
+  assert.equal(isDone, false);
+  await pass(200);
+  assert.equal(isDone, true);
+});
+
+Deno.test("an erased answer is given by nobody again, wherever it was kept", async () => {
+  const { one, store } = setUp();
+  const first = request();
+  await one.idempotent(first, () => Promise.resolve(wholeRun(first.trace, "t1")));
+  assert.equal(await one.erase(["t0"]), 0);
+  assert.equal(await one.erase(["t1", "t2"]), 1);
+  store.isAway = true;
+  const second = request();
+  const reply = await one.idempotent(second, () => Promise.resolve(wholeRun(second.trace, "t2")));
+  assert.equal((await seen(reply)).replay, undefined);
+});

@@ -1,0 +1,245 @@
+import assert from "@std/assert";
+import { Fault } from "../shared/fault.ts";
+import {
+  isConflict,
+  never,
+  request,
+  seen,
+  settle,
+  settleDown,
+  setUp,
+  streamRun,
+  wholeRun,
+} from "../../tests/support/repeats.ts";
+import type { IdempotentRequest } from "./idempotency.ts";
+import { maxKeptBytes } from "./stored_answer.ts";
+import type { Reply } from "../relay/reply.ts";
+
+Deno.test("20 concurrent requests run once and get one answer, 19 of them as a replay", async () => {
+  const { one, store } = setUp();
+  let runs = 0;
+  const gate = Promise.withResolvers<void>();
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, async (_, index) => {
+      const asked = request();
+      const answer = one.idempotent(asked, async () => {
+        runs++;
+        await gate.promise;
+        return wholeRun(asked.trace, "t1");
+      });
+      if (index === 19) gate.resolve();
+      return await seen(await answer);
+    }),
+  );
+  assert.equal(runs, 1);
+  assert.deepEqual(new Set(answers.map(({ text }) => text)), new Set(["answer t1"]));
+  assert.equal(answers.filter(({ replay }) => replay === "true").length, 19);
+  assert.equal(answers[0]!.replay, undefined);
+  assert.deepEqual(new Set(answers.slice(1).map((one) => one.transaction)), new Set(["t1"]));
+  assert.equal(store.statements, 2, "one claim, one answer stored");
+});
+
+Deno.test("20 streamed ones get the first's bytes as a stream, once it is complete", async () => {
+  const { one } = setUp();
+  const first = request();
+  const vendor = streamRun(first.trace, "t1");
+  const opened = await one.idempotent(first, () => Promise.resolve(vendor.reply));
+  const reader = (opened.body as ReadableStream<Uint8Array>).getReader();
+  const repeats = Array.from({ length: 19 }, () => one.idempotent(request(), never).then(seen));
+  vendor.say("data: 1\n\n");
+  assert.equal(text((await reader.read()).value), "data: 1\n\n", "not held back");
+  let answered = 0;
+  for (const repeat of repeats) void repeat.then(() => answered++);
+  await settleDown();
+  assert.equal(answered, 0);
+  vendor.say("data: [DONE]\n\n");
+  vendor.end();
+  assert.equal(text((await reader.read()).value), "data: [DONE]\n\n");
+  assert.equal((await reader.read()).done, true);
+  for (const answer of await Promise.all(repeats)) {
+    assert.deepEqual(answer, {
+      status: 200,
+      type: "text/event-stream",
+      text: "data: 1\n\ndata: [DONE]\n\n",
+      replay: "true",
+      transaction: "t1",
+      streamed: true,
+    });
+  }
+});
+
+Deno.test("another body is 409 at once, while the first runs, here and elsewhere, and after", async () => {
+  const { one, two, pass } = setUp(["a", "b"]);
+  const first = request();
+  const gate = Promise.withResolvers<void>();
+  const answer = one.idempotent(first, async () => {
+    await gate.promise;
+    return wholeRun(first.trace, "t1");
+  });
+  await settleDown();
+  const other = () => request({ bodyText: '{"model": "m"}' });
+  await assert.rejects(one.idempotent(other(), never), isConflict);
+  const waiting = two.idempotent(request(), never).then(seen);
+  await settleDown();
+  await assert.rejects(two.idempotent(other(), never), isConflict);
+  gate.resolve();
+  await answer;
+  await pass(200);
+  assert.equal((await waiting).text, "answer t1");
+  for (const where of [one, two]) {
+    await assert.rejects(where.idempotent(other(), never), isConflict);
+  }
+});
+
+Deno.test("an id is free for another account, method, path or query form", async () => {
+  const { one } = setUp();
+  const first = request();
+  await one.idempotent(first, () => Promise.resolve(wholeRun(first.trace, "t1")));
+  const others = [{ accountId: 2 }, { method: "PUT" }, { path: "/other" }, { requestId: "r2" }];
+  for (const [index, more] of others.entries()) {
+    const asked = request(more);
+    const reply = await one.idempotent(
+      asked,
+      () => Promise.resolve(wholeRun(asked.trace, `o${index}`)),
+    );
+    assert.equal((await seen(reply)).text, `answer o${index}`);
+  }
+  await assert.rejects(one.idempotent(request({ query: "alt=sse" }), never), isConflict);
+});
+
+/** Ways in which a first attempt comes to nothing. */
+const failures: Record<string, (asked: IdempotentRequest) => Promise<Reply>> = {
+  "it throws": (asked) => {
+    settle(asked.trace, "t1", "failed");
+    return Promise.reject(new Fault("upstream_error"));
+  },
+  "its status is no 2xx": (asked) => {
+    settle(asked.trace, "t1", "failed");
+    return Promise.resolve({ status: 400, headers: {}, body: "no" });
+  },
+  "its caller left before the answer": (asked) => {
+    settle(asked.trace, "t1", "cancelled");
+    return Promise.resolve({ status: 200, headers: {}, body: "half" });
+  },
+  "it is too large": (asked) =>
+    Promise.resolve(wholeRun(asked.trace, "t1", "x".repeat(maxKeptBytes + 1))),
+};
+
+for (const [name, fail] of Object.entries(failures)) {
+  Deno.test(`after a first attempt one of those who wait runs, the rest get its answer: ${name}`, async () => {
+    const { one, store } = setUp();
+    const first = request();
+    const gate = Promise.withResolvers<void>();
+    const failed = one.idempotent(first, () => gate.promise.then(() => fail(first)))
+      .catch(() => {});
+    await settleDown();
+    let runs = 0;
+    const repeats = Array.from({ length: 5 }, () => {
+      const asked = request();
+      return one.idempotent(asked, () => {
+        runs++;
+        return Promise.resolve(wholeRun(asked.trace, "t2"));
+      }).then(seen);
+    });
+    gate.resolve();
+    await failed;
+    const answers = await Promise.all(repeats);
+    assert.equal(runs, 1);
+    assert.equal(answers.filter(({ replay }) => replay === "true").length, 4);
+    assert.deepEqual(new Set(answers.map(({ text }) => text)), new Set(["answer t2"]));
+    await one.drain();
+    assert.deepEqual([...store.rows.values()].map((row) => row.answer?.transactionId), ["t2"]);
+  });
+}
+
+Deno.test("a cut stream, a broken one and a too large one free the id", async () => {
+  const endings: ((vendor: ReturnType<typeof streamRun>) => void)[] = [
+    (vendor) => vendor.end("truncated"),
+    (vendor) => vendor.fail(new Error("broken")),
+    (vendor) => {
+      for (let piece = 0; piece <= 16; piece++) vendor.say("x".repeat(1024 * 1024));
+      vendor.end();
+    },
+  ];
+  for (const end of endings) {
+    const { one, store } = setUp();
+    const first = request();
+    const vendor = streamRun(first.trace, "t1");
+    const reply = await one.idempotent(first, () => Promise.resolve(vendor.reply));
+    vendor.say("data: 1\n\n");
+    end(vendor);
+    await seen(reply).catch(() => {});
+    await one.drain();
+    assert.equal(store.rows.size, 0);
+    const second = request();
+    const again = await one.idempotent(second, () => Promise.resolve(wholeRun(second.trace, "t2")));
+    assert.equal((await seen(again)).replay, undefined);
+  }
+});
+
+for (const how of ["its stream is cancelled", "its connection is gone"] as const) {
+  Deno.test(`a first caller who leaves in mid-stream frees the id: ${how}`, async () => {
+    const { one, store } = setUp();
+    const connection = new AbortController();
+    const first = request({ signal: connection.signal });
+    const vendor = streamRun(first.trace, "t1");
+    const reply = await one.idempotent(first, () => Promise.resolve(vendor.reply));
+    const body = reply.body as ReadableStream<Uint8Array>;
+    vendor.say("data: 1\n\n");
+    const second = request();
+    const repeat = one.idempotent(second, () => Promise.resolve(wholeRun(second.trace, "t2")));
+    await settleDown();
+    if (how === "its stream is cancelled") {
+      await body.cancel();
+      assert.equal(vendor.left, true);
+    } else {
+      connection.abort();
+    }
+    assert.equal((await seen(await repeat)).text, "answer t2");
+    await one.drain();
+    assert.equal([...store.rows.values()][0]?.answer?.transactionId, "t2");
+  });
+}
+
+Deno.test("who leaves before taking the end of a complete stream gets it when asking again", async () => {
+  const { one } = setUp();
+  const first = request();
+  const vendor = streamRun(first.trace, "t1");
+  const reply = await one.idempotent(first, () => Promise.resolve(vendor.reply));
+  const reader = (reply.body as ReadableStream<Uint8Array>).getReader();
+  vendor.say("one ");
+  await reader.read();
+  vendor.say("two");
+  vendor.end();
+  await reader.cancel();
+  const again = await seen(await one.idempotent(request(), never));
+  assert.deepEqual([again.text, again.replay], ["one two", "true"]);
+});
+
+Deno.test("who waits may leave, and the others still get the answer", async () => {
+  const { one, two, pass } = setUp(["a", "b"]);
+  const first = request();
+  const gate = Promise.withResolvers<void>();
+  const answer = one.idempotent(first, async () => {
+    await gate.promise;
+    return wholeRun(first.trace, "t1");
+  });
+  await settleDown();
+  for (const where of [one, two]) {
+    const connection = new AbortController();
+    const impatient = where.idempotent(request({ signal: connection.signal }), never);
+    await settleDown();
+    const patient = where.idempotent(request(), never).then(seen);
+    await settleDown();
+    connection.abort();
+    assert.equal((await impatient).status, 499);
+    if (where === two) gate.resolve();
+    if (where === two) await pass(300);
+    if (where === two) assert.equal((await patient).text, "answer t1");
+  }
+  await answer;
+});
+
+function text(bytes: Uint8Array | undefined): string {
+  return new TextDecoder().decode(bytes);
+}

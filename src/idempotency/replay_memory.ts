@@ -1,0 +1,88 @@
+import type { Clock } from "../base/clock.ts";
+import type { Claim, StoredAnswer } from "./request_fingerprint.ts";
+
+/** An answer that this process gave. */
+export interface KeptAnswer {
+  readonly claim: Claim;
+  readonly answer: StoredAnswer;
+  readonly atMs: number;
+  /** The store has it; kept a while for the case that the store goes away. */
+  isSaved: boolean;
+  isSaving: boolean;
+  isErased: boolean;
+}
+
+/** How long an answer that the store has is known without it: repeats come within seconds. */
+const savedMs = 5 * 60_000;
+const unsavedMs = 24 * 60 * 60_000;
+const maxBytes = 64 * 1024 * 1024;
+
+/** Answers that this process gave: those that the store lacks, and recent ones. */
+export class ReplayMemory {
+  readonly #clock: Pick<Clock, "monotonicMs">;
+  /** Oldest first. */
+  readonly #kept = new Map<string, KeptAnswer>();
+  #bytes = 0;
+
+  constructor(clock: Pick<Clock, "monotonicMs">) {
+    this.#clock = clock;
+  }
+
+  put(claim: Claim, answer: StoredAnswer): KeptAnswer {
+    this.#drop(claim.key);
+    const kept = {
+      claim,
+      answer,
+      atMs: this.#clock.monotonicMs(),
+      isSaved: false,
+      isSaving: false,
+      isErased: false,
+    };
+    this.#kept.set(claim.key, kept);
+    this.#bytes += answer.body.length;
+    this.trim();
+    return kept;
+  }
+
+  find(key: string): KeptAnswer | undefined {
+    this.trim();
+    return this.#kept.get(key);
+  }
+
+  /** Forgets this answer, unless another one took its place. */
+  forget(kept: KeptAnswer): void {
+    if (this.#kept.get(kept.claim.key) === kept) this.#drop(kept.claim.key);
+  }
+
+  erase(transactionIds: ReadonlySet<string>): void {
+    for (const [key, kept] of this.#kept) {
+      const { transactionId } = kept.answer;
+      if (transactionId === null || !transactionIds.has(transactionId)) continue;
+      kept.isErased = true;
+      this.#drop(key);
+    }
+  }
+
+  unsaved(): KeptAnswer[] {
+    return [...this.#kept.values()].filter((kept) => !kept.isSaved);
+  }
+
+  /** Forgets what is old, and when too much is held the oldest: first what the store has. */
+  trim(): void {
+    const nowMs = this.#clock.monotonicMs();
+    for (const [key, { atMs, isSaved }] of this.#kept) {
+      if (nowMs - atMs >= (isSaved ? savedMs : unsavedMs)) this.#drop(key);
+    }
+    for (const savedOnly of [true, false]) {
+      for (const [key, { isSaved }] of this.#kept) {
+        if (this.#bytes <= maxBytes) return;
+        if (isSaved || !savedOnly) this.#drop(key);
+      }
+    }
+  }
+
+  #drop(key: string): void {
+    this.#bytes -= this.#kept.get(key)?.answer.body.length ?? 0;
+    this.#kept.delete(key);
+  }
+}

@@ -1,0 +1,101 @@
+import { sha256Hex } from "../base/hash.ts";
+
+/** What makes two requests the same, or another use of the same id (interface.md §5, Requests). */
+export interface RepeatableRequest {
+  accountId: number;
+  method: string;
+  /** Path of the address, with its parameters, without the query. */
+  path: string;
+  /** Query of the address where it changes the answer's form, such as `alt=sse`. */
+  query?: string;
+  /** `X-Request-ID` as the caller sent it. */
+  requestId: string;
+  /** The body as it was sent; of a multipart body a text that stands for its parts. */
+  bodyText: string;
+}
+
+/** A request by its hashes: `key` says which id is used, `fingerprint` what for. */
+export interface ReplayId {
+  key: string;
+  fingerprint: string;
+  accountId: number;
+}
+
+/**
+ * The request's hashes. Bodies are compared as the text they are: one with other spaces or another
+ * order of keys is another body. Client libraries repeat the same bytes, and a 409 costs a caller
+ * less than an answer to a request that was not quite this one.
+ */
+export function replayIdOf(request: RepeatableRequest): ReplayId {
+  const { accountId, method, path, requestId } = request;
+  const key = hashOf([String(accountId), method, path, requestId]);
+  const fingerprint = hashOf([key, request.query ?? "", request.bodyText]);
+  return { key, fingerprint, accountId };
+}
+
+/** An answer as its first caller received it. */
+export interface StoredAnswer {
+  status: number;
+  headers: Readonly<Record<string, string>>;
+  body: Uint8Array;
+  /** It was sent as a stream. */
+  streamed: boolean;
+  /** The call that made it, with which it is erased; null when no vendor was called. */
+  transactionId: string | null;
+}
+
+/** One attempt at answering a request, by one process. */
+export interface Claim extends ReplayId {
+  claimId: string;
+}
+
+/**
+ * What is known of an id. `free`: nobody holds it; `running`: another process answers the same
+ * request; `conflict`: it is in use for another body.
+ */
+export type Known =
+  | { state: "free" }
+  | { state: "running" }
+  | { state: "conflict" }
+  | { state: "done"; answer: StoredAnswer };
+
+/**
+ * What became of an answer that was to be stored. `isChargedElsewhere`: the same request was charged
+ * as a call whose process died before its answer was stored; `held`: another process, which took the claim for
+ * dead, uses the id now; `duplicate`: it has answered the same request, as call `transactionId`;
+ * `conflict`: it has answered another body.
+ */
+export type Finished =
+  | { state: "stored"; isChargedElsewhere?: boolean }
+  | { state: "held" }
+  | { state: "conflict" }
+  | { state: "duplicate"; transactionId: string | null };
+
+/**
+ * Where claims and answers live. Implemented in `src/idempotency/store/replays.ts` for one process, whose claims
+ * end when it stops renewing them. All methods throw `store_unavailable` when it can't be reached.
+ */
+export interface ReplayStore {
+  /**
+   * Claims the id in one conditional write: `free` means that it is now this claim's. A claim that
+   * this process left behind, or that nobody renews, is taken over.
+   */
+  claim(claim: Claim): Promise<Known>;
+  /** As `claim`, but claims nothing. */
+  look(id: ReplayId): Promise<Known>;
+  /** Stores the answer for 24 hours; may be said again, and also without a claim in the store. */
+  finish(claim: Claim, answer: StoredAnswer): Promise<Finished>;
+  /** Frees the id, unless its answer is stored or another attempt has it. */
+  release(claim: Claim): Promise<void>;
+  /** Says that these claims are alive. */
+  renew(claimIds: readonly string[]): Promise<void>;
+  /** Erases the answers that these calls made; returns how many there were. */
+  erase(transactionIds: readonly string[]): Promise<number>;
+  /** Removes answers that are too old and claims that nobody renews; returns how many. */
+  sweep(): Promise<number>;
+}
+
+/** Of the parts with their lengths, so that no two lists read the same. */
+function hashOf(parts: readonly string[]): string {
+  return sha256Hex(parts.map((part) => `${part.length}:${part}`).join(""));
+}

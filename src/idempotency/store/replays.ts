@@ -1,0 +1,187 @@
+import type { Claim, Finished, Known, ReplayId, ReplayStore } from "../request_fingerprint.ts";
+import type { Database, SqlRow } from "../../database/database.ts";
+import { storable } from "../../database/sanitize_text.ts";
+
+/** How long a claim holds without being renewed; a process that lives renews every 10 s. */
+const defaultClaimMs = 30_000;
+const keepMs = 24 * 60 * 60 * 1000;
+const sweepRows = 1000;
+
+/** `processId` names this process among those that share the database. */
+export function createReplays(
+  database: Database,
+  { processId, claimMs = defaultClaimMs }: { processId: string; claimMs?: number },
+): ReplayStore {
+  // Whoever held a claim in an embedded database before has ended: the directory has one owner.
+  const holder = database.kind === "embedded" ? "embedded" : processId;
+  return {
+    async claim(claim) {
+      const values = [claim.key, claim.accountId, claim.fingerprint, claim.claimId, holder];
+      const rows = await database.query(claimSql, [...values, claimMs]);
+      if (rows[0]?.claimed === true) return { state: "free" };
+      // Neither claimed nor seen: it was made after this statement's snapshot; the next look sees it.
+      return rows[0] ? readKnown(rows[0], claim) : { state: "running" };
+    },
+    async look(id) {
+      const [row] = await database.query(
+        `select ${answerColumns("$2")} from replays where key = $1 and until > clock_timestamp()`,
+        [id.key, id.fingerprint],
+      );
+      return row ? readKnown(row, id) : { state: "free" };
+    },
+    async finish(claim, answer) {
+      const [row] = await database.query(finishSql, [
+        claim.key,
+        claim.accountId,
+        claim.fingerprint,
+        claim.claimId,
+        holder,
+        keepMs,
+        answer.status,
+        storable(JSON.stringify(answer.headers)),
+        answer.body,
+        answer.streamed,
+        answer.transactionId,
+      ]);
+      return row ? readFinished(row, claim) : { state: "held" };
+    },
+    async release({ key, claimId }) {
+      await database.query(releaseSql, [key, claimId]);
+    },
+    async renew(claimIds) {
+      if (claimIds.length === 0) return;
+      await database.query(
+        `update replays set until = ${fromNow("$2")}
+         where claim_id = any($1::text[]) and status is null`,
+        [claimIds, claimMs],
+      );
+    },
+    async erase(transactionIds) {
+      const rows = await database.query(
+        "delete from replays where transaction_id = any($1::text[]) returning key",
+        [transactionIds],
+      );
+      return rows.length;
+    },
+    sweep: () => sweep(database),
+  };
+}
+
+/**
+ * In small portions, so that nobody waits long for a row. Claims of processes that died stay for as
+ * long as answers do: the journal that comes back late is compared with them.
+ */
+async function sweep(database: Database): Promise<number> {
+  for (let removed = 0;;) {
+    const rows = await database.query(
+      `delete from replays where key in (
+         select key from replays where until <= clock_timestamp()
+           - case when status is null then ${keepMs} else 0 end * interval '1 millisecond'
+         limit $1 for update skip locked
+       ) returning key`,
+      [sweepRows],
+    );
+    removed += rows.length;
+    if (rows.length < sweepRows) return removed;
+  }
+}
+
+/** Times are the database's own: those of several processes differ. */
+function fromNow(ms: string): string {
+  return `clock_timestamp() + ${ms}::bigint * interval '1 millisecond'`;
+}
+
+/** The body only for who asks the same. */
+function answerColumns(fingerprint: string): string {
+  return `fingerprint, status, headers, streamed, transaction_id,
+    case when fingerprint = ${fingerprint} then body end as body`;
+}
+
+/**
+ * Whose claim is taken over: of a process that died while it answered the same request, its call
+ * belongs to this one; anything else has nothing to do with it.
+ */
+const isHeir = "replays.status is null and replays.fingerprint = excluded.fingerprint";
+/** More processes don't die over one request. */
+const mostPast = 100;
+const inherited = `past_claims = case when replays.claim_id = excluded.claim_id
+        then replays.past_claims
+      when ${isHeir} then array_append(
+        replays.past_claims[greatest(1, cardinality(replays.past_claims) - ${mostPast - 2}):],
+        replays.claim_id)
+      else '{}' end`;
+
+const claimSql = `with claimed as (
+    insert into replays (key, account_id, fingerprint, claim_id, holder, until)
+    values ($1, $2, $3, $4, $5, ${fromNow("$6")})
+    on conflict (key) do update set fingerprint = excluded.fingerprint,
+      claim_id = excluded.claim_id, holder = excluded.holder, until = excluded.until,
+      status = null, headers = null, body = null, streamed = null, transaction_id = null,
+      ${inherited},
+      charged_claim = case when ${isHeir} then replays.charged_claim end
+    where replays.until <= clock_timestamp()
+      or (replays.status is null and replays.holder = excluded.holder)
+    returning key
+  )
+  select true as claimed, null as fingerprint, null::integer as status, null as headers,
+    null::boolean as streamed, null as transaction_id, null::bytea as body from claimed
+  union all
+  select false, ${answerColumns("$3")} from replays
+  where key = $1 and not exists (select from claimed)`;
+
+const finishSql = `with stored as (
+    insert into replays (key, account_id, fingerprint, claim_id, holder, until, status, headers,
+      body, streamed, transaction_id, charged_claim)
+    values ($1, $2, $3, $4, $5, ${fromNow("$6")}, $7, $8, $9::bytea, $10, $11, $4)
+    on conflict (key) do update set fingerprint = excluded.fingerprint,
+      claim_id = excluded.claim_id, holder = excluded.holder, until = excluded.until,
+      status = excluded.status, headers = excluded.headers, body = excluded.body,
+      streamed = excluded.streamed, transaction_id = excluded.transaction_id,
+      ${inherited},
+      charged_claim = case when replays.claim_id = excluded.claim_id or ${isHeir}
+        then coalesce(replays.charged_claim, excluded.claim_id) else excluded.claim_id end
+    where replays.claim_id = excluded.claim_id or replays.until <= clock_timestamp()
+    returning key, charged_claim
+  )
+  select true as stored, null as fingerprint, null::integer as status, null as transaction_id,
+    charged_claim
+  from stored
+  union all
+  select false, fingerprint, status, transaction_id, charged_claim from replays
+  where key = $1 and not exists (select from stored)`;
+
+/** What a claim that comes to nothing leaves: the claims before it, if there were any. */
+const releaseSql = `with freed as (
+    update replays set until = clock_timestamp(),
+      claim_id = past_claims[cardinality(past_claims)],
+      past_claims = past_claims[:cardinality(past_claims) - 1],
+      charged_claim = nullif(charged_claim, $2)
+    where key = $1 and claim_id = $2 and status is null and cardinality(past_claims) > 0
+    returning key
+  )
+  delete from replays where key = $1 and claim_id = $2 and status is null
+    and not exists (select from freed)`;
+
+function readKnown(row: SqlRow, id: ReplayId): Known {
+  if (row.fingerprint !== id.fingerprint) return { state: "conflict" };
+  if (row.status === null) return { state: "running" };
+  const answer = {
+    status: Number(row.status),
+    headers: JSON.parse(String(row.headers)) as Record<string, string>,
+    body: row.body as Uint8Array,
+    streamed: row.streamed === true,
+    transactionId: row.transaction_id as string | null,
+  };
+  return { state: "done", answer };
+}
+
+function readFinished(row: SqlRow, claim: Claim): Finished {
+  if (row.stored === true) {
+    // The call of a claim before this one was charged already.
+    const isChargedElsewhere = row.charged_claim !== claim.claimId;
+    return isChargedElsewhere ? { state: "stored", isChargedElsewhere } : { state: "stored" };
+  }
+  if (row.status === null) return { state: "held" };
+  if (row.fingerprint !== claim.fingerprint) return { state: "conflict" };
+  return { state: "duplicate", transactionId: row.transaction_id as string | null };
+}

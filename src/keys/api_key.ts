@@ -1,0 +1,69 @@
+import type { Account } from "./account.ts";
+
+/** What a hang-up of the caller does to the vendor call (interface.md §5). */
+export type OnDisconnect = "cancel" | "drain";
+export type TranslationMode = "default" | "strict" | "lenient";
+
+/** A stored service key; the value itself is never stored, only its hash. */
+export interface ApiKey {
+  id: string;
+  accountId: number;
+  name: string;
+  /** First characters of the value, for people to recognise it by. */
+  prefix: string;
+  /** Empty = everything. */
+  scopes: readonly string[];
+  /** Empty = every model; else ids as in the unified list. */
+  models: readonly string[];
+  onDisconnect: OnDisconnect;
+  translationMode: TranslationMode;
+  /** Whether translated calls without cache marks get some, where the vendor wants them. */
+  promptCache: boolean;
+  capDayNanos: bigint | null;
+  capMonthNanos: bigint | null;
+  createdAt: Date;
+  expiresAt: Date | null;
+  revokedAt: Date | null;
+}
+
+/** What a caller is after its key was verified. */
+export interface Principal {
+  key: ApiKey;
+  account: Account;
+}
+
+export interface NewApiKey {
+  id: string;
+  accountId: number;
+  name: string;
+  prefix: string;
+  hash: string;
+  scopes: readonly string[];
+  models: readonly string[];
+  onDisconnect: OnDisconnect;
+  translationMode: TranslationMode;
+  /** True when absent. */
+  promptCache?: boolean;
+  capDayNanos: bigint | null;
+  capMonthNanos: bigint | null;
+  expiresAt: Date | null;
+}
+
+/** Where keys live. Implemented in `src/keys/store/api_keys.ts`. */
+export interface ApiKeyStore {
+  insert(key: NewApiKey): Promise<ApiKey>;
+  /** The key with this hash, revoked or not, with its account. */
+  findByHash(hash: string): Promise<Principal | undefined>;
+  /** The same by the key's id, for work that goes on after the request that asked for it. */
+  findById(id: string): Promise<Principal | undefined>;
+  list(accountId?: number): Promise<ApiKey[]>;
+  /** Marks a key revoked. False when there is no such key or it was revoked before. */
+  revoke(id: string): Promise<boolean>;
+  /**
+   * Ids of keys whose row, or whose account's row, changed at or after `since` (database time),
+   * with the database's present time. Polled to evict cached keys of other processes' revocations.
+   */
+  changedSince(
+    since: Date | null,
+  ): Promise<{ now: Date; changes: { id: string; changedAt: Date }[] }>;
+}

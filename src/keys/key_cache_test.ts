@@ -1,0 +1,349 @@
+import assert from "@std/assert";
+import { FakeClock } from "../base/clock.ts";
+import type { ApiKey, ApiKeyStore, Principal } from "./api_key.ts";
+import { mintKey } from "./credential.ts";
+import { Fault } from "../shared/fault.ts";
+import { createKeyRing } from "./key_cache.ts";
+
+const clockOfKeys = new FakeClock();
+
+/** A store in memory that counts look-ups; `hold` keeps them waiting until it is called again. */
+class FakeStore {
+  readonly rows = new Map<string, Principal>();
+  readonly changes: { id: string; changedAt: Date }[] = [];
+  readonly asked: (Date | null)[] = [];
+  lookUps = 0;
+  away = false;
+  gate: Promise<void> | undefined;
+
+  constructor(readonly clock: FakeClock) {}
+
+  async findByHash(hash: string): Promise<Principal | undefined> {
+    this.lookUps++;
+    if (this.away) throw new Fault("store_unavailable");
+    // What a database answers is what stood there when it read, not when the answer arrives.
+    const read = this.rows.get(hash);
+    await this.gate;
+    return read;
+  }
+
+  changedSince(since: Date | null) {
+    this.asked.push(since);
+    if (this.away) return Promise.reject(new Fault("store_unavailable"));
+    const changes = since === null ? [] : this.changes.filter((one) => one.changedAt >= since);
+    return Promise.resolve({ now: this.clock.now(), changes });
+  }
+
+  change(hash: string, more: Partial<ApiKey>): void {
+    const row = this.rows.get(hash)!;
+    this.rows.set(hash, { ...row, key: { ...row.key, ...more } });
+    this.changes.push({ id: row.key.id, changedAt: this.clock.now() });
+  }
+}
+
+function unused(): never {
+  throw new Error("the key ring must not call this");
+}
+
+function setup() {
+  const clock = new FakeClock();
+  const store = new FakeStore(clock);
+  const ports: ApiKeyStore = {
+    findByHash: (hash) => store.findByHash(hash),
+    changedSince: (since) => store.changedSince(since),
+    findById: unused,
+    insert: unused,
+    list: unused,
+    revoke: unused,
+  };
+  const ring = createKeyRing({ store: ports, clock });
+  const codeOf = (value: string) =>
+    ring.verify(value).then(() => "ok", (thrown) => thrown instanceof Fault ? thrown.code : thrown);
+  const add = (more: Partial<ApiKey> = {}) => {
+    const minted = mintKey(clockOfKeys);
+    store.rows.set(minted.hash, principal(minted.id, more));
+    return { value: minted.value.reveal(), hash: minted.hash, id: minted.id };
+  };
+  const hold = () => {
+    let release = () => {};
+    store.gate = new Promise((resolve) => release = resolve);
+    return () => {
+      store.gate = undefined;
+      release();
+    };
+  };
+  return { clock, store, ring, codeOf, add, hold };
+}
+
+function principal(id: string, more: Partial<ApiKey>): Principal {
+  const createdAt = new Date(0);
+  return {
+    key: {
+      id,
+      accountId: 1,
+      name: "k",
+      prefix: "dmt_",
+      scopes: [],
+      models: [],
+      onDisconnect: "cancel",
+      translationMode: "default",
+      promptCache: true,
+      capDayNanos: null,
+      capMonthNanos: null,
+      createdAt,
+      expiresAt: null,
+      revokedAt: null,
+      ...more,
+    },
+    account: { id: 1, name: "a", tier: "free", requestsPerMinute: 60, burst: 100, createdAt },
+  };
+}
+
+Deno.test("a known key is verified without the store, for as long as it stands", async () => {
+  const { store, ring, add, clock } = setup();
+  const key = add();
+  assert.equal((await ring.verify(key.value)).key.id, key.id);
+  clock.advance(24 * 3_600_000);
+  store.away = true;
+  assert.equal((await ring.verify(key.value)).key.id, key.id);
+  assert.equal(store.lookUps, 1);
+});
+
+Deno.test("calls with one unseen key at the same time make one look-up", async () => {
+  const { store, ring, add } = setup();
+  const { value } = add();
+  await Promise.all([ring.verify(value), ring.verify(value), ring.verify(value)]);
+  assert.equal(store.lookUps, 1);
+});
+
+Deno.test("what can't be a key is refused without a look-up", async () => {
+  const { store, codeOf, add } = setup();
+  const { value } = add();
+  const tampered = value.slice(0, -1) + (value.endsWith("a") ? "b" : "a");
+  for (const wrong of ["", "dmt_", "sk-proj-x", tampered, value + " ", value.toUpperCase()]) {
+    assert.equal(await codeOf(wrong), "invalid_api_key", wrong);
+  }
+  assert.equal(store.lookUps, 0);
+});
+
+Deno.test("a made-up key asks the store once in five seconds", async () => {
+  const { store, codeOf, clock } = setup();
+  const value = mintKey(clockOfKeys).value.reveal();
+  for (let call = 0; call < 50; call++) {
+    assert.equal(await codeOf(value), "invalid_api_key");
+    clock.advance(99);
+  }
+  assert.equal(store.lookUps, 1);
+  clock.advance(50);
+  await codeOf(value);
+  assert.equal(store.lookUps, 2);
+});
+
+Deno.test("a key made after it was tried works five seconds later", async () => {
+  const { store, codeOf, clock } = setup();
+  const minted = mintKey(clockOfKeys);
+  const value = minted.value.reveal();
+  await codeOf(value);
+  store.rows.set(minted.hash, principal(minted.id, {}));
+  assert.equal(await codeOf(value), "invalid_api_key");
+  clock.advance(5000);
+  assert.equal(await codeOf(value), "ok");
+});
+
+Deno.test("a store that is away is store_unavailable, never a refused key, and isn't remembered", async () => {
+  const { store, codeOf, add } = setup();
+  const { value } = add();
+  store.away = true;
+  assert.equal(await codeOf(value), "store_unavailable");
+  store.away = false;
+  assert.equal(await codeOf(value), "ok");
+});
+
+Deno.test("a revoked or expired row is refused", async () => {
+  const { codeOf, add, clock } = setup();
+  assert.equal(await codeOf(add({ revokedAt: clock.now() }).value), "invalid_api_key");
+  assert.equal(await codeOf(add({ expiresAt: clock.now() }).value), "invalid_api_key");
+});
+
+Deno.test("a remembered key ends at its time of expiry, without a look-up", async () => {
+  const { codeOf, add, clock, store } = setup();
+  const { value } = add({ expiresAt: new Date(clock.now().getTime() + 1000) });
+  assert.equal(await codeOf(value), "ok");
+  clock.advance(999);
+  assert.equal(await codeOf(value), "ok");
+  clock.advance(1);
+  assert.equal(await codeOf(value), "invalid_api_key");
+  assert.equal(store.lookUps, 1);
+});
+
+Deno.test("an evicted key is read again, others stay", async () => {
+  const { store, codeOf, add, ring, clock } = setup();
+  const gone = add();
+  const stays = add();
+  await codeOf(gone.value);
+  await codeOf(stays.value);
+  store.change(gone.hash, { revokedAt: clock.now() });
+  assert.equal(await codeOf(gone.value), "ok");
+  ring.evict([gone.id, "unknown"]);
+  assert.equal(await codeOf(gone.value), "invalid_api_key");
+  assert.equal(await codeOf(stays.value), "ok");
+  assert.equal(store.lookUps, 3);
+});
+
+Deno.test("a revocation that overtakes a look-up is not undone by it", async () => {
+  const { store, codeOf, add, ring, hold, clock } = setup();
+  const { value, hash, id } = add();
+  const release = hold();
+  const verifying = codeOf(value);
+  await Promise.resolve();
+  // The look-up has read the old row and waits; now the row changes and the key is evicted.
+  store.change(hash, { revokedAt: clock.now() });
+  ring.evict([id]);
+  release();
+  assert.equal(await verifying, "invalid_api_key");
+  assert.equal(await codeOf(value), "invalid_api_key");
+});
+
+Deno.test("a negative answer that an eviction overtakes is asked again", async () => {
+  const { store, codeOf, ring, hold } = setup();
+  const minted = mintKey(clockOfKeys);
+  const release = hold();
+  const verifying = codeOf(minted.value.reveal());
+  await Promise.resolve();
+  store.rows.set(minted.hash, principal(minted.id, {}));
+  ring.evict(["any"]);
+  release();
+  assert.equal(await verifying, "ok");
+});
+
+Deno.test("an eviction of nothing makes nobody look again", async () => {
+  const { store, codeOf, add, ring, hold } = setup();
+  const { value } = add();
+  const release = hold();
+  const verifying = codeOf(value);
+  await Promise.resolve();
+  ring.evict([]);
+  release();
+  assert.equal(await verifying, "ok");
+  assert.equal(store.lookUps, 1);
+});
+
+Deno.test("another process's revocation is refused after the next look at the store", async () => {
+  const { store, codeOf, add, ring, clock } = setup();
+  const { value, hash } = add();
+  await ring.refresh();
+  await codeOf(value);
+  store.change(hash, { revokedAt: clock.now() });
+  await ring.refresh();
+  assert.equal(await codeOf(value), "invalid_api_key");
+});
+
+Deno.test("a change that became visible late, with an earlier time, is found all the same", async () => {
+  const { store, codeOf, add, ring, clock } = setup();
+  const { value, hash } = add();
+  await ring.refresh();
+  await codeOf(value);
+  const committedLate = store.change.bind(store, hash, { revokedAt: clock.now() });
+  clock.advance(30_000);
+  await ring.refresh();
+  clock.advance(-30_000);
+  committedLate();
+  clock.advance(30_250);
+  await ring.refresh();
+  assert.equal(await codeOf(value), "invalid_api_key");
+});
+
+Deno.test("a change that was seen evicts once, a second change of the same key again", async () => {
+  const { store, codeOf, add, ring, clock } = setup();
+  const { value, hash } = add();
+  await ring.refresh();
+  await codeOf(value);
+  clock.advance(250);
+  store.change(hash, { name: "renamed" });
+  for (let look = 0; look < 4; look++) {
+    await ring.refresh();
+    await codeOf(value);
+    clock.advance(250);
+  }
+  assert.equal(store.lookUps, 2);
+  store.change(hash, { revokedAt: clock.now() });
+  await ring.refresh();
+  assert.equal(await codeOf(value), "invalid_api_key");
+});
+
+Deno.test("a key that changed is read again at once: a store that goes away then stops nobody", async () => {
+  const { store, codeOf, add, ring, clock } = setup();
+  const { value, hash } = add();
+  await ring.refresh();
+  await codeOf(value);
+  store.change(hash, { name: "renamed" });
+  clock.advance(250);
+  await ring.refresh();
+  store.away = true;
+  assert.equal(await codeOf(value), "ok");
+});
+
+Deno.test("an eviction here that comes while a changed key is read again wins", async () => {
+  const { store, codeOf, add, ring, clock, hold } = setup();
+  const { value, hash, id } = add();
+  await ring.refresh();
+  await codeOf(value);
+  store.change(hash, { name: "renamed" });
+  clock.advance(250);
+  const release = hold();
+  const looking = ring.refresh();
+  await new Promise((resolve) => setTimeout(resolve));
+  store.change(hash, { revokedAt: clock.now() });
+  ring.evict([id]);
+  release();
+  await looking;
+  assert.equal(await codeOf(value), "invalid_api_key");
+});
+
+Deno.test("what changed while the store was away is asked for when it is back", async () => {
+  const { store, codeOf, add, ring, clock } = setup();
+  const { value, hash } = add();
+  await ring.refresh();
+  await codeOf(value);
+  store.away = true;
+  clock.advance(1000);
+  store.change(hash, { revokedAt: clock.now() });
+  clock.advance(600_000);
+  await assert.rejects(ring.refresh(), { name: "Fault" });
+  store.away = false;
+  await ring.refresh();
+  assert.equal(await codeOf(value), "invalid_api_key");
+});
+
+Deno.test("the first look asks for the time only, each later one goes back a minute", async () => {
+  const { store, ring, clock } = setup();
+  const first = clock.now().getTime();
+  await ring.refresh();
+  clock.advance(250);
+  await ring.refresh();
+  assert.deepEqual(store.asked, [null, new Date(first - 60_000)]);
+});
+
+Deno.test("a flood of wrong keys from a limited address costs the store a look a second", async () => {
+  const clock = new FakeClock();
+  const store = new FakeStore(clock);
+  let lists = 0;
+  const ring = createKeyRing({
+    store,
+    clock,
+    usableHashes: () => Promise.resolve((lists++, [...store.rows.keys()])),
+  });
+  const limited = () => true;
+  const wrong = () => ring.verify(mintKey(clock).value.reveal(), limited).catch(() => "refused");
+  for (let n = 0; n < 100; n++) assert.equal(await wrong(), "refused");
+  assert.deepEqual([store.lookUps, lists], [0, 1]);
+  // A key made meanwhile is known within a second, though nobody has seen it yet.
+  const key = mintKey(clock);
+  store.rows.set(key.hash, principal(key.id, {}));
+  clock.advance(1000);
+  const found = await ring.verify(key.value.reveal(), limited);
+  assert.equal(found.key.id, key.id);
+  for (let n = 0; n < 100; n++) assert.equal(await wrong(), "refused");
+  await ring.verify(key.value.reveal(), limited);
+  assert.deepEqual([store.lookUps, lists], [1, 2]);
+});

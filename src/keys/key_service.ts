@@ -1,0 +1,62 @@
+import type { ApiKey, NewApiKey } from "./api_key.ts";
+import type { AuditNote } from "../audit/audit.ts";
+
+/** A key that should be replaced: leaked keys are found late (spec.md, API key). */
+export const rotationDueMs = 90 * 24 * 3_600_000;
+
+/** A key with what the dashboard shows beside it. */
+export interface KeyRow extends ApiKey {
+  /** production, staging…; empty when none was given. */
+  environment: string;
+  /** Id of the key that this one was made to replace. */
+  replaces: string | null;
+  /** Who made it at the dashboard; their name is null once they belong nowhere any more. */
+  madeBy: { id: string; name: string | null } | null;
+  /** Another key was made to replace it. */
+  isReplaced: boolean;
+  /** When a call of it was last recorded. */
+  lastUsedAt: Date | null;
+}
+
+export type KeyState = "active" | "expiring" | "expired" | "revoked";
+
+/** `expiring`: it will end within a week, which is so of a key that was replaced. */
+export function keyState(key: Pick<ApiKey, "revokedAt" | "expiresAt">, now: Date): KeyState {
+  if (key.revokedAt !== null) return "revoked";
+  if (key.expiresAt === null) return "active";
+  const leftMs = key.expiresAt.getTime() - now.getTime();
+  if (leftMs <= 0) return "expired";
+  return leftMs <= 7 * 24 * 3_600_000 ? "expiring" : "active";
+}
+
+/** Whether a key in use is old enough to be replaced. */
+export function rotationDue(key: Pick<ApiKey, "revokedAt" | "expiresAt" | "createdAt">, now: Date) {
+  const state = keyState(key, now);
+  return state === "active" && now.getTime() - key.createdAt.getTime() >= rotationDueMs;
+}
+
+/**
+ * Keys as one account's people manage them: nothing reaches another account's. What is done is
+ * noted in the same transaction, under `audit`.
+ */
+export interface KeyDesk {
+  /** The newest first. */
+  list(accountId: number): Promise<KeyRow[]>;
+  find(accountId: number, id: string): Promise<KeyRow | undefined>;
+  create(
+    key: NewApiKey,
+    note: { environment: string; madeBy?: string; audit?: AuditNote },
+  ): Promise<void>;
+  /** False when the account has no such key in use. */
+  revoke(accountId: number, id: string, audit?: AuditNote): Promise<boolean>;
+  /**
+   * Makes `next`, a key like another one that is in use, which then ends at `oldEndsAt` at the
+   * latest. False when the account has no such key in use, or it was replaced before.
+   */
+  rotate(
+    accountId: number,
+    id: string,
+    next: NewApiKey,
+    times: { oldEndsAt: Date; now: Date; madeBy?: string; audit?: AuditNote },
+  ): Promise<boolean>;
+}

@@ -1,0 +1,68 @@
+import type { Account, AccountStore, Tier } from "../account.ts";
+import type { Queryable, SqlRow } from "../../database/database.ts";
+import { storable } from "../../database/sanitize_text.ts";
+
+/** Columns of an account, in the order that `readAccount` knows. */
+export const accountColumns = "id, name, tier, requests_per_minute, burst, created_at";
+
+export function createAccounts(database: Queryable): AccountStore {
+  return {
+    async create({ name, tier, requestsPerMinute, burst }) {
+      const [row] = await database.query(
+        `insert into accounts (name, tier, requests_per_minute, burst)
+         values ($1, $2, $3, $4) returning ${accountColumns}`,
+        [name, tier, requestsPerMinute, burst],
+      );
+      return readAccount(row!);
+    },
+    async find(idOrName) {
+      const byId = /^\d{1,18}$/.test(idOrName);
+      const [row] = await database.query(
+        `select ${accountColumns} from accounts where ${byId ? "id = $1::bigint" : "name = $1"}`,
+        [storable(idOrName)],
+      );
+      return row && readAccount(row);
+    },
+    async first() {
+      const [row] = await database.query(
+        `select ${accountColumns} from accounts order by id limit 1`,
+        [],
+      );
+      return row && readAccount(row);
+    },
+    async list() {
+      const rows = await database.query(`select ${accountColumns} from accounts order by id`, []);
+      return rows.map((row) => readAccount(row));
+    },
+    async setTier(id, { tier, requestsPerMinute, burst }) {
+      await database.query(
+        `with changed as (
+           update accounts set tier = $2, requests_per_minute = $3, burst = $4,
+             changed_at = clock_timestamp()
+           where id = $1 and (tier, requests_per_minute, burst) is distinct from
+             ($2::text, $3::bigint, $4::bigint)
+           returning id
+         )
+         update rate_buckets b set fill = true, version = version + 1
+         from changed where b.account_id = changed.id`,
+        [id, tier, requestsPerMinute, burst],
+      );
+      const [row] = await database.query(`select ${accountColumns} from accounts where id = $1`, [
+        id,
+      ]);
+      return row && readAccount(row);
+    },
+  };
+}
+
+/** An account out of a row; `prefix` stands before its columns' names. */
+export function readAccount(row: SqlRow, prefix = ""): Account {
+  return {
+    id: Number(row[`${prefix}id`]),
+    name: String(row[`${prefix}name`]),
+    tier: row[`${prefix}tier`] as Tier,
+    requestsPerMinute: Number(row[`${prefix}requests_per_minute`]),
+    burst: Number(row[`${prefix}burst`]),
+    createdAt: row[`${prefix}created_at`] as Date,
+  };
+}

@@ -1,0 +1,129 @@
+import type {
+  ApiKey,
+  ApiKeyStore,
+  NewApiKey,
+  OnDisconnect,
+  Principal,
+  TranslationMode,
+} from "../api_key.ts";
+import { readAccount } from "./accounts.ts";
+import type { Queryable, SqlRow } from "../../database/database.ts";
+
+export const keyColumns =
+  "id, account_id, name, prefix, scopes, models, on_disconnect, translation_mode, prompt_cache, cap_day_nanos, cap_month_nanos, created_at, expires_at, revoked_at";
+
+export function createApiKeys(database: Queryable): ApiKeyStore {
+  return {
+    insert: (key) => insertKey(database, key),
+    findByHash: (hash) => findPrincipal(database, "hash", hash),
+    findById: (id) => findPrincipal(database, "id", id),
+    async list(accountId) {
+      const rows = await database.query(
+        `select ${keyColumns} from api_keys
+         where $1::bigint is null or account_id = $1::bigint order by created_at, id`,
+        [accountId ?? null],
+      );
+      return rows.map(readKey);
+    },
+    async revoke(id) {
+      const rows = await database.query(
+        `update api_keys set revoked_at = clock_timestamp(), changed_at = clock_timestamp()
+         where id = $1 and revoked_at is null returning id`,
+        [id],
+      );
+      return rows.length > 0;
+    },
+    async changedSince(since) {
+      // Nothing is cached before the first look, so it only asks for the time.
+      const rows = await database.query<{ now: Date; id: string | null; changed_at: Date | null }>(
+        `select n.now, c.id, c.changed_at from (select clock_timestamp() as now) n
+         left join (
+           select id, max(changed_at) as changed_at from (
+             select id, changed_at from api_keys where changed_at >= $1::timestamptz
+             union all
+             select k.id, a.changed_at from accounts a join api_keys k on k.account_id = a.id
+             where a.changed_at >= $1::timestamptz
+           ) both_kinds group by id
+         ) c on true`,
+        [since],
+      );
+      return {
+        now: rows[0]!.now,
+        changes: rows.flatMap(({ id, changed_at }) =>
+          id === null || changed_at === null ? [] : [{ id, changedAt: changed_at }]
+        ),
+      };
+    },
+  };
+}
+
+/** Hashes of all keys that are neither revoked nor expired. */
+export async function usableHashes(database: Queryable): Promise<string[]> {
+  const rows = await database.query(
+    `select hash from api_keys where revoked_at is null
+       and (expires_at is null or expires_at > clock_timestamp())`,
+    [],
+  );
+  return rows.map(({ hash }) => String(hash));
+}
+
+async function findPrincipal(
+  database: Queryable,
+  column: "hash" | "id",
+  value: string,
+): Promise<Principal | undefined> {
+  const [row] = await database.query(
+    `select ${keyColumns.split(", ").map((one) => `k.${one}`).join(", ")},
+       a.name as account_name, a.tier as account_tier,
+       a.requests_per_minute as account_requests_per_minute,
+       a.burst as account_burst, a.created_at as account_created_at
+     from api_keys k join accounts a on a.id = k.account_id where k.${column} = $1`,
+    [value],
+  );
+  return row && { key: readKey(row), account: readAccount(row, "account_") };
+}
+
+/** Inserts a key; also used inside the transaction that makes the first account. */
+export async function insertKey(database: Queryable, key: NewApiKey): Promise<ApiKey> {
+  const [row] = await database.query(
+    `insert into api_keys (id, account_id, name, prefix, hash, scopes, models, on_disconnect,
+       translation_mode, prompt_cache, cap_day_nanos, cap_month_nanos, expires_at)
+     values ($1, $2, $3, $4, $5, $6::text[], $7::text[], $8, $9, $10, $11, $12, $13)
+     returning ${keyColumns}`,
+    [
+      key.id,
+      key.accountId,
+      key.name,
+      key.prefix,
+      key.hash,
+      key.scopes,
+      key.models,
+      key.onDisconnect,
+      key.translationMode,
+      key.promptCache ?? true,
+      key.capDayNanos,
+      key.capMonthNanos,
+      key.expiresAt,
+    ],
+  );
+  return readKey(row!);
+}
+
+export function readKey(row: SqlRow): ApiKey {
+  return {
+    id: String(row.id),
+    accountId: Number(row.account_id),
+    name: String(row.name),
+    prefix: String(row.prefix),
+    scopes: row.scopes as string[],
+    models: row.models as string[],
+    onDisconnect: row.on_disconnect as OnDisconnect,
+    translationMode: row.translation_mode as TranslationMode,
+    promptCache: row.prompt_cache as boolean,
+    capDayNanos: row.cap_day_nanos as bigint | null,
+    capMonthNanos: row.cap_month_nanos as bigint | null,
+    createdAt: row.created_at as Date,
+    expiresAt: row.expires_at as Date | null,
+    revokedAt: row.revoked_at as Date | null,
+  };
+}

@@ -1,0 +1,135 @@
+import type { ApiKey } from "../api_key.ts";
+import type { AuditNote } from "../../audit/audit.ts";
+import type { KeyDesk, KeyRow } from "../key_service.ts";
+import { insertKey, keyColumns, readKey } from "./api_keys.ts";
+import { writeAudit } from "../../audit/store/audit.ts";
+import type { Database, Queryable } from "../../database/database.ts";
+
+/** `analytics` is where calls are recorded. */
+export function createKeyDesk(database: Database, analytics: Queryable): KeyDesk {
+  return {
+    list: (accountId) => read(database, analytics, accountId, null),
+    find: async (accountId, id) => (await read(database, analytics, accountId, id))[0],
+    create: (key, { environment, madeBy, audit }) =>
+      database.transaction(async (tx) => {
+        await insertKey(tx, key);
+        await note(tx, key.id, { environment, replaces: null, madeBy });
+        await writeAudit(tx, audit);
+      }),
+    revoke: (accountId, id, audit) =>
+      database.transaction(async (tx) => {
+        const rows = await tx.query(
+          `update api_keys set revoked_at = clock_timestamp(), changed_at = clock_timestamp()
+           where id = $1 and account_id = $2 and revoked_at is null returning id`,
+          [id, accountId],
+        );
+        if (rows.length === 0) return false;
+        await writeAudit(tx, audit);
+        return true;
+      }),
+    rotate: (accountId, id, next, { oldEndsAt, now, madeBy, audit }) =>
+      database.transaction(async (tx) => {
+        const rows = await tx.query(
+          `update api_keys set expires_at = least(expires_at, $3), changed_at = clock_timestamp()
+           where id = $1 and account_id = $2 and revoked_at is null
+             and (expires_at is null or expires_at > $4)
+             and not exists (select 1 from api_key_notes n where n.replaces = api_keys.id)
+           returning id`,
+          [id, accountId, oldEndsAt, now],
+        );
+        if (rows.length === 0) return false;
+        await insertKey(tx, { ...next, accountId });
+        const [old] = await tx.query(
+          "select environment from api_key_notes where api_key_id = $1",
+          [id],
+        );
+        const environment = String(old?.environment ?? "");
+        await note(tx, next.id, { environment, replaces: id, madeBy });
+        await writeAudit(tx, audit);
+        return true;
+      }),
+  };
+}
+
+async function note(
+  tx: Queryable,
+  id: string,
+  { environment, replaces, madeBy = null }: {
+    environment: string;
+    replaces: string | null;
+    madeBy: string | null | undefined;
+  },
+): Promise<void> {
+  await tx.query(
+    `insert into api_key_notes (api_key_id, environment, replaces, made_by)
+     values ($1, $2, $3, $4)`,
+    [id, environment, replaces, madeBy],
+  );
+}
+
+/** Revokes the keys that a person made in an account; `audit` notes each. Returns their ids. */
+export async function revokeKeysOf(
+  tx: Queryable,
+  accountId: number,
+  personId: string,
+  audit: (key: Pick<ApiKey, "name" | "prefix">) => AuditNote,
+): Promise<string[]> {
+  const rows = await tx.query(
+    `update api_keys k set revoked_at = clock_timestamp(), changed_at = clock_timestamp()
+     from api_key_notes n
+     where n.api_key_id = k.id and n.made_by = $2 and k.account_id = $1 and k.revoked_at is null
+     returning k.id, k.name, k.prefix`,
+    [accountId, personId],
+  );
+  for (const { name, prefix } of rows) {
+    await writeAudit(tx, audit({ name: String(name), prefix: String(prefix) }));
+  }
+  return rows.map(({ id }) => String(id));
+}
+
+async function read(
+  database: Queryable,
+  analytics: Queryable,
+  accountId: number,
+  id: string | null,
+): Promise<KeyRow[]> {
+  const rows = await database.query(
+    `select ${keyColumns.split(", ").map((one) => `k.${one}`).join(", ")},
+       n.environment, n.replaces, n.made_by, coalesce(p.email, p.name) as maker,
+       exists (select 1 from api_key_notes o where o.replaces = k.id) as is_replaced
+     from api_keys k left join api_key_notes n on n.api_key_id = k.id
+       left join people p on p.id = n.made_by
+     where k.account_id = $1 and ($2::text is null or k.id = $2::text)
+     order by k.created_at desc, k.id desc`,
+    [accountId, id],
+  );
+  const used = await lastUses(analytics, accountId, rows.map((row) => String(row.id)));
+  return rows.map((row) => ({
+    ...readKey(row),
+    environment: String(row.environment ?? ""),
+    replaces: row.replaces as string | null,
+    madeBy: row.made_by === null
+      ? null
+      : { id: String(row.made_by), name: row.maker as string | null },
+    isReplaced: row.is_replaced === true,
+    lastUsedAt: used.get(String(row.id)) ?? null,
+  }));
+}
+
+/** One step down the index for each key, however many calls it made. */
+async function lastUses(
+  analytics: Queryable,
+  accountId: number,
+  ids: readonly string[],
+): Promise<Map<string, Date>> {
+  if (ids.length === 0) return new Map();
+  const rows = await analytics.query(
+    `select k.id, i.created_at from unnest($2::text[]) as k(id)
+     cross join lateral (
+       select created_at from interactions
+       where account_id = $1 and api_key_id = k.id order by created_at desc limit 1
+     ) i`,
+    [accountId, ids],
+  );
+  return new Map(rows.map((row) => [String(row.id), row.created_at as Date]));
+}

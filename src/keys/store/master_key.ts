@@ -1,0 +1,186 @@
+import { randomBase62 } from "../../base/ids.ts";
+import { Secret } from "../../base/secret.ts";
+import { messageOf } from "../../shared/fault.ts";
+import { MasterKey } from "../sealing.ts";
+import type { Database } from "../../database/database.ts";
+import { claimMasterKey, masterKeyLine, readClaim } from "./master_key_claim.ts";
+
+/** The master key of this process: `MASTER_KEY`, or the one that `DATA_DIR` keeps. */
+export interface MasterKeyHolder {
+  readonly source: "environment" | "file";
+  current(): MasterKey;
+  /** Before a rotation commits: puts the new key where a start after a crash finds it. */
+  prepare(next: MasterKey): Promise<void>;
+  /** After a rotation: goes on with the new key, and keeps it where the old one was kept. */
+  adopt(next: MasterKey): Promise<void>;
+  /** Looks whether another process that shares the file has put a new key there. */
+  reread(): Promise<void>;
+}
+
+export interface MasterKeyParts {
+  /** `MASTER_KEY`. */
+  configured: Secret | undefined;
+  dataDir: string;
+  database: Database;
+}
+
+/**
+ * The master key at the start of a server. Without `MASTER_KEY` one is made once, in
+ * `DATA_DIR/master.key`. A `MASTER_KEY` claims the database at once; a key that was made claims it
+ * with the first vendor key that it seals, so that processes without stored keys need not share
+ * one. Throws an Error of one line that names MASTER_KEY and says what to do when the database's
+ * vendor keys are sealed under another one.
+ */
+export async function openMasterKey(parts: MasterKeyParts): Promise<MasterKeyHolder> {
+  const { configured, dataDir, database } = parts;
+  const claimed = (await readClaim(database))?.fingerprint;
+  const holder = await holderOf(configured, dataDir, claimed);
+  if (!holder) {
+    if (claimed !== undefined) throw new Error(masterKeyLine("missing"));
+    const made = MasterKey.generate();
+    await writeKeyFile(`${dataDir}/${fileName}`, made);
+    return new FileHolder(dataDir, made);
+  }
+  if (configured && claimed === undefined) {
+    await database.transaction((tx) =>
+      claimMasterKey(tx, { source: holder.source, key: holder.current() })
+    );
+  } else if (claimed !== undefined && claimed !== holder.current().fingerprint) {
+    const kept = configured && await readKeyFile(`${dataDir}/${fileName}`);
+    throw new Error(masterKeyLine(kept?.fingerprint === claimed ? "inFile" : holder.source));
+  }
+  return holder;
+}
+
+/**
+ * The master key for a command that runs beside the servers: never makes one, as the servers would
+ * not have it. Whether it is the database's is checked by what seals with it. Throws an Error of
+ * one line when there is none.
+ */
+export async function findMasterKey(parts: MasterKeyParts): Promise<MasterKeyHolder> {
+  const claimed = (await readClaim(parts.database))?.fingerprint;
+  const holder = await holderOf(parts.configured, parts.dataDir, claimed);
+  if (holder) return holder;
+  throw new Error(
+    `MASTER_KEY is missing, and DATA_DIR=${parts.dataDir} keeps none: run this with the MASTER_KEY or the DATA_DIR of the servers.`,
+  );
+}
+
+const fileName = "master.key";
+/** What a rotation is about to put in the place of the file. */
+const nextName = "master.key.next";
+
+async function holderOf(
+  configured: Secret | undefined,
+  dataDir: string,
+  claimed: string | undefined,
+): Promise<MasterKeyHolder | undefined> {
+  if (configured) return environmentHolder(new MasterKey(configured));
+  const kept = await readKeyFile(`${dataDir}/${fileName}`);
+  if (kept && (claimed === undefined || claimed === kept.fingerprint)) {
+    return new FileHolder(dataDir, kept);
+  }
+  // A rotation that was cut between its commit and the change of the file is finished here.
+  const next = await readKeyFile(`${dataDir}/${nextName}`);
+  if (next && next.fingerprint === claimed) {
+    const holder = new FileHolder(dataDir, next);
+    await holder.adopt(next);
+    return holder;
+  }
+  return kept && new FileHolder(dataDir, kept);
+}
+
+/** The environment can't be changed from inside: the operator sets the new key there. */
+function environmentHolder(configured: MasterKey): MasterKeyHolder {
+  let key = configured;
+  return {
+    source: "environment",
+    current: () => key,
+    prepare: () => Promise.resolve(),
+    adopt(next) {
+      key = next;
+      return Promise.resolve();
+    },
+    reread: () => Promise.resolve(),
+  };
+}
+
+class FileHolder implements MasterKeyHolder {
+  readonly source = "file";
+  #key: MasterKey;
+
+  constructor(readonly dataDir: string, key: MasterKey) {
+    this.#key = key;
+  }
+
+  current(): MasterKey {
+    return this.#key;
+  }
+
+  async prepare(next: MasterKey): Promise<void> {
+    await writeKeyFile(`${this.dataDir}/${nextName}`, next);
+  }
+
+  async adopt(next: MasterKey): Promise<void> {
+    this.#key = next;
+    await writeKeyFile(`${this.dataDir}/${fileName}`, next);
+    await Deno.remove(`${this.dataDir}/${nextName}`).catch(() => {});
+  }
+
+  async reread(): Promise<void> {
+    this.#key = await readKeyFile(`${this.dataDir}/${fileName}`) ?? this.#key;
+  }
+}
+
+/** Undefined when there is no such file. Throws an Error of one line when it holds no key. */
+async function readKeyFile(path: string): Promise<MasterKey | undefined> {
+  let text: string;
+  try {
+    text = await Deno.readTextFile(path);
+  } catch (thrown) {
+    if (thrown instanceof Deno.errors.NotFound) return undefined;
+    throw new Error(
+      `MASTER_KEY is not set and ${path} can't be read (${
+        messageOf(thrown)
+      }): let this user read it, or set MASTER_KEY.`,
+    );
+  }
+  try {
+    return new MasterKey(new Secret(text.trim()));
+  } catch (thrown) {
+    throw new Error(
+      `MASTER_KEY is not set and ${path} is damaged (${
+        messageOf(thrown)
+      }): put it back from a backup, or set MASTER_KEY.`,
+    );
+  }
+}
+
+/** Whole or not at all, on the disk before it is relied on: without it stored keys are lost. */
+async function writeKeyFile(path: string, key: MasterKey): Promise<void> {
+  const temporary = `${path}.${randomBase62(8)}`;
+  try {
+    const file = await Deno.open(temporary, { createNew: true, write: true, mode: 0o600 });
+    try {
+      await file.write(new TextEncoder().encode(key.text().reveal() + "\n"));
+      await file.sync();
+    } finally {
+      file.close();
+    }
+    await Deno.rename(temporary, path);
+    await syncFolder(path.slice(0, path.lastIndexOf("/")));
+  } catch (thrown) {
+    await Deno.remove(temporary).catch(() => {});
+    throw new Error(`The master key can't be kept in ${path} (${messageOf(thrown)}).`);
+  }
+}
+
+/** Not every system lets a directory be synced; the file itself is there all the same. */
+async function syncFolder(path: string): Promise<void> {
+  try {
+    const folder = await Deno.open(path);
+    await folder.sync().finally(() => folder.close());
+  } catch {
+    // Nothing is lost but the promise for a machine that loses power this moment.
+  }
+}

@@ -1,0 +1,65 @@
+import type { MasterKey } from "../sealing.ts";
+import type { Queryable } from "../../database/database.ts";
+
+/** Which master key the database's vendor keys are sealed under. */
+export interface MasterKeyClaim {
+  version: bigint;
+  fingerprint: string;
+}
+
+/** Undefined while no master key has claimed the database. */
+export async function readClaim(database: Queryable): Promise<MasterKeyClaim | undefined> {
+  const [row] = await database.query<{ version: bigint; fingerprint: string }>(
+    "select version, fingerprint from master_key",
+  );
+  return row && { version: row.version, fingerprint: row.fingerprint };
+}
+
+/**
+ * Makes sure, for the rest of the transaction, that this is the database's master key, claiming
+ * the database for it where none has. Gives the key's version. Throws an Error of one line.
+ */
+export async function claimMasterKey(
+  tx: Queryable,
+  { source, key }: { source: "environment" | "file"; key: MasterKey },
+): Promise<bigint> {
+  await lockVendorKeys(tx);
+  const claim = await readClaim(tx);
+  if (!claim) {
+    await tx.query("insert into master_key (id, version, fingerprint) values (1, 1, $1)", [
+      key.fingerprint,
+    ]);
+    return 1n;
+  }
+  if (claim.fingerprint !== key.fingerprint) throw new Error(masterKeyLine(source));
+  return claim.version;
+}
+
+/** Who seals or rotates does so alone; both are rare. Held to the end of the transaction. */
+export async function lockVendorKeys(tx: Queryable): Promise<void> {
+  await tx.query("select pg_advisory_xact_lock($1)", [vendorKeyLock]);
+}
+
+const vendorKeyLock = 7_305_112_604_912;
+
+/**
+ * What is wrong with this process's master key, and what the operator can do. `inFile`: another
+ * one stands in the environment, but `DATA_DIR/master.key` is the right one.
+ */
+export function masterKeyLine(what: "missing" | "environment" | "file" | "inFile"): string {
+  return `${wrongs[what]}: ${
+    what === "inFile"
+      ? "leave MASTER_KEY out, give it to 'admin master-key rotate', and set it then."
+      : "set MASTER_KEY to the one that the other processes have or that the last 'admin master-key rotate' was given; if it is lost, remove the stored keys ('admin vendor-key list', 'admin vendor-key remove') and give 'admin master-key rotate' the new one."
+  }`;
+}
+
+const wrongs = {
+  missing:
+    "MASTER_KEY is missing and DATA_DIR keeps none, but this database has vendor keys sealed under one",
+  environment: "MASTER_KEY is not the master key that this database's vendor keys are sealed under",
+  file:
+    "MASTER_KEY is not set, and DATA_DIR/master.key is not the master key that this database's vendor keys are sealed under",
+  inFile:
+    "MASTER_KEY is not the master key that this database's vendor keys are sealed under, but DATA_DIR/master.key is",
+} as const;

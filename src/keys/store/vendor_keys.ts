@@ -1,0 +1,191 @@
+import type { Secret } from "../../base/secret.ts";
+import { messageOf } from "../../shared/fault.ts";
+import { type MasterKey, UnsealError } from "../sealing.ts";
+import {
+  lastFourOf,
+  type Rotation,
+  type StoredVendorKey,
+  type VendorKeyLook,
+  type VendorKeyState,
+  type VendorKeyStore,
+} from "../vendor_key.ts";
+import { writeAudit } from "../../audit/store/audit.ts";
+import type { Database, Queryable, SqlRow } from "../../database/database.ts";
+import type { MasterKeyHolder } from "./master_key.ts";
+import { claimMasterKey, lockVendorKeys, masterKeyLine, readClaim } from "./master_key_claim.ts";
+import { portions } from "../../database/chunks.ts";
+
+const shown = "account_id, vendor, last_four, created_at, changed_at";
+
+/** `masterKey` is asked only where something is sealed or opened: listing and removing need none. */
+export function createVendorKeys(
+  database: Database,
+  masterKey: () => Promise<MasterKeyHolder>,
+): VendorKeyStore {
+  return {
+    async set(accountId, vendor, value, audit) {
+      const holder = await masterKey();
+      return await database.transaction(async (tx) => {
+        const stored = await insert(tx, holder, accountId, vendor, value);
+        await writeAudit(tx, audit?.(stored));
+        return stored;
+      });
+    },
+    remove: (accountId, vendor, audit) =>
+      database.transaction(async (tx) => {
+        const rows = await tx.query(
+          `update vendor_keys set sealed = null, key_version = null, last_four = '',
+             revision = revision + 1, changed_at = clock_timestamp()
+           where account_id = $1 and vendor = $2 and sealed is not null returning vendor`,
+          [accountId, vendor],
+        );
+        if (rows.length === 0) return false;
+        await writeAudit(tx, audit);
+        return true;
+      }),
+    async list(accountId) {
+      const rows = await database.query(
+        `select ${shown} from vendor_keys
+         where sealed is not null and ($1::bigint is null or account_id = $1::bigint)
+         order by account_id, vendor`,
+        [accountId ?? null],
+      );
+      return rows.map(readShown);
+    },
+    changedSince: async (since) => look(database, await masterKey(), since),
+    rotate: async (next) => rotate(database, await masterKey(), next),
+  };
+}
+
+async function insert(
+  tx: Queryable,
+  holder: MasterKeyHolder,
+  accountId: number,
+  vendor: string,
+  value: Secret,
+): Promise<StoredVendorKey> {
+  const key = holder.current();
+  const keyVersion = await claimMasterKey(tx, { source: holder.source, key });
+  const sealed = key.seal(value, { accountId, vendor, keyVersion });
+  const [row] = await tx.query(
+    `insert into vendor_keys (account_id, vendor, sealed, key_version, last_four)
+     values ($1, $2, $3, $4, $5)
+     on conflict (account_id, vendor) do update set sealed = excluded.sealed,
+       key_version = excluded.key_version, last_four = excluded.last_four,
+       revision = vendor_keys.revision + 1, changed_at = clock_timestamp(),
+       created_at = case when vendor_keys.sealed is null then clock_timestamp()
+         else vendor_keys.created_at end
+     returning ${shown}`,
+    [accountId, vendor, sealed, keyVersion, lastFourOf(value)],
+  );
+  return readShown(row!);
+}
+
+async function look(
+  database: Queryable,
+  holder: MasterKeyHolder,
+  since: Date | null,
+): Promise<VendorKeyLook> {
+  const rows = await database.query(
+    `select n.now, m.fingerprint, v.account_id, v.vendor, v.revision, v.sealed, v.key_version
+     from (select clock_timestamp() as now) n
+     left join master_key m on true
+     left join vendor_keys v on v.changed_at >= coalesce($1::timestamptz, '-infinity')`,
+    [since],
+  );
+  const { now, fingerprint } = rows[0] as { now: Date; fingerprint: string | null };
+  const matches = () => fingerprint === null || fingerprint === holder.current().fingerprint;
+  if (!matches()) await holder.reread();
+  return {
+    now,
+    masterKeyMatches: matches(),
+    changes: rows.filter((row) => row.vendor !== null).map((row) => ({
+      accountId: Number(row.account_id),
+      vendor: String(row.vendor),
+      revision: row.revision as bigint,
+      state: open(holder.current(), row),
+    })),
+  };
+}
+
+function open(key: MasterKey, row: SqlRow): VendorKeyState {
+  if (row.sealed === null) return { kind: "removed" };
+  try {
+    return { kind: "stored", key: unseal(key, row) };
+  } catch (thrown) {
+    if (!(thrown instanceof UnsealError)) throw thrown;
+    return { kind: "unreadable", reason: thrown.message };
+  }
+}
+
+function unseal(key: MasterKey, row: SqlRow): Secret {
+  return key.unseal(String(row.sealed), {
+    accountId: Number(row.account_id),
+    vendor: String(row.vendor),
+    keyVersion: row.key_version as bigint,
+  });
+}
+
+async function rotate(
+  database: Database,
+  holder: MasterKeyHolder,
+  next: MasterKey,
+): Promise<Rotation> {
+  const done = await database.transaction(async (tx) => {
+    await lockVendorKeys(tx);
+    const claim = await readClaim(tx);
+    if (claim?.fingerprint === next.fingerprint) return { resealed: 0, already: true };
+    const rows = await tx.query(
+      "select account_id, vendor, sealed, key_version from vendor_keys where sealed is not null",
+    );
+    // With nothing sealed the old key is not needed: the way on for who has lost it.
+    const known = claim === undefined || claim.fingerprint === holder.current().fingerprint;
+    if (rows.length > 0 && !known) throw new Error(masterKeyLine(holder.source));
+    const version = (claim?.version ?? 0n) + 1n;
+    const resealed = rows.map((row) => reseal(row, holder.current(), next, version));
+    for (const portion of portions(resealed, () => 1, portionRows)) {
+      await tx.query(updateSealed, [JSON.stringify(portion), version]);
+    }
+    await tx.query(
+      `insert into master_key (id, version, fingerprint) values (1, $1, $2)
+       on conflict (id) do update set version = excluded.version,
+         fingerprint = excluded.fingerprint, changed_at = clock_timestamp()`,
+      [version, next.fingerprint],
+    );
+    await holder.prepare(next);
+    return { resealed: rows.length, already: false };
+  });
+  await holder.adopt(next);
+  return { ...done, source: holder.source };
+}
+
+const portionRows = 1000;
+
+/** The values stay what they were, so neither revision nor time of change moves. */
+const updateSealed = `update vendor_keys v set sealed = r.sealed, key_version = $2
+  from json_to_recordset($1::text::json) as r(account_id bigint, vendor text, sealed text)
+  where v.account_id = r.account_id and v.vendor = r.vendor`;
+
+function reseal(row: SqlRow, from: MasterKey, to: MasterKey, keyVersion: bigint) {
+  const place = { accountId: Number(row.account_id), vendor: String(row.vendor), keyVersion };
+  try {
+    const sealed = to.seal(unseal(from, row), place);
+    return { account_id: place.accountId, vendor: place.vendor, sealed };
+  } catch (thrown) {
+    throw new Error(
+      `The key of ${place.vendor} stored for account ${place.accountId} can't be opened (${
+        messageOf(thrown)
+      }), so nothing was changed: store it again or remove it.`,
+    );
+  }
+}
+
+function readShown(row: SqlRow): StoredVendorKey {
+  return {
+    accountId: Number(row.account_id),
+    vendor: String(row.vendor),
+    lastFour: String(row.last_four),
+    createdAt: row.created_at as Date,
+    changedAt: row.changed_at as Date,
+  };
+}

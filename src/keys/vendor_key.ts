@@ -1,0 +1,99 @@
+import { Secret } from "../base/secret.ts";
+import type { AuditNote } from "../audit/audit.ts";
+import { looksLikeKey } from "./credential.ts";
+import type { MasterKey } from "./sealing.ts";
+
+/** A stored vendor key as people see it; the value is never shown again. */
+export interface StoredVendorKey {
+  accountId: number;
+  /** Label of the vendor. */
+  vendor: string;
+  /** Last characters of the value, for people to recognise it by; empty for a short value. */
+  lastFour: string;
+  createdAt: Date;
+  changedAt: Date;
+}
+
+/** What stands for one account and vendor. `unreadable`: a key is stored, but doesn't open. */
+export type VendorKeyState =
+  | { kind: "stored"; key: Secret }
+  | { kind: "removed" }
+  | { kind: "unreadable"; reason: string };
+
+/** One change, as the cache of a process reads it. */
+export interface VendorKeyChange {
+  accountId: number;
+  vendor: string;
+  /** Of two changes of one key the greater one is the later. */
+  revision: bigint;
+  state: VendorKeyState;
+}
+
+/** What changed at or after a time, and whether this process has the right master key. */
+export interface VendorKeyLook {
+  /** The database's present time. */
+  now: Date;
+  /** False when the database's keys are sealed under another master key than this process has. */
+  masterKeyMatches: boolean;
+  changes: VendorKeyChange[];
+}
+
+/** What a rotation of the master key did. */
+export interface Rotation {
+  /** Keys that are sealed under the new master key now. */
+  resealed: number;
+  /** The database was sealed under this master key before. */
+  already: boolean;
+  /** Where the processes take their master key from: the operator has to change `environment`. */
+  source: "environment" | "file";
+}
+
+/**
+ * Where accounts' own vendor keys live, sealed. What `audit` gives is noted in the transaction that
+ * does it. Implemented in `src/keys/store/vendor_keys.ts`.
+ */
+export interface VendorKeyStore {
+  /** Stores or replaces a key. Throws an Error of one line when the master key is another. */
+  set(
+    accountId: number,
+    vendor: string,
+    value: Secret,
+    audit?: (stored: StoredVendorKey) => AuditNote,
+  ): Promise<StoredVendorKey>;
+  /** False when none was stored. */
+  remove(accountId: number, vendor: string, audit?: AuditNote): Promise<boolean>;
+  list(accountId?: number): Promise<StoredVendorKey[]>;
+  /** Everything when `since` (database time) is null. */
+  changedSince(since: Date | null): Promise<VendorKeyLook>;
+  /**
+   * Seals every key anew, in one transaction: a crash leaves all as before or all as after, and
+   * the same call again finishes it. Throws an Error of one line when the present master key is
+   * not the database's, or a stored key doesn't open.
+   */
+  rotate(next: MasterKey): Promise<Rotation>;
+}
+
+/**
+ * A vendor key as somebody gave it, without the blanks around it. Throws an Error that doesn't
+ * hold the value when it can't be one.
+ */
+export function parseVendorKey(text: string): Secret {
+  const value = text.trim();
+  if (value === "") throw new Error("the vendor key is missing");
+  if (looksLikeKey(value)) {
+    throw new Error("this is a key of this service; expected one that the vendor issued");
+  }
+  // It is sent in a header (the rule of the dual-key form, credential.ts).
+  if (value.length > 4096 || !/^[\x21-\x7e]+$/.test(value)) {
+    throw new Error(
+      "a vendor key has at most 4096 printable ASCII characters, without spaces or line breaks",
+    );
+  }
+  return new Secret(value);
+}
+
+/** The last four characters; nothing of a value so short that they would give it away. */
+export function lastFourOf(value: Secret): string {
+  const text = value.reveal();
+  return text.length < 16 ? "" : text.slice(-4);
+}

@@ -1,0 +1,96 @@
+import type { Log } from "../base/log.ts";
+import type { Secret } from "../base/secret.ts";
+import { Fault } from "../shared/fault.ts";
+import type { VendorKeyChange, VendorKeyStore } from "./vendor_key.ts";
+import type { Registry } from "../vendors/registry.ts";
+
+/**
+ * Accounts' own vendor keys in memory, all of them: a call asks no database, whether its account
+ * has stored a key or not.
+ */
+export interface VendorKeyRing {
+  /**
+   * The key that an account has stored for a vendor, or for the vendor whose keys it shares;
+   * undefined when there is none. Throws `store_unavailable` while nothing could be read yet, and
+   * `internal_error` for a key that doesn't open: going on without it would charge the credit that
+   * it was stored to spare.
+   */
+  find(accountId: number, vendorLabel: string): Promise<Secret | undefined>;
+  /** Reads what changed in the store since the last look. */
+  refresh(): Promise<void>;
+}
+
+export interface VendorKeyRingParts {
+  store: Pick<VendorKeyStore, "changedSince">;
+  registry: Registry;
+  log: Log;
+}
+
+export function createVendorKeyRing(parts: VendorKeyRingParts): VendorKeyRing {
+  return new CachedVendorKeys(parts);
+}
+
+class CachedVendorKeys implements VendorKeyRing {
+  readonly #parts: VendorKeyRingParts;
+  readonly #known = new Map<string, VendorKeyChange>();
+  #since: Date | null = null;
+  #masterKeyMatches = true;
+  #loading: Promise<void> | undefined;
+
+  constructor(parts: VendorKeyRingParts) {
+    this.#parts = parts;
+  }
+
+  async find(accountId: number, vendorLabel: string): Promise<Secret | undefined> {
+    if (this.#since === null) await this.#load();
+    const label = this.#parts.registry.find(vendorLabel)?.sharesWith ?? vendorLabel;
+    const state = this.#known.get(place(accountId, label))?.state;
+    if (state?.kind === "stored") return state.key;
+    if (state?.kind !== "unreadable") return undefined;
+    throw new Fault("internal_error", {
+      message:
+        `The key that this account has stored for ${label} can't be opened. Store it again, or tell the operator.`,
+      note: `stored vendor key of account ${accountId}, ${label}: ${state.reason}`,
+    });
+  }
+
+  async refresh(): Promise<void> {
+    const { now, masterKeyMatches, changes } = await this.#parts.store.changedSince(this.#since);
+    for (const change of changes) this.#take(change, masterKeyMatches);
+    const regained = masterKeyMatches && !this.#masterKeyMatches;
+    if (!masterKeyMatches && this.#masterKeyMatches) {
+      this.#parts.log.error(
+        "MASTER_KEY of this process is not the one that vendor keys are sealed under any more: set it to the new one and restart; keys already known go on working",
+      );
+    }
+    this.#masterKeyMatches = masterKeyMatches;
+    // Rows become visible when their transaction commits, a little after the time they carry: each
+    // look goes back a minute. With the right master key again, what didn't open is tried anew.
+    this.#since = new Date(regained ? 0 : now.getTime() - 60_000);
+  }
+
+  /** Calls that come before the first look share one. */
+  #load(): Promise<void> {
+    return this.#loading ??= this.refresh().finally(() => this.#loading = undefined);
+  }
+
+  #take(change: VendorKeyChange, masterKeyMatches: boolean): void {
+    const key = place(change.accountId, change.vendor);
+    const known = this.#known.get(key);
+    const older = known !== undefined && known.revision >= change.revision;
+    if (older && !(known.revision === change.revision && known.state.kind === "unreadable")) return;
+    // Under another master key nothing opens; that is said once, for the process.
+    if (change.state.kind === "unreadable" && !older && masterKeyMatches) {
+      this.#parts.log.error("a stored vendor key can't be opened", {
+        account: change.accountId,
+        vendor: change.vendor,
+        reason: change.state.reason,
+      });
+    }
+    this.#known.set(key, change);
+  }
+}
+
+function place(accountId: number, label: string): string {
+  return `${accountId} ${label}`;
+}

@@ -1,0 +1,269 @@
+import { withoutEnd } from "../base/trim.ts";
+import { dirname, join } from "node:path";
+import { vendorFamilies } from "../../contracts/vendors.ts";
+import type { Secret } from "../base/secret.ts";
+import type { SignInSettings } from "../dashboard/identity_provider.ts";
+import { ConfigError, EnvironmentReader } from "./environment.ts";
+import type { BucketSettings } from "../exports/store/export_bucket.ts";
+
+export { ConfigError };
+
+/** What the environment says (interface.md §2), parsed and checked. */
+export interface Config {
+  host: string;
+  port: number;
+  baseUrl: string | undefined;
+  dataDir: string;
+  databaseUrl: Secret | undefined;
+  analyticsDatabaseUrl: Secret | undefined;
+  masterKey: Secret | undefined;
+  /** Label → what the environment overrides of that vendor. */
+  vendors: Readonly<Record<string, { baseUrl: string | undefined; apiKey: Secret | undefined }>>;
+  vendorsFile: string | undefined;
+  pricesFile: string | undefined;
+  /** Nano-dollars. */
+  startingCreditNanos: bigint;
+  tls: { certFile: string; keyFile: string; httpPort: number | undefined } | undefined;
+  trustProxy: boolean;
+  allowPlainHttp: boolean;
+  corsOrigins: readonly string[];
+  oauth: OAuthConfig | undefined;
+  exportBucket: BucketSettings | undefined;
+  retentionPayloadDays: number | undefined;
+  retentionUsageDays: number | undefined;
+  maxBodyBytes: number;
+  /** Requests that are answered at once; one account has a quarter of what the others leave. */
+  callsInFlightMax: number;
+  /** Of large bodies that are worked on at once: of requests, and again of answers. */
+  bodiesInFlightBytes: number;
+  payloadMaxBytes: number;
+  mediaInlineBytes: number;
+  journalMaxBytes: number;
+  connectTimeoutMs: number;
+  firstByteTimeoutMs: number;
+  idleTimeoutMs: number;
+  /** How long a caller may take nothing of its answer. */
+  callerUnreadTimeoutMs: number;
+  /** Silence in a translated stream after which the caller is sent something without meaning. */
+  keepAliveMs: number;
+  /** Streams that an account may have under way; accounts of the free tier a tenth. */
+  streamsPerAccountMax: number;
+  /** Background calls that an account may have unfinished; accounts of the free tier a tenth. */
+  backgroundPerAccountMax: number;
+  /** How long a vendor may take for one. */
+  backgroundTimeoutMs: number;
+  /** Of payloads and media, of an account and in one process. */
+  storedBytesPerDay: number;
+  journalSync: "always" | "interval";
+  // Callers' connections (docs/configuration.md, "Connections").
+  callerHeadTimeoutMs: number;
+  callerBodyTimeoutMs: number;
+  callerIdleTimeoutMs: number;
+  connectionsMax: number;
+  connectionsPerPeerMax: number;
+  /** Where systemd wants to hear that the service is well, and how often at least. */
+  notifySocket: string | undefined;
+  leaseSeconds: number;
+  metricsToken: Secret | undefined;
+  fetchAllowHosts: readonly string[];
+  /** Value of an environment variable that a vendor row names; undefined when it is not set. */
+  secretFrom(name: string): Secret | undefined;
+}
+
+export interface OAuthConfig extends SignInSettings {
+  /** Small letters; people with a verified address of these may sign in. */
+  emailDomains: readonly string[];
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Reads the process's environment, the only place that does; `overrides` come before it. */
+export function readConfig(overrides: Environment = {}): Config {
+  return parseConfig({ ...Deno.env.toObject(), ...overrides });
+}
+
+/** Parses an environment; throws `ConfigError` naming the variable, its value and what it takes. */
+export function parseConfig(environment: Environment): Config {
+  const read = new EnvironmentReader(environment);
+  const config: Config = {
+    host: read.text("HOST") ?? "127.0.0.1",
+    port: read.integer("PORT", { min: 0, max: 65535 }) ?? 8787,
+    baseUrl: read.url("BASE_URL"),
+    dataDir: read.text("DATA_DIR") ?? defaultDataDir(),
+    databaseUrl: read.databaseUrl("DATABASE_URL"),
+    analyticsDatabaseUrl: read.databaseUrl("ANALYTICS_DATABASE_URL"),
+    masterKey: read.masterKey("MASTER_KEY"),
+    vendors: vendorSettings(read),
+    vendorsFile: read.text("VENDORS_FILE"),
+    pricesFile: read.text("PRICES_FILE"),
+    startingCreditNanos: read.usd("STARTING_CREDIT_USD") ?? 10_000_000_000n,
+    tls: tlsSettings(read),
+    trustProxy: read.flag("TRUST_PROXY") ?? false,
+    allowPlainHttp: read.flag("ALLOW_PLAIN_HTTP") ?? false,
+    corsOrigins: read.origins("CORS_ORIGINS"),
+    oauth: oauthSettings(read),
+    exportBucket: bucketSettings(read),
+    retentionPayloadDays: read.integer("RETENTION_PAYLOAD_DAYS", { min: 1, max: 36_500 }),
+    retentionUsageDays: read.integer("RETENTION_USAGE_DAYS", { min: 1, max: 36_500 }),
+    maxBodyBytes: read.bytes("MAX_BODY_BYTES") ?? 32 * 1024 * 1024,
+    callsInFlightMax: read.integer("CALLS_IN_FLIGHT_MAX", { min: 16, max: 65_536 }) ?? 4096,
+    bodiesInFlightBytes: read.bytes("BODIES_IN_FLIGHT_BYTES") ?? 24 * 1024 * 1024,
+    payloadMaxBytes: read.bytes("PAYLOAD_MAX_BYTES") ?? 1024 * 1024,
+    mediaInlineBytes: read.bytes("MEDIA_INLINE_BYTES") ?? 64 * 1024,
+    journalMaxBytes: read.bytes("JOURNAL_MAX_BYTES") ?? 4 * 1024 ** 3,
+    connectTimeoutMs: read.milliseconds("CONNECT_TIMEOUT_MS") ?? 5_000,
+    firstByteTimeoutMs: read.milliseconds("FIRST_BYTE_TIMEOUT_MS") ?? 600_000,
+    idleTimeoutMs: read.milliseconds("IDLE_TIMEOUT_MS") ?? 300_000,
+    callerUnreadTimeoutMs: read.milliseconds("IDLE_TIMEOUT_MS") ?? 60_000,
+    keepAliveMs: read.milliseconds("KEEP_ALIVE_MS") ?? 15_000,
+    streamsPerAccountMax: read.integer("STREAMS_PER_ACCOUNT_MAX", { min: 1, max: 1_000_000 }) ??
+      1_000,
+    backgroundPerAccountMax: read.integer("BACKGROUND_CALLS_PER_ACCOUNT_MAX", {
+      ...{ min: 1, max: 100_000 },
+    }) ?? 100,
+    backgroundTimeoutMs: read.integer("BACKGROUND_CALL_TIMEOUT_MS", {
+      ...{ min: 1_000, max: 12 * 60 * 60_000 },
+    }) ?? 60 * 60_000,
+    storedBytesPerDay: read.bytes("STORED_BYTES_PER_DAY") ?? 10 * 1024 ** 3,
+    journalSync: read.oneOf("JOURNAL_SYNC", ["always", "interval"]) ?? "always",
+    callerHeadTimeoutMs: read.milliseconds("CALLER_HEAD_TIMEOUT_MS") ?? 15_000,
+    callerBodyTimeoutMs: read.milliseconds("CALLER_BODY_TIMEOUT_MS") ?? 30_000,
+    callerIdleTimeoutMs: read.milliseconds("CALLER_IDLE_TIMEOUT_MS") ?? 75_000,
+    connectionsMax: read.integer("CONNECTIONS_MAX", { min: 1, max: 1_000_000 }) ?? 8192,
+    connectionsPerPeerMax: read.integer("CONNECTIONS_PER_PEER_MAX", { min: 1, max: 1_000_000 }) ??
+      2048,
+    notifySocket: read.text("NOTIFY_SOCKET"),
+    leaseSeconds: read.integer("LEASE_SECONDS", { min: 5, max: 86_400 }) ?? 150,
+    metricsToken: read.secret("METRICS_TOKEN"),
+    fetchAllowHosts: read.hosts("FETCH_ALLOW_HOSTS"),
+    secretFrom: (name) => read.headerSecret(name),
+  };
+  refuseBarePlainHttp(config);
+  return config;
+}
+
+/** A compiled program keeps its data beside itself, wherever it is started from. */
+export function defaultDataDir(
+  isCompiled = Deno.build.standalone,
+  program = () => Deno.execPath(),
+): string {
+  return isCompiled ? join(dirname(program()), "data") : "./data";
+}
+
+/** True for hosts that only this machine reaches. */
+export function isLoopback(host: string): boolean {
+  return host === "localhost" || host === "::1" || host === "[::1]" ||
+    /^127(\.\d{1,3}){3}$/.test(host);
+}
+
+/** Keys must not cross a network in the clear (spec.md, Credentials 5). */
+function refuseBarePlainHttp(config: Config): void {
+  if (config.tls || config.trustProxy || config.allowPlainHttp || isLoopback(config.host)) return;
+  throw new ConfigError(
+    `HOST=${config.host} would serve plain HTTP beyond this machine: set TLS_CERT_FILE and TLS_KEY_FILE, or TRUST_PROXY=true behind a proxy that ends TLS, or ALLOW_PLAIN_HTTP=true to accept the risk.`,
+  );
+}
+
+function vendorSettings(read: EnvironmentReader): Config["vendors"] {
+  return Object.fromEntries(vendorFamilies.map(({ label }) => {
+    const name = label.toUpperCase().replace("-", "_");
+    return [label, {
+      baseUrl: read.url(`${name}_BASE_URL`),
+      apiKey: read.headerSecret(`${name}_API_KEY`),
+    }];
+  }));
+}
+
+function tlsSettings(read: EnvironmentReader): Config["tls"] {
+  const certFile = read.file("TLS_CERT_FILE");
+  const keyFile = read.file("TLS_KEY_FILE");
+  const httpPort = read.integer("HTTP_PORT", { min: 0, max: 65535 });
+  if (certFile === undefined && keyFile === undefined) {
+    if (httpPort !== undefined) {
+      throw new ConfigError(
+        `HTTP_PORT=${httpPort} needs an HTTPS listener to send callers to: set TLS_CERT_FILE and TLS_KEY_FILE, or leave HTTP_PORT out.`,
+      );
+    }
+    return undefined;
+  }
+  if (certFile === undefined || keyFile === undefined) {
+    const missing = certFile === undefined ? "TLS_CERT_FILE" : "TLS_KEY_FILE";
+    throw new ConfigError(`${missing} is missing: TLS takes a certificate and its key, set both.`);
+  }
+  return { certFile, keyFile, httpPort };
+}
+
+function oauthSettings(read: EnvironmentReader): OAuthConfig | undefined {
+  const issuer = read.url("OAUTH_ISSUER");
+  const authorizeUrl = read.url("OAUTH_AUTHORIZE_URL");
+  const tokenUrl = read.url("OAUTH_TOKEN_URL");
+  const userinfoUrl = read.url("OAUTH_USERINFO_URL");
+  const clientId = read.text("OAUTH_CLIENT_ID");
+  const clientSecret = read.secret("OAUTH_CLIENT_SECRET");
+  const scopes = read.text("OAUTH_SCOPES");
+  const emailDomains = read.hosts("OAUTH_EMAIL_DOMAINS").map((one) => one.toLowerCase());
+  const plain = [authorizeUrl, tokenUrl, userinfoUrl];
+  if ([issuer, clientId, clientSecret, ...plain].every((one) => one === undefined)) {
+    return undefined;
+  }
+  for (
+    const [name, url] of Object.entries({
+      OAUTH_ISSUER: issuer,
+      OAUTH_AUTHORIZE_URL: authorizeUrl,
+      OAUTH_TOKEN_URL: tokenUrl,
+      OAUTH_USERINFO_URL: userinfoUrl,
+    })
+  ) {
+    if (url !== undefined && url.startsWith("http:") && !isLoopback(new URL(url).hostname)) {
+      throw new ConfigError(
+        `${name}=${url} is not valid: expected an https address (http only on loopback).`,
+      );
+    }
+  }
+  if (issuer === undefined && plain.some((one) => one === undefined)) {
+    throw new ConfigError(
+      "OAUTH_ISSUER is missing: sign-in takes an OpenID issuer, or all three of OAUTH_AUTHORIZE_URL, OAUTH_TOKEN_URL and OAUTH_USERINFO_URL.",
+    );
+  }
+  if (clientId === undefined) {
+    throw new ConfigError("OAUTH_CLIENT_ID is missing: sign-in needs it.");
+  }
+  if (clientSecret === undefined) {
+    throw new ConfigError("OAUTH_CLIENT_SECRET is missing: sign-in needs it.");
+  }
+  return {
+    clientId,
+    clientSecret,
+    issuer,
+    authorizeUrl,
+    tokenUrl,
+    userinfoUrl,
+    scopes,
+    emailDomains,
+  };
+}
+
+function bucketSettings(read: EnvironmentReader): BucketSettings | undefined {
+  const endpoint = read.url("S3_ENDPOINT");
+  const url = read.text("EXPORT_BUCKET_URL");
+  if (url === undefined) return undefined;
+  const match = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/(.*))?$/.exec(url);
+  if (!match) {
+    const shown = url.includes("@") ? "****" : url;
+    throw new ConfigError(`EXPORT_BUCKET_URL=${shown} is not valid: expected s3://bucket/prefix.`);
+  }
+  const accessKeyId = read.secret("AWS_ACCESS_KEY_ID");
+  const secretAccessKey = read.secret("AWS_SECRET_ACCESS_KEY");
+  if (!accessKeyId || !secretAccessKey) {
+    const missing = accessKeyId ? "AWS_SECRET_ACCESS_KEY" : "AWS_ACCESS_KEY_ID";
+    throw new ConfigError(`${missing} is missing: EXPORT_BUCKET_URL needs it.`);
+  }
+  return {
+    bucket: match[1]!,
+    prefix: withoutEnd(match[2] ?? "", "/"),
+    endpoint,
+    region: read.text("AWS_REGION") ?? "us-east-1",
+    accessKeyId,
+    secretAccessKey,
+  };
+}

@@ -1,0 +1,336 @@
+import assert from "@std/assert";
+import { type Config, ConfigError, defaultDataDir, isLoopback, parseConfig } from "./config.ts";
+import type { Secret } from "../base/secret.ts";
+
+/** A file that exists on every machine that runs this test: the test itself. */
+const anyFile = decodeURIComponent(new URL(import.meta.url).pathname);
+const postgres = "postgres://gateway:hunter2@db:5432/gateway";
+const bucket = {
+  EXPORT_BUCKET_URL: "s3://exports/team",
+  AWS_ACCESS_KEY_ID: "AKIA1",
+  AWS_SECRET_ACCESS_KEY: "hush",
+};
+const signIn = {
+  OAUTH_ISSUER: "https://id.example.com",
+  OAUTH_CLIENT_ID: "gateway",
+  OAUTH_CLIENT_SECRET: "hush",
+};
+
+function refusal(environment: Record<string, string>): ConfigError {
+  try {
+    parseConfig(environment);
+  } catch (thrown) {
+    if (!(thrown instanceof ConfigError)) throw thrown;
+    return thrown;
+  }
+  throw new Error(`accepted ${JSON.stringify(environment)}`);
+}
+
+/** The sentence of the pattern is checked: `NAME=value is not valid: expected …`. */
+interface Wrong {
+  set: Record<string, string>;
+  says: RegExp;
+}
+
+const wholeNumbers: Wrong[] = [
+  { set: { PORT: "80a" }, says: /^PORT=80a is not valid: expected a whole number from 0 to 65535/ },
+  { set: { PORT: "65536" }, says: /^PORT=65536 .*from 0 to 65535/ },
+  { set: { PORT: "-1" }, says: /^PORT=-1 / },
+  { set: { PORT: "1e3" }, says: /^PORT=1e3 / },
+  ...["RETENTION_PAYLOAD_DAYS", "RETENTION_USAGE_DAYS"].map((name) => (
+    { set: { [name]: "0" }, says: new RegExp(`^${name}=0 .*from 1 to 36500`) }
+  )),
+  ...["MAX_BODY_BYTES", "PAYLOAD_MAX_BYTES", "MEDIA_INLINE_BYTES", "JOURNAL_MAX_BYTES"].map(
+    (name) => ({ set: { [name]: "32MiB" }, says: new RegExp(`^${name}=32MiB .*whole number`) }),
+  ),
+  ...["CONNECT_TIMEOUT_MS", "FIRST_BYTE_TIMEOUT_MS", "IDLE_TIMEOUT_MS", "KEEP_ALIVE_MS"].map(
+    (name) => ({ set: { [name]: "0" }, says: new RegExp(`^${name}=0 .*from 1 to 3600000`) }),
+  ),
+  ...["CALLER_HEAD_TIMEOUT_MS", "CALLER_BODY_TIMEOUT_MS", "CALLER_IDLE_TIMEOUT_MS"].map(
+    (name) => ({ set: { [name]: "0" }, says: new RegExp(`^${name}=0 .*from 1 to 3600000`) }),
+  ),
+  ...["CONNECTIONS_MAX", "CONNECTIONS_PER_PEER_MAX"].map(
+    (name) => ({ set: { [name]: "0" }, says: new RegExp(`^${name}=0 .*from 1 to 1000000`) }),
+  ),
+  { set: { LEASE_SECONDS: "4" }, says: /^LEASE_SECONDS=4 .*from 5 to 86400/ },
+  {
+    set: { HTTP_PORT: "99999", TLS_CERT_FILE: anyFile, TLS_KEY_FILE: anyFile },
+    says: /^HTTP_PORT=99999 .*from 0 to 65535/,
+  },
+];
+
+const words: Wrong[] = [
+  { set: { TRUST_PROXY: "yes" }, says: /^TRUST_PROXY=yes is not valid: expected true or false/ },
+  { set: { ALLOW_PLAIN_HTTP: "on" }, says: /^ALLOW_PLAIN_HTTP=on .*expected true or false/ },
+  { set: { JOURNAL_SYNC: "never" }, says: /^JOURNAL_SYNC=never .*expected always or interval/ },
+  { set: { STARTING_CREDIT_USD: "-1" }, says: /^STARTING_CREDIT_USD=-1 .*US dollars/ },
+  { set: { STARTING_CREDIT_USD: "1e3" }, says: /^STARTING_CREDIT_USD=1e3 .*such as 10 or 2\.50/ },
+  { set: { STARTING_CREDIT_USD: "0.0000000001" }, says: /^STARTING_CREDIT_USD=0\.0000000001 / },
+  { set: { CORS_ORIGINS: "https://a.example.com,*" }, says: /^CORS_ORIGINS=\* .*origins such as/ },
+  { set: { CORS_ORIGINS: "https://a.example.com/" }, says: /^CORS_ORIGINS=https:\/\/a\.exam/ },
+  {
+    set: { FETCH_ALLOW_HOSTS: "https://files.internal/x" },
+    says: /^FETCH_ALLOW_HOSTS=https:\/\/files\.internal\/x .*host names/,
+  },
+];
+
+const addresses: Wrong[] = [
+  {
+    set: { BASE_URL: "gateway.example.com" },
+    says: /^BASE_URL=gateway\.example\.com .*an address/,
+  },
+  { set: { BASE_URL: "ftp://example.com" }, says: /^BASE_URL=ftp:\/\/example\.com / },
+  ...["A", "B", "C", "D", "E", "F", "G"].map((letter) => ({
+    set: { [`VENDOR_${letter}_BASE_URL`]: "nowhere" },
+    says: new RegExp(`^VENDOR_${letter}_BASE_URL=nowhere .*expected an address such as https`),
+  })),
+  ...["OAUTH_ISSUER", "OAUTH_AUTHORIZE_URL", "OAUTH_TOKEN_URL", "OAUTH_USERINFO_URL"].flatMap(
+    (name): Wrong[] => [
+      { set: { ...signIn, [name]: "id" }, says: new RegExp(`^${name}=id .*an address`) },
+      {
+        set: { ...signIn, [name]: "http://id.example.com" },
+        says: new RegExp(`^${name}=http://id\\.example\\.com .*https address`),
+      },
+      {
+        set: { ...signIn, [name]: "http://127.0.0.1.example.com" },
+        says: new RegExp(`^${name}=http://127\\.0\\.0\\.1\\.example\\.com .*https address`),
+      },
+    ],
+  ),
+  { set: { ...bucket, S3_ENDPOINT: "minio:9000" }, says: /^S3_ENDPOINT=minio:9000 .*an address/ },
+  {
+    set: { ...bucket, EXPORT_BUCKET_URL: "https://bucket" },
+    says: /^EXPORT_BUCKET_URL=https:\/\/bucket .*expected s3:\/\/bucket\/prefix/,
+  },
+  { set: { ...bucket, EXPORT_BUCKET_URL: "s3://Upper_Case" }, says: /^EXPORT_BUCKET_URL=s3:/ },
+];
+
+const files: Wrong[] = ["TLS_CERT_FILE", "TLS_KEY_FILE"].map((name) => ({
+  set: { TLS_CERT_FILE: anyFile, TLS_KEY_FILE: anyFile, [name]: "/nowhere/at/all.pem" },
+  says: new RegExp(`^${name}=/nowhere/at/all\\.pem .*expected a file that can be read`),
+}));
+
+const missing: Wrong[] = [
+  { set: { TLS_CERT_FILE: anyFile }, says: /^TLS_KEY_FILE is missing: .*certificate and its key/ },
+  { set: { TLS_KEY_FILE: anyFile }, says: /^TLS_CERT_FILE is missing: / },
+  { set: { HTTP_PORT: "8080" }, says: /^HTTP_PORT=8080 needs an HTTPS listener.*TLS_CERT_FILE/ },
+  {
+    set: { OAUTH_ISSUER: "https://id.example.com", OAUTH_CLIENT_SECRET: "s" },
+    says: /^OAUTH_CLIENT_ID is missing/,
+  },
+  {
+    set: { OAUTH_ISSUER: "https://id.example.com", OAUTH_CLIENT_ID: "i" },
+    says: /^OAUTH_CLIENT_SECRET is missing/,
+  },
+  { set: { OAUTH_CLIENT_ID: "i", OAUTH_CLIENT_SECRET: "s" }, says: /^OAUTH_ISSUER is missing/ },
+  {
+    set: { ...signIn, OAUTH_ISSUER: "", OAUTH_TOKEN_URL: "https://id.example.com/token" },
+    says: /^OAUTH_ISSUER is missing: .*OAUTH_AUTHORIZE_URL, OAUTH_TOKEN_URL and OAUTH_USERINFO_URL/,
+  },
+  { set: { ...bucket, AWS_ACCESS_KEY_ID: "" }, says: /^AWS_ACCESS_KEY_ID is missing/ },
+  { set: { ...bucket, AWS_SECRET_ACCESS_KEY: "" }, says: /^AWS_SECRET_ACCESS_KEY is missing/ },
+];
+
+const plainHttp: Wrong[] = ["0.0.0.0", "::", "gateway.example.com", "127.example.com"].map(
+  (HOST) => ({
+    set: { HOST },
+    says: new RegExp(
+      `^HOST=${HOST.replaceAll(".", "\\.")} .*TLS_CERT_FILE.*TRUST_PROXY.*ALLOW_PLA`,
+    ),
+  }),
+);
+
+for (
+  const { set, says } of [
+    ...wholeNumbers,
+    ...words,
+    ...addresses,
+    ...files,
+    ...missing,
+    ...plainHttp,
+  ]
+) {
+  Deno.test(`${says.source} is the one line that the wrong value stops the start with`, () => {
+    const { message } = refusal(set);
+    assert.match(message, says);
+    assert.doesNotMatch(message, /[\r\n]/);
+  });
+}
+
+const canary = "c4nary-s3cret";
+const secrets: Record<string, string>[] = [
+  { DATABASE_URL: `mysql://root:${canary}@db/x` },
+  { DATABASE_URL: canary },
+  { ANALYTICS_DATABASE_URL: `clickhouse://u:${canary}@db` },
+  { MASTER_KEY: canary },
+  { MASTER_KEY: `${canary.padEnd(44, "x")}=` },
+  { VENDOR_A_API_KEY: `${canary} with a space` },
+  { VENDOR_G_API_KEY: `${canary}é` },
+  { VENDOR_B_BASE_URL: `https://user:${canary}@api.example.com/v1` },
+  { VENDOR_B_BASE_URL: `https://user:${canary}@api.example.com:port/v1` },
+  { BASE_URL: `https://${canary}@example.com` },
+  { ...signIn, OAUTH_ISSUER: `https://user:${canary}@id.example.com` },
+  { ...bucket, EXPORT_BUCKET_URL: `s3://AKIA:${canary}@exports/x` },
+  { ...bucket, S3_ENDPOINT: `https://AKIA:${canary}@minio` },
+  { ...signIn, OAUTH_CLIENT_ID: "", OAUTH_CLIENT_SECRET: canary },
+  { ...bucket, AWS_ACCESS_KEY_ID: "", AWS_SECRET_ACCESS_KEY: canary },
+];
+for (const set of secrets) {
+  const names = Object.keys(set);
+  Deno.test(`a wrong ${JSON.stringify(set).slice(0, 60)} is named, its secret isn't shown`, () => {
+    const { message } = refusal(set);
+    assert.ok(names.some((name) => message.startsWith(name)), message);
+    assert.doesNotMatch(message, /c4nary|s3cret/);
+    assert.doesNotMatch(message, /[\r\n]/);
+  });
+}
+
+Deno.test("a value of several lines gives one line all the same", () => {
+  assert.doesNotMatch(refusal({ HOST: "0.0.0.0\nrm -rf" }).message, /[\r\n]/);
+  assert.doesNotMatch(refusal({ PORT: "80\r\n81" }).message, /[\r\n]/);
+  assert.doesNotMatch(refusal({ JOURNAL_SYNC: "a\nb" }).message, /[\r\n]/);
+});
+
+Deno.test("no variable needs to be set; the defaults are those of the interface", () => {
+  const { secretFrom: _, ...config } = parseConfig({});
+  assert.deepEqual(
+    { ...config, vendors: Object.keys(config.vendors) },
+    {
+      host: "127.0.0.1",
+      port: 8787,
+      baseUrl: undefined,
+      dataDir: "./data",
+      databaseUrl: undefined,
+      analyticsDatabaseUrl: undefined,
+      masterKey: undefined,
+      vendors: ["a", "b", "c", "d", "e", "f", "g"].map((letter) => `vendor-${letter}`),
+      vendorsFile: undefined,
+      pricesFile: undefined,
+      startingCreditNanos: 10_000_000_000n,
+      tls: undefined,
+      trustProxy: false,
+      allowPlainHttp: false,
+      corsOrigins: [],
+      oauth: undefined,
+      exportBucket: undefined,
+      retentionPayloadDays: undefined,
+      retentionUsageDays: undefined,
+      maxBodyBytes: 33_554_432,
+      callsInFlightMax: 4096,
+      bodiesInFlightBytes: 25_165_824,
+      payloadMaxBytes: 1_048_576,
+      mediaInlineBytes: 65_536,
+      journalMaxBytes: 4_294_967_296,
+      connectTimeoutMs: 5000,
+      firstByteTimeoutMs: 600_000,
+      idleTimeoutMs: 300_000,
+      callerUnreadTimeoutMs: 60_000,
+      keepAliveMs: 15_000,
+      callerHeadTimeoutMs: 15_000,
+      callerBodyTimeoutMs: 30_000,
+      callerIdleTimeoutMs: 75_000,
+      connectionsMax: 8192,
+      connectionsPerPeerMax: 2048,
+      notifySocket: undefined,
+      streamsPerAccountMax: 1000,
+      backgroundPerAccountMax: 100,
+      backgroundTimeoutMs: 3_600_000,
+      storedBytesPerDay: 10_737_418_240,
+      journalSync: "always",
+      leaseSeconds: 150,
+      metricsToken: undefined,
+      fetchAllowHosts: [],
+    } satisfies Omit<Config, "secretFrom" | "vendors"> & { vendors: string[] },
+  );
+});
+
+Deno.test("an empty variable counts as not set", () => {
+  const names = [
+    "PORT",
+    "DATABASE_URL",
+    "MASTER_KEY",
+    "TLS_CERT_FILE",
+    "TRUST_PROXY",
+    "OAUTH_ISSUER",
+  ];
+  const config = parseConfig(Object.fromEntries(names.map((name) => [name, "  "])));
+  assert.equal(config.port, 8787);
+  assert.equal(config.databaseUrl, undefined);
+});
+
+const reveal = (secret: Secret | undefined) => secret?.reveal();
+
+Deno.test("what is set is taken, secrets as masks", () => {
+  const config = parseConfig({
+    ...bucket,
+    ...signIn,
+    PORT: "0",
+    DATABASE_URL: postgres,
+    MASTER_KEY: `${"A".repeat(43)}=`,
+    VENDOR_B_BASE_URL: "https://proxy.example.com/v1//",
+    VENDOR_B_API_KEY: "sk-b",
+    STARTING_CREDIT_USD: "2.5",
+    CORS_ORIGINS: " https://a.example.com , http://localhost:3000 ",
+    TRUST_PROXY: "TRUE",
+    FETCH_ALLOW_HOSTS: "files.internal, 10.0.0.7:9000",
+    METRICS_TOKEN: "scrape",
+  });
+  assert.equal(config.port, 0);
+  assert.equal(reveal(config.databaseUrl), postgres);
+  assert.equal(config.vendors["vendor-b"]?.baseUrl, "https://proxy.example.com/v1");
+  assert.equal(reveal(config.vendors["vendor-b"]?.apiKey), "sk-b");
+  assert.equal(config.startingCreditNanos, 2_500_000_000n);
+  assert.deepEqual(config.corsOrigins, ["https://a.example.com", "http://localhost:3000"]);
+  assert.equal(config.trustProxy, true);
+  assert.deepEqual(config.fetchAllowHosts, ["files.internal", "10.0.0.7:9000"]);
+  assert.equal(config.exportBucket?.bucket, "exports");
+  assert.equal(config.exportBucket?.prefix, "team");
+  assert.equal(config.oauth?.issuer, "https://id.example.com");
+  const shown = JSON.stringify(config, (_, value) => typeof value === "bigint" ? 0 : value) +
+    Deno.inspect(config, { depth: 5 });
+  for (const secret of ["hunter2", "AAAA", "sk-b", "hush", "AKIA1", "scrape"]) {
+    assert.equal(shown.includes(secret), false, `${secret} is shown`);
+  }
+});
+
+Deno.test("plain HTTP beyond loopback needs TLS, a trusted proxy or the operator's word", () => {
+  const tls = { TLS_CERT_FILE: anyFile, TLS_KEY_FILE: anyFile };
+  for (const more of [tls, { TRUST_PROXY: "true" }, { ALLOW_PLAIN_HTTP: "true" }]) {
+    assert.equal(parseConfig({ HOST: "0.0.0.0", ...more }).host, "0.0.0.0");
+  }
+});
+
+Deno.test("a key that VENDORS_FILE names is checked as every vendor key", () => {
+  const { secretFrom } = parseConfig({ MY_KEY: "key-1", BAD_KEY: `${canary}\n2` });
+  assert.equal(reveal(secretFrom("MY_KEY")), "key-1");
+  assert.equal(secretFrom("NO_KEY"), undefined);
+  assert.throws(() => secretFrom("BAD_KEY"), { name: "ConfigError", message: /^BAD_KEY=\*+ / });
+});
+
+Deno.test("only addresses of this machine are loopback", () => {
+  for (const host of ["localhost", "127.0.0.1", "127.8.9.10", "::1", "[::1]"]) {
+    assert.equal(isLoopback(host), true, host);
+  }
+  for (const host of ["127.example.com", "127.0.0.1.example.com", "10.0.0.1", "0.0.0.0", ""]) {
+    assert.equal(isLoopback(host), false, host);
+  }
+});
+
+Deno.test("a compiled program keeps its data beside itself, another one below the directory it runs in", () => {
+  assert.equal(defaultDataDir(true, () => "/opt/llm-gateway/llm-gateway"), "/opt/llm-gateway/data");
+  assert.equal(defaultDataDir(false), "./data");
+});
+
+Deno.test("background calls have bounds that are bounded themselves", () => {
+  for (
+    const [name, value] of [
+      ["BACKGROUND_CALLS_PER_ACCOUNT_MAX", "0"],
+      ["BACKGROUND_CALL_TIMEOUT_MS", "43200001"],
+      ["BACKGROUND_CALL_TIMEOUT_MS", "forever"],
+    ] as const
+  ) {
+    assert.throws(() => parseConfig({ [name]: value }), new RegExp(`${name}=${value}`));
+  }
+  const { backgroundTimeoutMs } = parseConfig({ BACKGROUND_CALL_TIMEOUT_MS: "43200000" });
+  assert.equal(backgroundTimeoutMs, 12 * 60 * 60_000);
+});

@@ -1,0 +1,142 @@
+import { withoutEnd } from "../base/trim.ts";
+import { Secret } from "../base/secret.ts";
+
+/** A wrong value in the environment; the message is one line for the operator. */
+export class ConfigError extends Error {
+  override name = "ConfigError";
+
+  constructor(message: string) {
+    // A value of several lines is shown in one.
+    super(message.replace(/[\r\n]+/g, " "));
+  }
+}
+
+/**
+ * Reads variables, one method per kind of value. An empty value counts as not set; a wrong one
+ * throws a `ConfigError` that names the variable, its value (masked if secret) and what it takes.
+ */
+export class EnvironmentReader {
+  readonly #environment: Readonly<Record<string, string | undefined>>;
+
+  constructor(environment: Readonly<Record<string, string | undefined>>) {
+    this.#environment = environment;
+  }
+
+  text(name: string): string | undefined {
+    return this.#environment[name]?.trim() || undefined;
+  }
+
+  list(name: string): string[] {
+    return (this.text(name) ?? "").split(",").map((one) => one.trim()).filter((one) => one !== "");
+  }
+
+  integer(name: string, range: { min: number; max: number }): number | undefined {
+    const value = this.text(name);
+    if (value === undefined) return undefined;
+    const number = /^\d{1,16}$/.test(value) ? Number(value) : NaN;
+    if (number >= range.min && number <= range.max) return number;
+    throw wrong(name, value, `a whole number from ${range.min} to ${range.max}`);
+  }
+
+  bytes(name: string): number | undefined {
+    return this.integer(name, { min: 1, max: 2 ** 50 });
+  }
+
+  milliseconds(name: string): number | undefined {
+    return this.integer(name, { min: 1, max: 3_600_000 });
+  }
+
+  flag(name: string): boolean | undefined {
+    const value = this.text(name)?.toLowerCase();
+    if (value === undefined) return undefined;
+    if (value === "true" || value === "1") return true;
+    if (value === "false" || value === "0") return false;
+    throw wrong(name, value, "true or false");
+  }
+
+  oneOf<T extends string>(name: string, values: readonly T[]): T | undefined {
+    const value = this.text(name);
+    if (value === undefined) return undefined;
+    const found = values.find((one) => one === value);
+    if (found !== undefined) return found;
+    throw wrong(name, value, values.join(" or "));
+  }
+
+  secret(name: string): Secret | undefined {
+    const value = this.text(name);
+    return value === undefined ? undefined : new Secret(value);
+  }
+
+  /** A secret that is sent in a header. */
+  headerSecret(name: string): Secret | undefined {
+    const secret = this.secret(name);
+    if (secret === undefined || /^[\x21-\x7e]+$/.test(secret.reveal())) return secret;
+    throw wrong(name, masked, "a key of printable ASCII characters without spaces");
+  }
+
+  masterKey(name: string): Secret | undefined {
+    const secret = this.secret(name);
+    if (secret === undefined || /^[A-Za-z0-9+/]{43}=$/.test(secret.reveal())) return secret;
+    throw wrong(name, masked, "32 bytes in base64 (44 characters)");
+  }
+
+  databaseUrl(name: string): Secret | undefined {
+    const secret = this.secret(name);
+    if (secret === undefined) return undefined;
+    const url = secret.reveal();
+    if (URL.canParse(url) && /^postgres(ql)?:$/.test(new URL(url).protocol)) return secret;
+    throw wrong(name, masked, "an address such as postgres://user:password@host:5432/database");
+  }
+
+  /** An http or https address, without the slash at its end. */
+  url(name: string): string | undefined {
+    const value = this.text(name);
+    if (value === undefined) return undefined;
+    const url = URL.canParse(value) ? new URL(value) : undefined;
+    const hasCredentials = Boolean(url?.username || url?.password);
+    if (url && /^https?:$/.test(url.protocol) && !hasCredentials) return withoutEnd(value, "/");
+    const shown = value.includes("@") ? masked : value;
+    throw wrong(name, shown, "an address such as https://api.example.com, without credentials");
+  }
+
+  origins(name: string): string[] {
+    return this.list(name).map((one) => {
+      if (URL.canParse(one) && new URL(one).origin === one) return one;
+      throw wrong(name, one, "origins such as https://app.example.com, separated by commas");
+    });
+  }
+
+  hosts(name: string): string[] {
+    return this.list(name).map((one) => {
+      if (/^[\w.:[\]-]+$/.test(one)) return one;
+      throw wrong(name, one, "host names such as files.internal, separated by commas");
+    });
+  }
+
+  /** An amount in US dollars, as nano-dollars. */
+  usd(name: string): bigint | undefined {
+    const value = this.text(name);
+    if (value === undefined) return undefined;
+    const match = /^(\d{1,9})(?:\.(\d{1,9}))?$/.exec(value);
+    if (!match) throw wrong(name, value, "an amount in US dollars such as 10 or 2.50");
+    return BigInt(match[1]!) * 1_000_000_000n + BigInt((match[2] ?? "").padEnd(9, "0"));
+  }
+
+  /** Path of a file that is there. */
+  file(name: string): string | undefined {
+    const path = this.text(name);
+    if (path === undefined) return undefined;
+    try {
+      if (Deno.statSync(path).isFile) return path;
+    } catch {
+      // Falls through to the same sentence: it can't be read as a file.
+    }
+    throw wrong(name, path, "a file that can be read");
+  }
+}
+
+const masked = "****";
+
+function wrong(name: string, shown: string, expected: string): ConfigError {
+  return new ConfigError(`${name}=${shown} is not valid: expected ${expected}.`);
+}

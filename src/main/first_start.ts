@@ -1,0 +1,33 @@
+import { operatorLimits } from "../keys/account.ts";
+import { mintKey } from "../keys/credential.ts";
+import type { Secret } from "../base/secret.ts";
+import type { Services } from "./application.ts";
+import { ensureFirstAccount } from "../people/store/first_start.ts";
+
+/**
+ * Makes the first account and its key, once for all processes that share the database. Gives the
+ * key to the one process that made it, and only then.
+ */
+export async function firstStart(
+  services: Pick<Services, "config" | "database" | "clock">,
+): Promise<Secret | undefined> {
+  const minted = mintKey(services.clock);
+  const { created } = await ensureFirstAccount(services.database, {
+    account: { name: "default", tier: "enterprise", ...operatorLimits },
+    key: {
+      id: minted.id,
+      name: "first key",
+      prefix: minted.prefix,
+      hash: minted.hash,
+      scopes: [],
+      models: [],
+      onDisconnect: "cancel",
+      translationMode: "default",
+      capDayNanos: null,
+      capMonthNanos: null,
+      expiresAt: null,
+    },
+    creditNanos: services.config.startingCreditNanos,
+  });
+  return created ? minted.value : undefined;
+}

@@ -1,0 +1,75 @@
+import type { Secret } from "../base/secret.ts";
+import type { Services } from "./application.ts";
+import { defaultModels } from "../pricing/table/price_table.ts";
+
+/** The lines that a start prints: the address always, the key and a first call only once. */
+export function greeting(
+  services: Pick<Services, "config" | "registry" | "version" | "prices" | "clock">,
+  address: string,
+  firstKey: Secret | undefined,
+  claimLink?: string,
+): string[] {
+  const base = services.config.baseUrl ?? address;
+  const lines = [`llm-gateway ${services.version} listens on ${address}`];
+  if (claimLink !== undefined) {
+    lines.push(
+      "",
+      "Nobody owns the dashboard yet. Who signs in through this link does, once:",
+      "",
+      `  ${claimLink}`,
+      "",
+    );
+  }
+  if (!firstKey) return lines;
+  const key = firstKey.reveal();
+  const model = firstModel(services);
+  lines.push(
+    "",
+    "First start. This API key is shown only now, keep it:",
+    "",
+    `  API key       ${key}`,
+    `  Base address  ${base}`,
+    "",
+    "Try it:",
+    "",
+    `  ${model === undefined ? statusCommand(base, key) : chatCommand(base, key, model)}`,
+    "",
+  );
+  if (model === undefined) {
+    lines.push(
+      "Next: no vendor key is set. Start again with VENDOR_B_API_KEY=<your key> to call models,",
+      "or run 'deno task demo' to try every endpoint with simulated vendors.",
+      "",
+    );
+  }
+  return lines;
+}
+
+/** A priced model of the first vendor that has a key and takes chat calls. */
+export function firstModel(
+  services: Pick<Services, "registry" | "prices" | "clock">,
+): string | undefined {
+  // vendor-b first: it is the one that the next line names.
+  const vendors = [...services.registry.all].sort((a, b) =>
+    Number(b.label === firstVendor) - Number(a.label === firstVendor)
+  );
+  for (const vendor of vendors) {
+    if (!vendor.apiKey || !vendor.dialects.includes("chat")) continue;
+    const now = services.clock.now();
+    const model = defaultModels[vendor.label] ??
+      services.prices.listed(vendor.label, now)[0]?.model;
+    if (model !== undefined) return `${vendor.label}/${model}`;
+  }
+  return undefined;
+}
+
+const firstVendor = "vendor-b";
+
+function statusCommand(base: string, key: string): string {
+  return `curl ${base}/api/v1/status -H 'Authorization: Bearer ${key}'`;
+}
+
+function chatCommand(base: string, key: string, model: string): string {
+  const body = JSON.stringify({ model, messages: [{ role: "user", content: "Say hello." }] });
+  return `curl ${base}/chat/v1/chat/completions -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' -d '${body}'`;
+}

@@ -1,0 +1,205 @@
+import { callControl, callExport } from "../admin/control.ts";
+import type { CommandResult } from "../admin/command.ts";
+import { type ExportParts, runExport } from "../admin/export_command.ts";
+import { runExportCommand } from "../admin/export_output.ts";
+import type { PriceDesk } from "../admin/price_parts.ts";
+import { readsInput, runCommand, runCommandOf, usage } from "../admin/commands.ts";
+import { readInput } from "../admin/input.ts";
+import { journalCommands } from "../admin/journal_command.ts";
+import { adminPartsOf } from "../admin/parts.ts";
+import { systemClock } from "../base/clock.ts";
+import { createUuidv7 } from "../base/ids.ts";
+import { createLog } from "../base/log.ts";
+import { type Config, readConfig } from "./config.ts";
+import { messageOf } from "../shared/fault.ts";
+import { exportsOf } from "./wiring/exports.ts";
+import { runHealth } from "./run_health.ts";
+import { scrubHere } from "../admin/scrub_here.ts";
+import { createAccounts } from "../keys/store/accounts.ts";
+import type { Database } from "../database/database.ts";
+import { createAuditLog } from "../audit/store/audit.ts";
+import { createApiKeys } from "../keys/store/api_keys.ts";
+import { createLedger } from "../credit/store/ledger.ts";
+import { findMasterKey } from "../keys/store/master_key.ts";
+import { createVendorKeys } from "../keys/store/vendor_keys.ts";
+import { claimDataDir } from "../database/data_dir.ts";
+import { openAnalytics, openDatabase } from "../database/open.ts";
+import { openPriceDesk, registryOf } from "./application.ts";
+import { createPeople } from "../people/store/people.ts";
+import { createPriceVersions } from "../repricing/store/price_versions.ts";
+import { createRepricing } from "../repricing/store/repricing.ts";
+import { type JournalStatus, readJournalStatus } from "../records/journal/status.ts";
+
+/**
+ * Runs one of the operator's commands (interface.md §1) to the end of the process: prints what it
+ * says, as one JSON value with `--json`, and exits 0 done, 1 failed, 2 wrong usage.
+ */
+export async function runAdmin(argv: readonly string[]): Promise<never> {
+  const asJson = argv.includes("--json");
+  try {
+    const result = argv.length === 0
+      ? { exitCode: 2 as const, json: { error: "no command" }, lines: [usage()] }
+      : argv[0] === "health"
+      ? await runHealth(readConfig(), argv.slice(1))
+      : argv[0] === "export"
+      ? await exportRows(readConfig(), argv.slice(1).filter((word) => word !== "--json"), asJson)
+      : await run(readConfig(), argv, await inputOf(argv));
+    print(result, asJson);
+    Deno.exit(result.exitCode);
+  } catch (thrown) {
+    const message = messageOf(thrown).split("\n")[0]!;
+    print({ exitCode: 1, json: { error: message }, lines: [`error: ${message}`] }, asJson);
+    Deno.exit(1);
+  }
+}
+
+/** An export is too large to be a command's result: it is written while it is read. */
+async function exportRows(
+  config: Config,
+  words: readonly string[],
+  asJson: boolean,
+): Promise<CommandResult> {
+  const terminal = {
+    isWatched: Deno.stderr.isTerminal(),
+    async write(bytes: Uint8Array) {
+      for (let at = 0; at < bytes.length;) at += await Deno.stdout.write(bytes.subarray(at));
+    },
+  };
+  return await runExportCommand(words, asJson, terminal, async function* (withTotal) {
+    const answered = config.databaseUrl
+      ? undefined
+      : await callExport(config.dataDir, words, withTotal);
+    if (answered) return yield* answered;
+    const claim = config.databaseUrl ? undefined : await claimDataDir(config.dataDir);
+    const database = await openDatabase(config.databaseUrl, config.dataDir);
+    try {
+      const analytics = await openAnalytics(config, database);
+      try {
+        yield* runExport(exportPartsOf(config, database, analytics), words, withTotal);
+      } finally {
+        if (analytics !== database) await analytics.close();
+      }
+    } finally {
+      await database.close();
+      await claim?.release();
+    }
+  });
+}
+
+function exportPartsOf(config: Config, database: Database, analytics: Database): ExportParts {
+  const clock = systemClock;
+  const log = createLog((line) => console.error(line), clock.now);
+  return {
+    accounts: createAccounts(database),
+    exports: exportsOf({ config, database, analytics, clock, log, newId: createUuidv7(clock) }),
+    // Nothing is recorded here.
+    caughtUp: () => Promise.resolve(),
+  };
+}
+
+/** What standard input holds, for a command that takes a secret from there. */
+async function inputOf(words: readonly string[]): Promise<string> {
+  if (!readsInput(words)) return "";
+  if (Deno.stdin.isTerminal()) console.error("Paste the value, then press Enter and Ctrl-D.");
+  return await readInput(Deno.stdin.readable);
+}
+
+/**
+ * A running server that owns the embedded database takes the command; else the store is opened
+ * here, PostgreSQL at its address or the embedded one in its directory.
+ */
+async function run(
+  config: Config,
+  words: readonly string[],
+  input: string,
+): Promise<CommandResult> {
+  if (words[0] === "journal") return await runOnJournal(config, words);
+  // A server tidies its journal too, whichever database it uses.
+  const isServers = !config.databaseUrl || words[0] === "scrub";
+  const answered = isServers ? await callControl(config.dataDir, words, input) : undefined;
+  if (answered) return answered;
+  if (config.databaseUrl) return await runHere(config, words, input);
+  const claim = await claimDataDir(config.dataDir);
+  try {
+    return await runHere(config, words, input);
+  } finally {
+    await claim.release();
+  }
+}
+
+/** The journal is in the data directory whatever the store is, and is seen while that is away. */
+async function runOnJournal(config: Config, words: readonly string[]): Promise<CommandResult> {
+  const parts = { clock: systemClock, journalStatus: () => journalStatus(config) };
+  return await callControl(config.dataDir, words) ??
+    await runCommandOf(journalCommands, parts, words);
+}
+
+function journalStatus(config: Config): Promise<JournalStatus> {
+  return readJournalStatus(`${config.dataDir}/journal`, {
+    sync: config.journalSync,
+    maxBytes: config.journalMaxBytes,
+  });
+}
+
+async function runHere(
+  config: Config,
+  words: readonly string[],
+  input: string,
+): Promise<CommandResult> {
+  const database = await openDatabase(config.databaseUrl, config.dataDir);
+  try {
+    if (words[0] === "migrate") {
+      // Opening has applied what was missing.
+      return { exitCode: 0, json: { migrated: true }, lines: ["The database is up to date."] };
+    }
+    return await runCommand(
+      adminPartsOf({
+        accounts: createAccounts(database),
+        apiKeys: createApiKeys(database),
+        audit: createAuditLog(database, systemClock.now),
+        vendorKeys: createVendorKeys(
+          database,
+          () => findMasterKey({ configured: config.masterKey, dataDir: config.dataDir, database }),
+        ),
+        scrub: () => scrubHere(config, database),
+        registry: registryOf(config),
+        ledger: createLedger(database),
+        openPrices: () => openPrices(config, database),
+        priceVersions: createPriceVersions(database),
+        clock: systemClock,
+        journalStatus: () => journalStatus(config),
+        people: createPeople(database),
+        newId: createUuidv7(systemClock),
+        dashboardBase: config.baseUrl ??
+          `${config.tls ? "https" : "http"}://${config.host}:${config.port}`,
+        hasSignIn: config.oauth !== undefined,
+      }),
+      words,
+      input,
+    );
+  } finally {
+    await database.close();
+  }
+}
+
+/** The calls may stand in a database of their own, which only these commands open. */
+async function openPrices(config: Config, database: Database): Promise<PriceDesk> {
+  const desk = openPriceDesk(config);
+  const analytics = await openAnalytics(config, database);
+  return {
+    ...desk,
+    repricing: createRepricing(database, analytics),
+    async close() {
+      await desk.close();
+      if (analytics !== database) await analytics.close();
+    },
+  };
+}
+
+function print(result: CommandResult, asJson: boolean): void {
+  // An export on standard output stands alone there.
+  if (result.json === undefined) return;
+  if (asJson) console.log(JSON.stringify(result.json));
+  else if (result.exitCode === 0) result.lines.forEach((line) => console.log(line));
+  else result.lines.forEach((line) => console.error(line));
+}

@@ -1,0 +1,45 @@
+import { request as plain } from "node:http";
+import { request as secure } from "node:https";
+import type { CommandResult } from "../admin/command.ts";
+import type { Config } from "./config.ts";
+import { messageOf } from "../shared/fault.ts";
+import { addressOfOwner } from "../database/data_dir.ts";
+
+/** As long as a probe may take before it counts as failed. */
+const patienceMs = 5_000;
+
+/**
+ * `admin health`: asks the server that holds the data directory whether it is ready, as probes of
+ * containers do that have no curl. Exit code 0 when `/readyz` answers 200, else 1.
+ */
+export async function runHealth(
+  config: Pick<Config, "dataDir">,
+  words: readonly string[],
+): Promise<CommandResult> {
+  if (words.some((word) => word !== "--json")) {
+    const usage = "usage: health";
+    return { exitCode: 2, json: { error: usage }, lines: [usage] };
+  }
+  const address = await addressOfOwner(config.dataDir);
+  const reason = address === undefined
+    ? `no server holds DATA_DIR=${config.dataDir}`
+    : await whyNotReady(`${address}/readyz`);
+  return reason === undefined
+    ? { exitCode: 0, json: { ready: true, address }, lines: [`ready at ${address}`] }
+    : { exitCode: 1, json: { ready: false, address, reason }, lines: [`not ready: ${reason}`] };
+}
+
+function whyNotReady(address: string): Promise<string | undefined> {
+  // The certificate is for the public name, not for this machine's own address.
+  const options = { rejectUnauthorized: false, timeout: patienceMs, agent: false };
+  return new Promise((resolve) => {
+    const open = address.startsWith("https:") ? secure : plain;
+    const asking = open(address, options, (answer) => {
+      answer.resume();
+      resolve(answer.statusCode === 200 ? undefined : `/readyz answered ${answer.statusCode}`);
+    });
+    asking.on("timeout", () => asking.destroy(new Error(`no answer within ${patienceMs} ms`)));
+    asking.on("error", (thrown) => resolve(messageOf(thrown)));
+    asking.end();
+  });
+}

@@ -1,0 +1,32 @@
+import { stdoutLines } from "../base/log.ts";
+import type { Config } from "./config.ts";
+import { messageOf } from "../shared/fault.ts";
+import { type Server, startServer } from "./serve.ts";
+
+/**
+ * Runs the service as a process: starts it, stops it in order on SIGTERM or SIGINT, and ends a
+ * start that can't be with one line on standard error and exit code 1.
+ */
+export async function runServer(readConfig: () => Config): Promise<void> {
+  let server: Server;
+  const lines = stdoutLines();
+  try {
+    server = await startServer(readConfig(), (line) => lines.print(line), lines);
+  } catch (thrown) {
+    await lines.flush();
+    console.error(`error: ${messageOf(thrown).split("\n")[0]}`);
+    Deno.exit(1);
+  }
+  let stopping = false;
+  const stop = () => {
+    // Asked twice: somebody doesn't want to wait.
+    if (stopping) Deno.exit(1);
+    stopping = true;
+    server.stop().then(() => Deno.exit(0), (thrown) => {
+      console.error(`error: the stop was not clean: ${messageOf(thrown)}`);
+      Deno.exit(1);
+    });
+  };
+  Deno.addSignalListener("SIGTERM", stop);
+  Deno.addSignalListener("SIGINT", stop);
+}

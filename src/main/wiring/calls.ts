@@ -1,0 +1,105 @@
+import { type ByteGate, createByteGate } from "../../base/byte_gate.ts";
+import { createGarbage } from "../../base/garbage.ts";
+import { createHeavyWork } from "../../base/heavy_work.ts";
+import { createValueGate } from "../../base/value_gate.ts";
+import type { Config } from "../config.ts";
+import { Fault } from "../../shared/fault.ts";
+import { type CountRequest, countTokens } from "../../relay/count_tokens.ts";
+import { drawImages, type ImagesRequest } from "../../media/images.ts";
+import { createOpenStreams } from "../../relay/open_streams.ts";
+import { createOperations, type Operations } from "../../media/operations.ts";
+import { createRelay, type Relay, type RelayParts } from "../../relay/relay.ts";
+import type { Reply } from "../../relay/reply.ts";
+import { speakText, type SpeechRequest } from "../../media/speech.ts";
+import type { HeavyBodies } from "../../http/read_json.ts";
+import { createPublicFetch } from "../../vendors/public_fetch.ts";
+import type { Registry } from "../../vendors/registry.ts";
+
+/** What reaches models. */
+export interface Calls {
+  relay: Relay;
+  /** Pictures, speech, transcripts and embeddings. */
+  operations: Operations;
+  /** Pictures of any vendor that draws. */
+  drawImages: (request: ImagesRequest) => Promise<Reply>;
+  /** Speech of any vendor that speaks. */
+  speakText: (request: SpeechRequest) => Promise<Reply>;
+  /** Room for large requests; see `BODIES_IN_FLIGHT_BYTES`. */
+  bodies: ByteGate;
+  /** Where bodies that hold much are worked on. */
+  heavy: HeavyBodies;
+  countTokens: (request: CountRequest) => Promise<Reply>;
+}
+
+export function createCalls(
+  config: Config,
+  parts: Omit<
+    RelayParts,
+    | "newTransactionId"
+    | "payloadMaxBytes"
+    | "mediaInlineBytes"
+    | "publicFetch"
+    | "keepAliveMs"
+    | "streams"
+  >,
+  newTransactionId: () => string,
+): Calls {
+  const { payloadMaxBytes, mediaInlineBytes, keepAliveMs } = config;
+  const publicFetch = createPublicFetch({
+    clock: parts.clock,
+    allowHosts: config.fetchAllowHosts,
+  });
+  const all = {
+    ...parts,
+    newTransactionId,
+    payloadMaxBytes,
+    mediaInlineBytes,
+    keepAliveMs,
+    publicFetch,
+    streams: createOpenStreams({
+      perAccount: config.streamsPerAccountMax,
+      unreadMs: config.callerUnreadTimeoutMs,
+    }),
+  };
+  const operations = createOperations({ ...all, answers: gateOf(config) });
+  const { registry } = parts;
+  const vendorFetch = createPublicFetch({
+    clock: parts.clock,
+    allowHosts: [...config.fetchAllowHosts, ...hostsOf(registry)],
+  });
+  return {
+    relay: createRelay(all),
+    operations,
+    drawImages: (request) =>
+      drawImages({ registry, operations, publicFetch, vendorFetch }, request),
+    speakText: (request) => speakText({ registry, operations }, request),
+    bodies: gateOf(config),
+    heavy: heavyBodies(),
+    countTokens: (request) => countTokens(all, request),
+  };
+}
+
+/** Where the vendors are; an operator may have one in a network of their own. */
+function hostsOf(registry: Registry): string[] {
+  return [...new Set(registry.all.map(({ baseUrl }) => new URL(baseUrl).host))];
+}
+
+/** So often young garbage is looked for. */
+const garbageEveryBytes = 6 * 1024 * 1024;
+
+/** Requests and answers have room apart: who holds the one may wait for the other. */
+function gateOf({ bodiesInFlightBytes }: Config): ByteGate {
+  const garbage = createGarbage(garbageEveryBytes);
+  const released = (bytes: number) => garbage.left(bytes);
+  return createByteGate({ capacityBytes: bodiesInFlightBytes, released });
+}
+
+/** Values of bodies that hold much, all together; somewhat more than one body may have. */
+const heavyValues = 1_500_000;
+
+function heavyBodies(): HeavyBodies {
+  return {
+    work: createHeavyWork({ tooLate: () => new Fault("overloaded") }),
+    room: createValueGate(heavyValues),
+  };
+}

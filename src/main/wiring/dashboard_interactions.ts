@@ -1,0 +1,35 @@
+import type { InteractionParts } from "../../dashboard/pages/interactions/parts.ts";
+import { costLines } from "../../repricing/cost_lines.ts";
+import { readTranscript } from "../../records/transcript.ts";
+import type { Services } from "../application.ts";
+import { fairDesk } from "./fair_stores.ts";
+
+/** What the dashboard's pages on interactions work on. */
+export function interactionParts(services: Services): InteractionParts {
+  const { apiKeys, dialects, priceVersions, registry } = services;
+  const knownDialects: ReadonlyMap<string, typeof dialects[keyof typeof dialects]> = new Map(
+    Object.entries(dialects),
+  );
+  return {
+    desk: fairDesk(services.reads),
+    caughtUp: services.caughtUp,
+    vendors: registry.all.map(({ label }) => label),
+    keyNames: async (accountId) =>
+      new Map((await apiKeys.list(accountId)).map(({ id, name }) => [id, name])),
+    readTranscript: (dialect, payloads) => readTranscript(knownDialects.get(dialect), payloads),
+    async costLines(detail) {
+      const { priceVersion } = detail.summary;
+      if (priceVersion === null) return undefined;
+      let version = await priceVersions.find(priceVersion);
+      if (!version) {
+        // A version that was learned just now may wait to be kept.
+        await services.archivePrices();
+        version = await priceVersions.find(priceVersion);
+      }
+      return costLines(detail, version, registry);
+    },
+    mediaSigner: services.mediaSigner,
+    exports: services.exports,
+    deletions: services.deletions,
+  };
+}

@@ -1,0 +1,42 @@
+import type { PriceDesk } from "../../admin/price_parts.ts";
+import type { Log } from "../../base/log.ts";
+import { createPriceArchive } from "../../repricing/price_archive.ts";
+import { every } from "../../shared/every.ts";
+import type { Database } from "../../database/database.ts";
+import { createPriceVersions } from "../../repricing/store/price_versions.ts";
+import type { PriceVersionStore } from "../../repricing/price_archive.ts";
+import { createRepricing } from "../../repricing/store/repricing.ts";
+import type { Prices } from "../../pricing/table/prices.ts";
+
+/** What checks prices, keeps their versions and prices calls again. */
+export interface PricingParts {
+  /** Prices and model lists anew from the files, for the operator's commands. */
+  openPrices: () => PriceDesk;
+  priceVersions: PriceVersionStore;
+  /** Keeps the prices behind the versions that records name. */
+  archivePrices: () => Promise<void>;
+  stopArchiving: () => void;
+}
+
+/** How often prices learned from vendors' lists are looked for, to be kept. */
+const archiveMs = 15_000;
+
+export function createPricingParts(
+  needs: {
+    database: Database;
+    analytics: Database;
+    log: Log;
+    prices: Prices;
+    openPrices: () => Omit<PriceDesk, "repricing">;
+  },
+): PricingParts {
+  const priceVersions = createPriceVersions(needs.database);
+  const archivePrices = createPriceArchive(needs.prices, priceVersions);
+  const repricing = createRepricing(needs.database, needs.analytics);
+  return {
+    openPrices: () => ({ ...needs.openPrices(), repricing }),
+    priceVersions,
+    archivePrices,
+    stopArchiving: every(archiveMs, archivePrices, needs.log, "keep prices"),
+  };
+}

@@ -1,0 +1,209 @@
+import { Buffer } from "node:buffer";
+import { audioSeconds, pcmSeconds } from "../base/audio_length.ts";
+import { nanosToUsd } from "../base/money.ts";
+import { maskSecrets } from "../base/secret.ts";
+import { type SseEvent, SseSplitter } from "../base/sse.ts";
+import { type PcmFormat, pcmFormatOf, wavHeader } from "../base/wav.ts";
+import { soundTypes } from "../../contracts/speech.ts";
+import { given } from "../dialects/given.ts";
+import { characters, speechTokens } from "../dialects/operations/speech.ts";
+import type { SpeechPiece } from "../dialects/speech_wire.ts";
+import { readVendorError } from "../dialects/vendor_error.ts";
+import { estimateTokens } from "../shared/token_estimate.ts";
+import { Fault } from "../shared/fault.ts";
+import type { BillingBasis } from "../shared/interaction.ts";
+import type { BillableUsage } from "../pricing/pricing.ts";
+import type { Usage } from "../shared/usage.ts";
+import { parseAnswer } from "../relay/deliver.ts";
+import { costOfCall } from "./media_cost.ts";
+import type { OperationDesk } from "./operations.ts";
+import type { Speaking } from "./speech.ts";
+import { vendorFault } from "../relay/vendor_fault.ts";
+
+/** An event larger than this ends the stream. */
+const maxEventBytes = 32 * 1024 * 1024;
+/** Of one answer, kept for its record. */
+const maxKeptBytes = 32 * 1024 * 1024;
+
+/**
+ * The sound of one answer as it comes: as bytes, as events or as JSON that hold base64, as samples
+ * that want a header. What it hears it keeps for the record.
+ */
+export class Sound {
+  readonly #desk: OperationDesk;
+  readonly #speaking: Speaking;
+  readonly #splitter: SseSplitter | undefined;
+  #pieces: Uint8Array[] = [];
+  #length = 0;
+  #samples: PcmFormat;
+  #usage: Usage | undefined;
+  #hasEnded = false;
+
+  /** `contentType` is the vendor's. */
+  constructor(desk: OperationDesk, speaking: Speaking, contentType: string) {
+    this.#desk = desk;
+    this.#speaking = speaking;
+    const sampleRate = speaking.encoded.sampleRate ?? 24_000;
+    this.#samples = { sampleRate, channels: 1 };
+    if (/\bevent-stream\b/i.test(contentType)) this.#splitter = new SseSplitter({ maxEventBytes });
+    else if (!/\bjson\b|^audio\/|\boctet-stream\b/i.test(contentType)) {
+      throw new Fault("upstream_invalid_response", { note: "an answer that is no sound" });
+    }
+  }
+
+  /** What the caller of a stream gets for a piece of the vendor's answer. */
+  hear(piece: Uint8Array): { bytes: Uint8Array | undefined; isLast: boolean } {
+    const isFirst = this.#length === 0;
+    const heard = this.#splitter
+      ? this.#splitter.push(piece).flatMap((event) => this.#event(event))
+      : [piece];
+    this.#keep(heard);
+    const started = isFirst && this.#length > 0 && this.#wantsHeader
+      ? [wavHeader(this.#samples, undefined)]
+      : [];
+    const all = [...started, ...heard];
+    return { bytes: all.length > 0 ? Buffer.concat(all) : undefined, isLast: this.#hasEnded };
+  }
+
+  /** The vendor has closed its answer. Throws when something is missing. */
+  end(): void {
+    if (this.#splitter) this.#keep(this.#splitter.end().flatMap((event) => this.#event(event)));
+    if (this.#length === 0) throw nothingSaid();
+    if (this.#splitter && !this.#hasEnded) throw new Fault("upstream_stream_truncated");
+  }
+
+  /** A whole answer of whatever type. Throws where there is no sound in it. */
+  hearAll(body: Uint8Array, isJson: boolean): void {
+    if (isJson) {
+      const heard = this.#read(
+        this.#speaking.wire.read(parseAnswer(new TextDecoder().decode(body))),
+      );
+      this.#keep(heard);
+      if (this.#length === 0) throw nothingSaid();
+      return;
+    }
+    this.hear(body);
+    this.end();
+  }
+
+  /** The file, and the answer in JSON as the caller gets it and as it is recorded. */
+  finish(): { file: Uint8Array; json: string } {
+    this.#tell(true);
+    const file = this.#file();
+    return { file, json: this.#json(file) };
+  }
+
+  /** As a stream ends: what it came to, for meter and record. */
+  settle(isComplete: boolean): { recordText?: string; isTruncated?: boolean } {
+    if (this.#length === 0) return {};
+    this.#tell(isComplete);
+    const isTruncated = this.#length > maxKeptBytes;
+    return { recordText: this.#json(isTruncated ? undefined : this.#file()), isTruncated };
+  }
+
+  get #wantsHeader(): boolean {
+    const { wire, encoded } = this.#speaking;
+    return wire.givesSamples && encoded.format === "wav";
+  }
+
+  #event({ data }: SseEvent): Uint8Array[] {
+    if (data === undefined || data.trim() === "[DONE]") return [];
+    return this.#read(this.#speaking.wire.read(parseAnswer(data)));
+  }
+
+  #read(piece: SpeechPiece): Uint8Array[] {
+    if (piece.error !== undefined) {
+      throw vendorFault(readVendorError(piece.error, undefined), this.#desk.vendorWords);
+    }
+    if (piece.refusal !== undefined && this.#length === 0) {
+      throw new Fault("content_policy_violation", {
+        param: "input",
+        message: `The vendor withheld the speech: ${maskSecrets(piece.refusal).slice(0, 1000)}`,
+      });
+    }
+    if (piece.mimeType !== undefined) {
+      this.#samples = pcmFormatOf(piece.mimeType, this.#samples);
+    }
+    this.#usage = piece.usage ?? this.#usage;
+    this.#hasEnded ||= piece.isLast === true;
+    return piece.data === undefined ? [] : [Buffer.from(piece.data, "base64")];
+  }
+
+  #keep(pieces: readonly Uint8Array[]): void {
+    for (const piece of pieces) {
+      this.#length += piece.length;
+      if (this.#length > maxKeptBytes) this.#pieces = [];
+      else this.#pieces.push(piece);
+    }
+  }
+
+  #file(): Uint8Array {
+    const header = this.#wantsHeader ? [wavHeader(this.#samples, this.#length)] : [];
+    return Buffer.concat([...header, ...this.#pieces]);
+  }
+
+  #tell(isComplete: boolean): void {
+    const { usage, basis } = this.#bill(isComplete);
+    this.#desk.meter.report(usage, basis, isComplete ? "stop" : undefined);
+  }
+
+  #bill(isComplete: boolean): { usage: BillableUsage; basis: BillingBasis } {
+    const { ask } = this.#speaking;
+    const { price } = this.#desk;
+    const said = characters(ask.text);
+    const seconds = this.#seconds();
+    const timed = price?.rates.perMinute === undefined ? {} : { seconds };
+    const counted = { characters: said, ...timed };
+    if (this.#usage && isComplete) {
+      return { usage: { ...this.#usage, ...counted }, basis: "reported" };
+    }
+    // Per character the text costs, however much of it was heard.
+    if (price?.rates.perCharacter !== undefined || price?.rates.perMinute !== undefined) {
+      return { usage: { input: 0, output: 0, ...counted }, basis: "estimated" };
+    }
+    const input = estimateTokens(`${ask.text}${ask.instructions ?? ""}`);
+    const output = speechTokens(seconds);
+    return { usage: { input, output, audioOutput: output, ...counted }, basis: "estimated" };
+  }
+
+  #seconds(): number {
+    const { ask, wire, encoded } = this.#speaking;
+    if (wire.givesSamples || encoded.format === "pcm") {
+      return pcmSeconds(this.#length, this.#samples.sampleRate);
+    }
+    const heard = this.#length > maxKeptBytes ? undefined : audioSeconds(this.#file());
+    // Latin text is read at about 14 characters a second.
+    return heard ?? characters(ask.text) / 14 / (ask.speed ?? 1);
+  }
+
+  #json(file: Uint8Array | undefined): string {
+    const { encoded, ask } = this.#speaking;
+    const { target } = this.#desk;
+    const costNanos = costOfCall(this.#desk);
+    const rate = encoded.sampleRate === undefined ? undefined : this.#samples.sampleRate;
+    return JSON.stringify({
+      provider: target.vendor.label,
+      model: target.model,
+      audio: {
+        data: file?.toBase64() ?? null,
+        format: encoded.format,
+        mime_type: soundTypes[encoded.format],
+        ...given("sample_rate", rate),
+      },
+      usage: {
+        characters: characters(ask.text),
+        ...given("input_tokens", this.#usage?.input),
+        ...given("output_tokens", this.#usage?.output),
+      },
+      ...given("cost_usd", costNanos === null ? undefined : nanosToUsd(costNanos)),
+    });
+  }
+}
+
+/** Now and then a model says nothing at all; saying it again mostly helps. */
+function nothingSaid(): Fault {
+  return new Fault("upstream_error", {
+    message: "The vendor's model answered without sound. Try again.",
+    note: "an answer without sound",
+  });
+}

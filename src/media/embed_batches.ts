@@ -1,0 +1,62 @@
+import { batchRequest, maxBatch, readBatch } from "../dialects/generate/embeddings.ts";
+import { batchEmbedPath } from "../dialects/generate/path.ts";
+import { embeddingList, inputTokens, textInputs } from "../dialects/operations/embeddings.ts";
+import type { OperationRequest } from "../dialects/operation_request.ts";
+import { Fault } from "../shared/fault.ts";
+import { parseAnswer } from "../relay/deliver.ts";
+import { lossHeader } from "../relay/loss_header.ts";
+import type { OperationAnswer, OperationDesk } from "./operations.ts";
+
+/**
+ * Embeddings of a vendor that speaks generate, by its own batch method, in the shape that chat-style
+ * clients read. More texts than it takes at once go in several requests, one after the other. Where
+ * it counts no tokens they are estimated. `losses` are paths of what it can't be told.
+ */
+export async function embedInBatches(
+  desk: OperationDesk,
+  { fields }: OperationRequest,
+  losses: readonly string[],
+): Promise<OperationAnswer> {
+  const { model } = desk.target;
+  const texts = textInputs(fields.input);
+  const dimensions = typeof fields.dimensions === "number" ? fields.dimensions : undefined;
+  const vectors: number[][] = [];
+  let tokens = 0;
+  let isCounted = true;
+  for (let at = 0; at < texts.length; at += maxBatch) {
+    const batch = texts.slice(at, at + maxBatch);
+    const made = await embedBatch(desk, batch, dimensions);
+    for (const vector of made.vectors) vectors.push(vector);
+    tokens += made.tokens ?? inputTokens(batch);
+    isCounted &&= made.tokens !== undefined;
+    // Should a later batch fail, those before it were made, and the vendor bills them.
+    desk.meter.report({ input: tokens, output: 0 }, isCounted ? "reported" : "estimated");
+  }
+  desk.meter.report({ input: tokens, output: 0 }, isCounted ? "reported" : "estimated", "stop");
+  const asBase64 = fields.encoding_format === "base64";
+  const body = JSON.stringify(embeddingList(vectors, { model, tokens, asBase64 }));
+  const headers = {
+    "content-type": "application/json",
+    ...(losses.length > 0 ? { "x-translation-loss": lossHeader(losses) } : {}),
+  };
+  return { status: 200, headers, body, recordText: body };
+}
+
+async function embedBatch(
+  desk: OperationDesk,
+  texts: readonly string[],
+  dimensions: number | undefined,
+): Promise<{ vectors: number[][]; tokens: number | undefined }> {
+  const { model } = desk.target;
+  const answer = await desk.ask({
+    path: batchEmbedPath(model),
+    contentType: "application/json",
+    accept: "application/json",
+    body: JSON.stringify(batchRequest(texts, model, dimensions)),
+    sameDialect: false,
+  });
+  const made = readBatch(parseAnswer(new TextDecoder().decode(await desk.read(answer))));
+  if (made.vectors.length === texts.length) return made;
+  const note = `${made.vectors.length} embeddings for ${texts.length} texts`;
+  throw new Fault("upstream_invalid_response", { note });
+}

@@ -1,0 +1,28 @@
+import assert from "@std/assert";
+import { Fault } from "../shared/fault.ts";
+import type { PublicFetch } from "../vendors/public_fetch.ts";
+import { fetchDrawn } from "./fetch_generated_images.ts";
+
+const { signal } = new AbortController();
+const bytes = new TextEncoder().encode("picture");
+const fetch: PublicFetch = {
+  fetch: (url) =>
+    url.endsWith("/there")
+      ? Promise.resolve({ bytes, mimeType: "image/png" })
+      : Promise.reject(new Fault("invalid_value", { message: "the address answered 404" })),
+};
+const there = { url: "https://vendor.example/there", revisedPrompt: "A boat" };
+const gone = { url: "https://vendor.example/gone" };
+
+Deno.test("pictures that a vendor gave by address are fetched and keep their order", async () => {
+  const images = await fetchDrawn([{ data: "aGk=" }, there], { fetch, signal, asAddress: false });
+  assert.deepEqual(images, [{ data: "aGk=" }, { data: btoa("picture"), revisedPrompt: "A boat" }]);
+});
+
+Deno.test("one that can't be fetched stays an address for who wants addresses, else it fails", async () => {
+  assert.deepEqual(await fetchDrawn([gone], { fetch, signal, asAddress: true }), [gone]);
+  await assert.rejects(
+    fetchDrawn([gone], { fetch, signal, asAddress: false }),
+    (fault: unknown) => fault instanceof Fault && fault.code === "upstream_invalid_response",
+  );
+});

@@ -1,0 +1,126 @@
+import { joinBytes } from "../base/bytes.ts";
+import { type SseEvent, SseSplitter } from "../base/sse.ts";
+import { writeImageAnswer } from "../dialects/images/write_answer.ts";
+import type { DrawnImage, ImageStreamReader } from "../dialects/image_wire.ts";
+import { isRecord, type JsonRecord } from "../dialects/json.ts";
+import { readVendorError } from "../dialects/vendor_error.ts";
+import { Fault } from "../shared/fault.ts";
+import type { Usage } from "../shared/usage.ts";
+import type { UpstreamAnswer } from "../vendors/upstream.ts";
+import { answerHeaders } from "../vendors/vendor_headers.ts";
+import type { Drawing } from "./images.ts";
+import { imageUsage } from "./image_usage.ts";
+import { lossHeader } from "../relay/loss_header.ts";
+import { costOfCall } from "./media_cost.ts";
+import type { OperationDesk } from "./operations.ts";
+import type { StreamAnswer, StreamListener } from "./operation_stream.ts";
+import { vendorFault } from "../relay/vendor_fault.ts";
+import { errorEvent } from "../relay/error_event.ts";
+
+/** An event larger than this ends the stream. */
+const maxEventBytes = 32 * 1024 * 1024;
+/** Of each unfinished picture, where a stream is cut before it tells. */
+const partialImageTokens = 100;
+
+/** The vendor's events as they are, while a reader listens for pictures and usage. */
+export function imageStream(
+  desk: OperationDesk,
+  drawing: Drawing,
+  reader: ImageStreamReader,
+  answer: UpstreamAnswer,
+): StreamAnswer {
+  const { losses } = drawing;
+  return {
+    status: answer.status,
+    headers: {
+      ...answerHeaders(answer.headers),
+      ...(losses.length > 0 ? { "x-translation-loss": lossHeader(losses) } : {}),
+    },
+    body: answer.body,
+    listener: new ImageListener(desk, drawing, reader),
+  };
+}
+
+class ImageListener implements StreamListener {
+  readonly #desk: OperationDesk;
+  readonly #drawing: Drawing;
+  readonly #reader: ImageStreamReader;
+  readonly #splitter = new SseSplitter({ maxEventBytes });
+  readonly #images: DrawnImage[] = [];
+  #usage: Usage | undefined;
+  #unfinished = 0;
+
+  constructor(desk: OperationDesk, drawing: Drawing, reader: ImageStreamReader) {
+    this.#desk = desk;
+    this.#drawing = drawing;
+    this.#reader = reader;
+  }
+
+  take(piece: Uint8Array) {
+    const bytes = this.#hear(this.#splitter.push(piece));
+    return { bytes, isLast: this.#isComplete };
+  }
+
+  end(): Uint8Array | undefined {
+    const bytes = this.#hear(this.#splitter.end());
+    if (this.#images.length === 0) throw new Fault("upstream_stream_truncated");
+    return bytes;
+  }
+
+  fail(fault: Fault): Uint8Array {
+    return errorEvent(fault, this.#drawing.request.caller.requestId);
+  }
+
+  settle(): { recordText?: string } {
+    const { request, ask, encoded } = this.#drawing;
+    const { meter, price, target } = this.#desk;
+    if (this.#images.length === 0 && this.#unfinished === 0) return {};
+    if (this.#images.length === 0) {
+      const output = this.#unfinished * partialImageTokens;
+      meter.report({ input: 0, output, imageOutput: output }, "estimated");
+      return {};
+    }
+    const one = { images: this.#images, ...(this.#usage ? { usage: this.#usage } : {}) };
+    const { usage, basis } = imageUsage([one], { ask, encoded, price });
+    meter.report(usage, basis, "stop");
+    const { recordText } = writeImageAnswer({
+      created: Math.floor(request.caller.arrivedAt.getTime() / 1000),
+      provider: target.vendor.label,
+      model: target.model,
+      images: this.#images,
+      missing: Math.max(0, ask.count - this.#images.length),
+      usage,
+      costNanos: costOfCall(this.#desk),
+      addressOf: undefined,
+    });
+    return { recordText };
+  }
+
+  get #isComplete(): boolean {
+    return this.#images.length >= this.#drawing.ask.count;
+  }
+
+  #hear(events: readonly SseEvent[]): Uint8Array | undefined {
+    for (const { data } of events) {
+      const event = data === undefined ? undefined : parsed(data);
+      if (!event) continue;
+      const { image, usage, error } = this.#reader.read(event);
+      if (error !== undefined) {
+        throw vendorFault(readVendorError(error, undefined), this.#desk.vendorWords);
+      }
+      if (image) this.#images.push(image);
+      else this.#unfinished++;
+      this.#usage = usage ?? this.#usage;
+    }
+    return events.length === 0 ? undefined : joinBytes(events.map(({ bytes }) => bytes));
+  }
+}
+
+function parsed(data: string): JsonRecord | undefined {
+  try {
+    const value: unknown = JSON.parse(data);
+    return isRecord(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}

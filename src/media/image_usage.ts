@@ -1,0 +1,44 @@
+import type { EncodedImages, ImageAnswer, ImageAsk } from "../dialects/image_wire.ts";
+import { imageTokens } from "../dialects/image_tokens.ts";
+import { estimateTokens } from "../shared/token_estimate.ts";
+import type { BillingBasis } from "../shared/interaction.ts";
+import type { BillableUsage, PriceRow } from "../pricing/pricing.ts";
+import type { Usage } from "../shared/usage.ts";
+
+/** What the answers that brought pictures came to, and whether the vendor said so. */
+export function imageUsage(
+  answers: readonly ImageAnswer[],
+  { ask, encoded, price }: {
+    ask: ImageAsk;
+    encoded: EncodedImages;
+    price: PriceRow | undefined;
+  },
+): { usage: BillableUsage; basis: BillingBasis } {
+  const made = answers.reduce((sum, { images }) => sum + images.length, 0);
+  const images = [{ ...encoded.priced, count: made }];
+  const reported = answers.flatMap(({ usage }) => usage ?? []);
+  if (reported.length > 0) return { usage: { ...summed(reported), images }, basis: "reported" };
+  // Where pictures have a price the answer itself says how many there are.
+  if (price?.rates.perImage !== undefined || encoded.tokensPerImage === 0) {
+    return { usage: { input: 0, output: 0, images }, basis: "reported" };
+  }
+  const { quality, size } = encoded.priced;
+  const output = made * Math.min(encoded.tokensPerImage, imageTokens(quality, size));
+  const input = estimateTokens(ask.prompt);
+  return { usage: { input, output, imageOutput: output, images }, basis: "estimated" };
+}
+
+const counts = ["input", "output", "cacheRead", "imageInput", "imageOutput", "reasoning"] as const;
+
+/** Of several calls together; one call's is as it was reported. */
+function summed(list: readonly Usage[]): Usage {
+  const [first, ...others] = list;
+  if (first && others.length === 0) return first;
+  const sum: Usage = { input: 0, output: 0, raw: list.map(({ raw }) => raw) };
+  for (const usage of list) {
+    for (const name of counts) {
+      if (usage[name] !== undefined) sum[name] = (sum[name] ?? 0) + usage[name];
+    }
+  }
+  return sum;
+}

@@ -1,0 +1,231 @@
+import { Buffer } from "node:buffer";
+import { formBody } from "../base/form_body.ts";
+import { maskSecrets } from "../base/secret.ts";
+import { type ImageBody, readImageRequest } from "../dialects/images/request.ts";
+import { isRecord } from "../dialects/json.ts";
+import { writeImageAnswer } from "../dialects/images/write_answer.ts";
+import type {
+  DrawnImage,
+  EncodedImages,
+  ImageAnswer,
+  ImageAsk,
+  ImageCall,
+  ImageWire,
+} from "../dialects/image_wire.ts";
+import { carriesError, readVendorError } from "../dialects/vendor_error.ts";
+import { imageGenerations } from "../dialects/operations/images.ts";
+import { inputTokenBound, maxImageTokens } from "../shared/token_estimate.ts";
+import { Fault } from "../shared/fault.ts";
+import { isAbort } from "../vendors/upstream.ts";
+import { optionsFor, resolveMedia } from "../vendors/media_target.ts";
+import type { PublicFetch } from "../vendors/public_fetch.ts";
+import type { Registry } from "../vendors/registry.ts";
+import type { VendorRequest } from "../relay/ask_vendor.ts";
+import type { Caller } from "../relay/call_context.ts";
+import { parseAnswer } from "../relay/deliver.ts";
+import { fetchDrawn } from "./fetch_generated_images.ts";
+import { imageStream } from "./image_stream.ts";
+import { imageUsage } from "./image_usage.ts";
+import { translationMode } from "../relay/plan/plan_call.ts";
+import { lossHeader } from "../relay/loss_header.ts";
+import { askMedia } from "./ask_media.ts";
+import { costOfCall } from "./media_cost.ts";
+import type { OperationAnswer, OperationDesk, Operations } from "./operations.ts";
+import { inlineReferences } from "./inline_reference_images.ts";
+import type { Reply } from "../relay/reply.ts";
+import { judge } from "../relay/plan/translation.ts";
+import { vendorFault } from "../relay/vendor_fault.ts";
+
+/** One request for pictures, validated by its contract. */
+export interface ImagesRequest {
+  caller: Caller;
+  body: ImageBody;
+  bodyText: string;
+  /** Where a file of the caller's account can be read without a key, by its hash. */
+  addressOf: (sha256: string) => string;
+}
+
+export interface ImagesParts {
+  registry: Registry;
+  operations: Operations;
+  publicFetch: PublicFetch;
+  /** Reads what vendors give by address; they may be on the operator's own network. */
+  vendorFetch: PublicFetch;
+}
+
+/** A request for which everything is known but the answer. */
+export interface Drawing {
+  request: ImagesRequest;
+  wire: ImageWire;
+  ask: ImageAsk;
+  encoded: EncodedImages;
+  losses: readonly string[];
+  vendorFetch: PublicFetch;
+}
+
+/** `POST /imagen/v1/generate`: pictures of any vendor that draws. */
+export async function drawImages(parts: ImagesParts, request: ImagesRequest): Promise<Reply> {
+  const { caller, body, bodyText } = request;
+  const { target, wire, requestedModel } = resolveMedia(parts.registry, body, "images");
+  const options = optionsFor(parts.registry, target.vendor, body.provider_options);
+  const asked = readImageRequest(body, { model: target.model, options });
+  // What is wrong with the request shows before anything is fetched.
+  const judged = judge(wire.encode(asked).losses, translationMode(caller));
+  const ask = wire.takesAddresses ? asked : {
+    ...asked,
+    references: await inlineReferences(asked.references, parts.publicFetch, caller.signal),
+  };
+  const { vendorFetch } = parts;
+  const drawing = { request, wire, ask, encoded: wire.encode(ask), losses: judged, vendorFetch };
+  return await parts.operations.run({
+    caller,
+    form: imageGenerations,
+    target,
+    requestedModel,
+    stream: ask.stream,
+    endUser: ask.user,
+    requestText: bodyText,
+    losses: judged,
+    bound: boundOf(drawing),
+  }, (desk) => work(desk, drawing));
+}
+
+/** The most that a request can come to, all its calls together. */
+function boundOf({ ask, encoded }: Drawing) {
+  const text = `${ask.prompt} ${ask.negativePrompt ?? ""} ${JSON.stringify(ask.options)}`;
+  const perCall = inputTokenBound(text) + ask.references.length * maxImageTokens;
+  return {
+    inputTokens: perCall * encoded.calls.length,
+    maxOutputTokens: encoded.tokensPerImage,
+    choices: ask.count,
+    images: [{ ...encoded.priced, count: ask.count }],
+  };
+}
+
+async function work(desk: OperationDesk, drawing: Drawing): Promise<OperationAnswer> {
+  const { encoded, wire } = drawing;
+  const [first] = encoded.calls;
+  if (drawing.ask.stream && wire.stream && first) {
+    const answer = await askMedia(desk, requestOf(desk, first, 0, "text/event-stream"));
+    if (/\bevent-stream\b/i.test(answer.headers["content-type"] ?? "")) {
+      return imageStream(desk, drawing, wire.stream, answer);
+    }
+    return await wholeAnswer(desk, drawing, [await readAnswer(desk, wire, answer)]);
+  }
+  return await wholeAnswer(desk, drawing, await askAll(desk, drawing));
+}
+
+/** So many calls of one request are under way at once. */
+const maxAtOnce = 4;
+
+/** The calls that brought something; all of them failing is the first one's failure. */
+async function askAll(desk: OperationDesk, { wire, encoded }: Drawing): Promise<ImageAnswer[]> {
+  const answers: ImageAnswer[] = [];
+  const failures: unknown[] = [];
+  const left = [...encoded.calls.entries()];
+  const worker = async () => {
+    for (let next = left.shift(); next; next = left.shift()) {
+      const [index, call] = next;
+      try {
+        const answer = await askMedia(desk, requestOf(desk, call, index, "application/json"));
+        answers[index] = await readAnswer(desk, wire, answer);
+      } catch (thrown) {
+        if (isAbort(thrown)) throw thrown;
+        failures.push(thrown);
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(maxAtOnce, left.length) }, worker));
+  const made = answers.filter((answer) => answer !== undefined);
+  if (made.length === 0) throw failures[0];
+  return made;
+}
+
+function requestOf(
+  desk: OperationDesk,
+  { path, body }: ImageCall,
+  index: number,
+  accept: string,
+): VendorRequest {
+  if (body.type === "json") {
+    const text = JSON.stringify(body.value);
+    return { path, contentType: "application/json", accept, body: text, sameDialect: false };
+  }
+  const fields = body.parts.map((part) =>
+    "text" in part ? part : { ...part, content: Buffer.from(part.data, "base64") }
+  );
+  const boundary = `${desk.transactionId.replaceAll("-", "")}${index}`;
+  const { contentType, pieces } = formBody(fields, boundary);
+  return { path, contentType, accept, body: pieces, sameDialect: false };
+}
+
+async function readAnswer(
+  desk: OperationDesk,
+  wire: ImageWire,
+  answer: Awaited<ReturnType<OperationDesk["ask"]>>,
+): Promise<ImageAnswer> {
+  const bytes = await desk.read(answer);
+  // Some hosts of open models answer with the file itself.
+  if (/^image\//i.test(answer.headers["content-type"] ?? "")) {
+    return { images: [{ data: bytes.toBase64() }] };
+  }
+  const json = parseAnswer(new TextDecoder().decode(bytes));
+  // Some hosts and aggregators tell an error in an answer with a good status.
+  if (isRecord(json) && carriesError(json)) {
+    throw vendorFault(readVendorError(json, undefined), desk.vendorWords);
+  }
+  return wire.decode(json);
+}
+
+/** Throws when there is no picture among the answers. */
+async function wholeAnswer(
+  desk: OperationDesk,
+  drawing: Drawing,
+  answers: readonly ImageAnswer[],
+): Promise<OperationAnswer> {
+  const { request, ask, losses, vendorFetch: fetch } = drawing;
+  const given: DrawnImage[] = answers.flatMap((answer) => answer.images);
+  if (given.length === 0) throw nothingDrawn(answers);
+  const { signal } = request.caller;
+  const paid = answers.filter((answer) => answer.images.length > 0);
+  const { usage, basis } = imageUsage(paid, { ...drawing, price: desk.price });
+  // They were drawn, whether or not they can be fetched where they are.
+  desk.meter.report(usage, basis);
+  const images = await fetchDrawn(given, { fetch, signal, asAddress: ask.asAddress });
+  desk.meter.report(usage, basis, "stop");
+  const { text, recordText } = writeImageAnswer({
+    created: Math.floor(request.caller.arrivedAt.getTime() / 1000),
+    provider: desk.target.vendor.label,
+    model: desk.target.model,
+    images,
+    missing: Math.max(0, ask.count - images.length),
+    usage,
+    costNanos: costOfCall(desk),
+    addressOf: ask.asAddress ? request.addressOf : undefined,
+  });
+  return {
+    status: 200,
+    headers: {
+      "content-type": "application/json",
+      ...(losses.length > 0 ? { "x-translation-loss": lossHeader(losses) } : {}),
+    },
+    body: text,
+    recordText,
+  };
+}
+
+/** Withheld by the vendor's rules, in its own words; else a failure that a repetition may mend. */
+function nothingDrawn(answers: readonly ImageAnswer[]): Fault {
+  const refusal = answers.map((answer) => answer.refusal).find((one) => one !== undefined);
+  if (refusal !== undefined) {
+    return new Fault("content_policy_violation", {
+      param: "prompt",
+      message: `The vendor withheld all pictures: ${maskSecrets(refusal).slice(0, 1000)}`,
+    });
+  }
+  const note = answers.map((answer) => answer.failure).find((one) => one !== undefined);
+  return new Fault("upstream_error", {
+    message: "The vendor's model answered without a picture. Try again, or ask more plainly.",
+    note: note ?? "an answer without pictures",
+  });
+}

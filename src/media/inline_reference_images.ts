@@ -1,0 +1,49 @@
+import type { Reference } from "../dialects/image_wire.ts";
+import { base64Source } from "../dialects/media_source.ts";
+import { Fault } from "../shared/fault.ts";
+import { maxPublicBytes, type PublicFetch } from "../vendors/public_fetch.ts";
+
+/** Of all addresses of one request together: as much as a request's own body holds by default. */
+const maxTotalBytes = 32 * 1024 * 1024;
+/** What buckets say of files whose type nobody set: the first bytes decide. */
+const accept = ["image/*", "application/octet-stream", "binary/octet-stream"];
+
+/**
+ * Reference pictures with those that are named by address put in as data, for vendors that take no
+ * addresses. Rejects with a Fault whose `param` is the picture's path.
+ */
+export async function inlineReferences(
+  references: readonly Reference[],
+  fetch: PublicFetch,
+  signal: AbortSignal,
+): Promise<Reference[]> {
+  const inlined: Reference[] = [];
+  let left = maxTotalBytes;
+  // One after the other: together they may be large.
+  for (const [index, reference] of references.entries()) {
+    if (reference.type === "base64") {
+      inlined.push(reference);
+      continue;
+    }
+    const param = `images[${index}]`;
+    const { bytes, mimeType } = await fetch.fetch(reference.url, {
+      signal,
+      maxBytes: Math.min(left, maxPublicBytes),
+      accept,
+    }).catch((thrown) => {
+      if (!(thrown instanceof Fault)) throw thrown;
+      throw new Fault(thrown.code, {
+        param,
+        message: `${param}: ${thrown.message}`,
+        cause: thrown,
+      });
+    });
+    left -= bytes.length;
+    const source = base64Source(bytes.toBase64(), mimeType);
+    if (!source.mimeType.startsWith("image/")) {
+      throw new Fault("invalid_value", { param, message: `${param}: the address holds no image.` });
+    }
+    inlined.push(source);
+  }
+  return inlined;
+}

@@ -1,0 +1,240 @@
+import { joinBytes } from "../base/bytes.ts";
+import { type SseEvent, SseSplitter } from "../base/sse.ts";
+import { pathOf as methodPath } from "../dialects/generate/path.ts";
+import { embeddingLosses, textInputs } from "../dialects/operations/embeddings.ts";
+import type { AnswerReader, Operation } from "../dialects/operation.ts";
+import {
+  filesNamed,
+  forVendor,
+  type OperationRequest,
+  parsedRecord,
+  readOperation,
+  recordText,
+  type SentRequest,
+} from "../dialects/operation_request.ts";
+import { Fault } from "../shared/fault.ts";
+import { carriesError, readVendorError, type VendorError } from "../dialects/vendor_error.ts";
+import type { Media } from "../shared/media.ts";
+import { type ResolvedModel, resolveTarget } from "../vendors/model_name.ts";
+import type { OperationWay, Registry, Vendor } from "../vendors/registry.ts";
+import type { UpstreamAnswer } from "../vendors/upstream.ts";
+import { answerHeaders } from "../vendors/vendor_headers.ts";
+import type { Caller } from "../relay/call_context.ts";
+import { embedInBatches } from "./embed_batches.ts";
+import { translationMode } from "../relay/plan/plan_call.ts";
+import { liftFile } from "../records/externalize_media.ts";
+import type { OperationAnswer, OperationDesk, Operations } from "./operations.ts";
+import type { StreamListener } from "./operation_stream.ts";
+import type { Reply } from "../relay/reply.ts";
+import { judge } from "../relay/plan/translation.ts";
+import { vendorFault } from "../relay/vendor_fault.ts";
+import { errorEvent } from "../relay/error_event.ts";
+
+/** A request on a vendor's own path, which has passed its contract. */
+export interface PassedRequest {
+  caller: Caller;
+  operation: Operation;
+  /** The vendor whose family was called; undefined on the unified family. */
+  vendor: Vendor | undefined;
+  sent: SentRequest;
+}
+
+export interface PassParts {
+  registry: Registry;
+  operations: Operations;
+  /** Larger files are recorded apart from the request's text. */
+  mediaInlineBytes: number;
+}
+
+/**
+ * Sends a request to its vendor as it is, but for the model's name and tag lines, and gives the
+ * answer back as it is: whole, as events or as bytes, while a reader listens for what it costs.
+ */
+export function passOperation(
+  parts: PassParts,
+  { caller, operation, vendor, sent }: PassedRequest,
+): Promise<Reply> {
+  const request = readOperation(sent, operation);
+  const target = resolveTarget(parts.registry, vendor, request.model);
+  const way = target.vendor.operations[operation.kind];
+  if (!way) throw lacking(parts.registry, operation, target);
+  // What is wrong with a request is no interaction: it is looked for before the call begins.
+  const path = pathOf(way, target.model);
+  const losses = path === undefined ? batchLosses(caller, request) : [];
+  if (path !== undefined) forVendor(request, target.model, operation);
+  return parts.operations.run(
+    {
+      caller,
+      form: operation,
+      target,
+      requestedModel: request.model,
+      stream: request.stream,
+      endUser: request.endUser,
+      tags: request.tags,
+      ...recorded(request, parts.mediaInlineBytes),
+      losses,
+      state: filesNamed(request.fields),
+      bound: operation.bound(request),
+    },
+    (desk) =>
+      path === undefined
+        ? embedInBatches(desk, request, losses)
+        : pass(desk, { caller, operation, request, path }),
+  );
+}
+
+/** Below the base address; undefined where the vendor is asked in a form of its own. */
+function pathOf(way: OperationWay, model: string): string | undefined {
+  if ("path" in way) return way.path;
+  return "method" in way ? methodPath(model, way.method) : undefined;
+}
+
+function recorded(request: OperationRequest, inlineBytes: number) {
+  const requestMedia: Media[] = [];
+  const requestText = recordText(request, ({ content, contentType }) => {
+    if (content.length <= inlineBytes) return undefined;
+    const { media, named } = liftFile(content, contentType);
+    requestMedia.push(media);
+    return named;
+  });
+  return { requestText, requestMedia };
+}
+
+/** Throws the fault of what can't be asked of a vendor of another dialect, by the caller's mode. */
+function batchLosses(caller: Caller, { fields }: OperationRequest): string[] {
+  textInputs(fields.input);
+  return judge(embeddingLosses(fields), translationMode(caller));
+}
+
+interface Passing {
+  caller: Caller;
+  operation: Operation;
+  request: OperationRequest;
+  path: string;
+}
+
+async function pass(desk: OperationDesk, passing: Passing): Promise<OperationAnswer> {
+  const { caller, operation, request, path } = passing;
+  const { sent } = request;
+  const answer = await desk.ask({
+    path,
+    contentType: "form" in sent ? sent.form.contentType : "application/json",
+    accept: caller.header("accept") ?? "*/*",
+    body: forVendor(request, desk.target.model, operation),
+    sameDialect: true,
+  });
+  const reader = operation.reader(request);
+  const headers = answerHeaders(answer.headers);
+  const type = answer.headers["content-type"] ?? "";
+  if (/^text\/event-stream\b/i.test(type)) {
+    const listener = eventListener(desk, caller, reader);
+    return { status: answer.status, headers, body: answer.body, listener };
+  }
+  if (isText(type)) return await wholeAnswer(desk, reader, answer, headers);
+  const listener = byteListener(desk, reader, type);
+  return { status: answer.status, headers, body: answer.body, listener };
+}
+
+/** JSON, and what transcripts come in. */
+function isText(type: string): boolean {
+  return type === "" || /\bjson\b|^text\/|\bsubrip\b/i.test(type);
+}
+
+async function wholeAnswer(
+  desk: OperationDesk,
+  reader: AnswerReader,
+  answer: UpstreamAnswer,
+  headers: Record<string, string>,
+): Promise<OperationAnswer> {
+  const body = await desk.read(answer);
+  const text = new TextDecoder().decode(body);
+  const error = saidError(text, headers["content-type"] ?? "application/json");
+  if (error) throw vendorFault(error, desk.vendorWords);
+  try {
+    reader.whole(text, headers["content-type"] ?? "application/json");
+  } catch (thrown) {
+    // As far as it could be read it was made.
+    tell(desk, reader, false);
+    throw thrown;
+  }
+  const settled = tell(desk, reader, true);
+  return { status: answer.status, headers, body, recordText: text, ...settled };
+}
+
+/** An error is no longer than this. */
+const maxErrorUnits = 64 * 1024;
+
+/** Some hosts and aggregators tell an error in an answer with a good status. */
+function saidError(text: string, contentType: string): VendorError | undefined {
+  if (text.length > maxErrorUnits || !/\bjson\b/i.test(contentType)) return undefined;
+  const answer = parsedRecord(text);
+  return answer && carriesError(answer) ? readVendorError(answer, undefined) : undefined;
+}
+
+/** What was read is the meter's; the rest is for the record. */
+function tell(
+  desk: OperationDesk,
+  reader: AnswerReader,
+  isComplete: boolean,
+): { recordText?: string; isTruncated?: boolean } {
+  const outcome = reader.outcome({ isComplete, price: desk.price });
+  if (!outcome) return {};
+  const { usage, basis, finish, recordText, isTruncated } = outcome;
+  desk.meter.report(usage, basis, finish ?? (isComplete ? "stop" : undefined));
+  return {
+    ...(recordText === undefined ? {} : { recordText }),
+    ...(isTruncated === undefined ? {} : { isTruncated }),
+  };
+}
+
+/** Sound as it comes; what is cut can't be told in it, so its connection is broken off. */
+function byteListener(desk: OperationDesk, reader: AnswerReader, type: string): StreamListener {
+  return {
+    take(piece) {
+      reader.bytes(piece, type);
+      return { bytes: piece };
+    },
+    end: () => undefined,
+    fail: () => undefined,
+    settle: (isComplete) => tell(desk, reader, isComplete),
+  };
+}
+
+/** An event larger than this ends the stream. */
+const maxEventBytes = 32 * 1024 * 1024;
+
+/** Events go on as they are; a failure among them is told in the service's words. */
+function eventListener(desk: OperationDesk, caller: Caller, reader: AnswerReader): StreamListener {
+  const splitter = new SseSplitter({ maxEventBytes });
+  let isEnded = false;
+  let isEnough = false;
+  const hear = (events: readonly SseEvent[]) => {
+    for (const event of events) {
+      const { error, ...news } = reader.event(event);
+      if (error) throw vendorFault(error, desk.vendorWords);
+      isEnded ||= news.isLast === true;
+      isEnough ||= news.isEnough === true;
+    }
+    return events.length === 0 ? undefined : joinBytes(events.map(({ bytes }) => bytes));
+  };
+  return {
+    take: (piece) => ({ bytes: hear(splitter.push(piece)), isLast: isEnded }),
+    end() {
+      const bytes = hear(splitter.end());
+      if (!isEnded && !isEnough) throw new Fault("upstream_stream_truncated");
+      return bytes;
+    },
+    fail: (fault) => errorEvent(fault, caller.requestId),
+    settle: (isComplete) => tell(desk, reader, isComplete),
+  };
+}
+
+function lacking(registry: Registry, { kind, name }: Operation, target: ResolvedModel): Fault {
+  const who = registry.all.filter(({ operations }) => operations[kind]).map(({ label }) => label);
+  return new Fault("model_not_found", {
+    param: "model",
+    message: `model: ${target.vendor.label} has no ${name} here; these vendors have: ${
+      who.join(", ")
+    }.`,
+  });
+}

@@ -1,0 +1,130 @@
+import { soundTypes } from "../../contracts/speech.ts";
+import { characters, speech as spoken } from "../dialects/operations/speech.ts";
+import { readSpeechRequest, type SpeechBody } from "../dialects/speech/request.ts";
+import type { EncodedSpeech, SpeechAsk, SpeechWire } from "../dialects/speech_wire.ts";
+import { inputTokenBound } from "../shared/token_estimate.ts";
+import { optionsFor, resolveMedia } from "../vendors/media_target.ts";
+import type { Registry } from "../vendors/registry.ts";
+import { askMedia } from "./ask_media.ts";
+import type { Caller } from "../relay/call_context.ts";
+import { translationMode } from "../relay/plan/plan_call.ts";
+import { lossHeader } from "../relay/loss_header.ts";
+import type { OperationAnswer, OperationDesk, Operations } from "./operations.ts";
+import type { StreamListener } from "./operation_stream.ts";
+import type { Reply } from "../relay/reply.ts";
+import { Sound } from "./audio.ts";
+import { judge } from "../relay/plan/translation.ts";
+
+/** One request for speech, validated by its contract. */
+export interface SpeechRequest {
+  caller: Caller;
+  body: SpeechBody;
+  bodyText: string;
+  /** The caller wants the file, not JSON. */
+  isBinary: boolean;
+}
+
+/** A request for which everything is known but the answer. */
+export interface Speaking {
+  request: SpeechRequest;
+  wire: SpeechWire;
+  ask: SpeechAsk;
+  encoded: EncodedSpeech;
+  losses: readonly string[];
+}
+
+/** `POST /tts/v1/generate`: speech of any vendor that speaks. */
+export async function speakText(
+  parts: { registry: Registry; operations: Operations },
+  request: SpeechRequest,
+): Promise<Reply> {
+  const { caller, body, bodyText } = request;
+  const { target, wire, requestedModel } = resolveMedia(parts.registry, body, "speech");
+  const options = optionsFor(parts.registry, target.vendor, body.provider_options);
+  const ask = readSpeechRequest(body, { model: target.model, options });
+  const encoded = wire.encode(ask);
+  const losses = judge(encoded.losses, translationMode(caller));
+  const speaking = { request, wire, ask, encoded, losses };
+  return await parts.operations.run({
+    caller,
+    form: spoken,
+    target,
+    requestedModel,
+    stream: ask.stream,
+    endUser: ask.user,
+    requestText: bodyText,
+    losses,
+    bound: boundOf(ask),
+  }, (desk) => work(desk, speaking));
+}
+
+/** Slow speech of a dense script: six tokens a character, more where it is slowed down. */
+const mostTokensPerCharacter = 6;
+const leastTokens = 600;
+/** Of a character at the slowest, in seconds. */
+const mostSecondsPerCharacter = 0.3;
+
+function boundOf(ask: SpeechAsk) {
+  const said = characters(ask.text);
+  const slower = Math.max(1, 1 / (ask.speed ?? 1));
+  return {
+    inputTokens: inputTokenBound(`${ask.text} ${ask.instructions ?? ""}`),
+    maxOutputTokens: Math.ceil(said * mostTokensPerCharacter * slower) + leastTokens,
+    characters: said,
+    seconds: said * mostSecondsPerCharacter * slower + 5,
+  };
+}
+
+async function work(desk: OperationDesk, speaking: Speaking): Promise<OperationAnswer> {
+  const { encoded, ask, request } = speaking;
+  const answer = await askMedia(desk, {
+    path: encoded.path,
+    contentType: "application/json",
+    accept: "*/*",
+    body: JSON.stringify(encoded.body),
+    sameDialect: false,
+  });
+  const type = answer.headers["content-type"] ?? "";
+  const sound = new Sound(desk, speaking, type);
+  const isJson = /\bjson\b/i.test(type);
+  if (ask.stream && !isJson) {
+    const headers = headersOf(desk, speaking, soundType(encoded));
+    return { status: 200, headers, body: answer.body, listener: listenerOf(sound) };
+  }
+  sound.hearAll(await desk.read(answer), isJson);
+  const { json, file } = sound.finish();
+  const isFile = request.isBinary || ask.stream;
+  const headers = headersOf(desk, speaking, isFile ? soundType(encoded) : "application/json");
+  return { status: 200, headers, body: isFile ? file : json, recordText: json };
+}
+
+/** What is cut can't be told in a sound, so its connection is broken off. */
+function listenerOf(sound: Sound): StreamListener {
+  return {
+    take: (piece) => sound.hear(piece),
+    end() {
+      sound.end();
+      return undefined;
+    },
+    fail: () => undefined,
+    settle: (isComplete) => sound.settle(isComplete),
+  };
+}
+
+function headersOf(
+  { target }: OperationDesk,
+  { ask, losses }: Speaking,
+  contentType: string,
+): Record<string, string> {
+  return {
+    "content-type": contentType,
+    "x-model": target.model,
+    "x-audio-characters": String(characters(ask.text)),
+    ...(losses.length > 0 ? { "x-translation-loss": lossHeader(losses) } : {}),
+  };
+}
+
+function soundType({ format, sampleRate }: EncodedSpeech): string {
+  if (format !== "pcm") return soundTypes[format];
+  return `${soundTypes.pcm};rate=${sampleRate ?? 24_000};channels=1`;
+}

@@ -1,0 +1,72 @@
+import type { AuditNote } from "../audit/audit.ts";
+import type { Identity, Role } from "./person.ts";
+
+/** A sign-in must be finished within this; so must the consent that it may need. */
+export const signInMs = 10 * 60_000;
+/** How long a claim link works; every start prints another one. */
+export const claimMs = 24 * 3_600_000;
+
+/** A sign-in under way; tokens as hashes. */
+export interface SignInStart {
+  /** Of the provider's `state`; of the browser's own token once the person is asked for consent. */
+  stateHash: string;
+  /** Where the person goes afterwards: a path of the dashboard. */
+  returnTo: string;
+  claimHash: string | null;
+  invitationHash: string | null;
+  /** Whom the provider vouched for, while consent is waited for; null before. */
+  identity: Identity | null;
+  expiresAt: Date;
+}
+
+/** What a claim link or an invitation gives. */
+export interface Offer {
+  accountName: string;
+  role: Role;
+}
+
+/**
+ * What becomes of a person who was vouched for. `asks`: they must agree first to what is offered,
+ * by the claim link or invitation of these hashes. `stranger`: no account knows them. `claim_void`:
+ * the claim link was used, is too old or was never printed. `invitation_void`: the same of an
+ * invitation. `other_address`: the invitation is for another verified address.
+ */
+export type Admission =
+  | { kind: "admitted"; personId: string; accountId: number }
+  | { kind: "asks"; claimHash: string | null; invitationHash: string | null }
+  | { kind: "stranger" | "claim_void" | "invitation_void" | "other_address" };
+
+/** Sign-ins and who is let in by them. Implemented in `src/people/store/sign_ins.ts`. */
+export interface SignInStore {
+  begin(start: SignInStart, now: Date): Promise<void>;
+  /** The sign-in of a state, once. */
+  take(stateHash: string, now: Date): Promise<SignInStart | undefined>;
+  /** The same, and it stays. */
+  look(stateHash: string, now: Date): Promise<SignInStart | undefined>;
+  /** What these links give; undefined when they are void or there is none. */
+  offer(links: Pick<SignInStart, "claimHash" | "invitationHash">, now: Date): Promise<
+    Offer | undefined
+  >;
+  /**
+   * Lets a person in who has the claim link (as owner of the first account, while there is none),
+   * an invitation, an address of an allowed domain (as member of the first account), or belongs
+   * to an account already. Claims and invitations take `hasAgreed`: a link of anybody's may have
+   * brought the person here, so without it nothing changes and the answer is `asks`. Nothing is
+   * kept of a stranger. Who joins an account is noted under `joined`, in the same transaction.
+   */
+  admit(
+    identity: Identity,
+    start: Pick<SignInStart, "claimHash" | "invitationHash">,
+    context: {
+      now: Date;
+      newPersonId: string;
+      allowedDomains: readonly string[];
+      hasAgreed: boolean;
+      joined?: (place: { accountId: number; personId: string }) => AuditNote;
+    },
+  ): Promise<Admission>;
+  /** Keeps the hash of a claim link's token while the first account has no owner; else false. */
+  offerClaim(tokenHash: string, now: Date): Promise<boolean>;
+  /** Whether the first account has an owner. */
+  hasOwner(): Promise<boolean>;
+}

@@ -1,0 +1,34 @@
+import type { Account, Tier } from "../../keys/account.ts";
+import type { NewApiKey } from "../../keys/api_key.ts";
+import { createAccounts } from "../../keys/store/accounts.ts";
+import { insertKey } from "../../keys/store/api_keys.ts";
+import type { Database } from "../../database/database.ts";
+import { credit } from "../../credit/store/ledger.ts";
+import { schemaLock } from "../../database/migrate.ts";
+
+/**
+ * Makes the first account and its key where there is no account yet. Of two processes that start
+ * at once only one is told that it made them.
+ */
+export async function ensureFirstAccount(
+  database: Database,
+  first: {
+    account: { name: string; tier: Tier; requestsPerMinute: number; burst: number };
+    key: Omit<NewApiKey, "accountId">;
+    /** Starting credit in nano-dollars. */
+    creditNanos: bigint;
+  },
+): Promise<{ account: Account; created: boolean }> {
+  return await database.transaction(async (tx) => {
+    await tx.query("select pg_advisory_xact_lock($1)", [schemaLock]);
+    const accounts = createAccounts(tx);
+    const existing = await accounts.first();
+    if (existing) return { account: existing, created: false };
+    const account = await accounts.create(first.account);
+    await insertKey(tx, { ...first.key, accountId: account.id });
+    if (first.creditNanos > 0n) {
+      await credit(tx, "grant", account.id, first.creditNanos, { note: "starting credit" });
+    }
+    return { account, created: true };
+  });
+}

@@ -1,0 +1,138 @@
+import type { Invitation, Membership, PeopleStore, Person, Refusal, Role } from "../person.ts";
+import type { AuditNote } from "../../audit/audit.ts";
+import { writeAudit } from "../../audit/store/audit.ts";
+import type { Database, Queryable, SqlRow } from "../../database/database.ts";
+import { revokeKeysOf } from "../../keys/store/key_service.ts";
+
+export function createPeople(database: Database): PeopleStore {
+  return {
+    async list(accountId) {
+      const rows = await database.query(
+        `select p.id, p.email, p.name, m.role, m.created_at, p.signed_in_at
+         from memberships m join people p on p.id = m.person_id
+         where m.account_id = $1 order by m.created_at, p.id`,
+        [accountId],
+      );
+      return rows.map(readMembership);
+    },
+    async invitations(accountId, now) {
+      const rows = await database.query(
+        `select id, email, role, created_at, expires_at from invitations
+         where account_id = $1 and expires_at > $2 order by created_at, id`,
+        [accountId, now],
+      );
+      return rows.map(readInvitation);
+    },
+    invite: (accountId, { id, email, role, tokenHash, createdAt, expiresAt }, audit) =>
+      database.transaction(async (tx) => {
+        await tx.query(
+          `insert into invitations (id, account_id, email, role, token_hash, created_at, expires_at)
+           values ($1, $2, $3, $4, $5, $6, $7)
+           on conflict (account_id, email) do update set id = excluded.id, role = excluded.role,
+             token_hash = excluded.token_hash, created_at = excluded.created_at,
+             expires_at = excluded.expires_at`,
+          [id, accountId, email, role, tokenHash, createdAt, expiresAt],
+        );
+        await writeAudit(tx, audit);
+      }),
+    withdraw: (accountId, invitationId, audit) =>
+      database.transaction(async (tx) => {
+        const [row] = await tx.query(
+          "delete from invitations where account_id = $1 and id = $2 returning email",
+          [accountId, invitationId],
+        );
+        if (!row) return undefined;
+        const email = String(row.email);
+        await writeAudit(tx, audit?.(email));
+        return email;
+      }),
+    changeRole: (accountId, personId, role, audit) =>
+      change(database, accountId, personId, { staysOwner: role === "owner", audit }, async (tx) => {
+        await tx.query(
+          "update memberships set role = $3 where account_id = $1 and person_id = $2",
+          [accountId, personId, role],
+        );
+      }),
+    remove: (accountId, personId, audit, revoked) =>
+      remove(database, { accountId, personId }, audit, revoked),
+  };
+}
+
+/** Who is removed is signed out of the account; who belongs nowhere any more is forgotten. */
+async function remove(
+  database: Database,
+  { accountId, personId }: { accountId: number; personId: string },
+  audit: Parameters<PeopleStore["remove"]>[2],
+  revoked: Parameters<PeopleStore["remove"]>[3],
+): ReturnType<PeopleStore["remove"]> {
+  let revokedKeyIds: string[] = [];
+  const options = { staysOwner: false, audit };
+  const removed = await change(database, accountId, personId, options, async (tx) => {
+    if (revoked) revokedKeyIds = await revokeKeysOf(tx, accountId, personId, revoked);
+    const member = [accountId, personId];
+    await tx.query("delete from memberships where account_id = $1 and person_id = $2", member);
+    await tx.query(
+      "delete from dashboard_sessions where account_id = $1 and person_id = $2",
+      member,
+    );
+    await tx.query(
+      `delete from people where id = $1
+       and not exists (select 1 from memberships where person_id = $1)`,
+      [personId],
+    );
+  });
+  return typeof removed === "string" ? removed : { ...removed, revokedKeyIds };
+}
+
+/** Two owners who remove each other at the same moment are told apart by the account's lock. */
+function change(
+  database: Database,
+  accountId: number,
+  personId: string,
+  { staysOwner, audit }: {
+    staysOwner: boolean;
+    audit: ((person: Person) => AuditNote) | undefined;
+  },
+  act: (tx: Queryable) => Promise<void>,
+): Promise<Person | Refusal> {
+  return database.transaction(async (tx) => {
+    await tx.query("select id from accounts where id = $1 for update", [accountId]);
+    const [row] = await tx.query(
+      `select p.id, p.email, p.name, m.role,
+         (select count(*) from memberships o where o.account_id = $1 and o.role = 'owner')::int
+           as owners
+       from memberships m join people p on p.id = m.person_id
+       where m.account_id = $1 and m.person_id = $2`,
+      [accountId, personId],
+    );
+    if (!row) return "not_found";
+    if (row.role === "owner" && !staysOwner && Number(row.owners) <= 1) return "last_owner";
+    await act(tx);
+    const person = readPerson(row);
+    await writeAudit(tx, audit?.(person));
+    return person;
+  });
+}
+
+function readPerson(row: SqlRow): Person {
+  return { id: String(row.id), email: row.email as string | null, name: String(row.name) };
+}
+
+function readMembership(row: SqlRow): Membership {
+  return {
+    person: readPerson(row),
+    role: row.role as Role,
+    createdAt: row.created_at as Date,
+    signedInAt: row.signed_in_at as Date,
+  };
+}
+
+function readInvitation(row: SqlRow): Invitation {
+  return {
+    id: String(row.id),
+    email: String(row.email),
+    role: row.role as Role,
+    createdAt: row.created_at as Date,
+    expiresAt: row.expires_at as Date,
+  };
+}

@@ -1,0 +1,272 @@
+import { domainOf, type Identity, type Role } from "../person.ts";
+import {
+  type Admission,
+  claimMs,
+  type Offer,
+  type SignInStart,
+  type SignInStore,
+} from "../sign_in.ts";
+import { writeAudit } from "../../audit/store/audit.ts";
+import type { Database, Queryable, SqlRow } from "../../database/database.ts";
+import { storable } from "../../database/sanitize_text.ts";
+
+export function createSignIns(database: Database): SignInStore {
+  return {
+    async begin({ stateHash, returnTo, claimHash, invitationHash, identity, expiresAt }, now) {
+      // Those that nobody came back to.
+      await database.query("delete from sign_in_states where expires_at <= $1", [now]);
+      await database.query(
+        `insert into sign_in_states
+           (state_hash, return_to, claim_hash, invitation_hash, identity, expires_at)
+         values ($1, $2, $3, $4, $5, $6)`,
+        [
+          stateHash,
+          returnTo,
+          claimHash,
+          invitationHash,
+          identity && storable(JSON.stringify(identity)),
+          expiresAt,
+        ],
+      );
+    },
+    async take(stateHash, now) {
+      const [row] = await database.query(
+        `delete from sign_in_states where state_hash = $1 returning *`,
+        [stateHash],
+      );
+      return readStart(row, now);
+    },
+    async look(stateHash, now) {
+      const [row] = await database.query("select * from sign_in_states where state_hash = $1", [
+        stateHash,
+      ]);
+      return readStart(row, now);
+    },
+    offer: (links, now) => findOffer(database, links, now),
+    admit: (identity, start, context) =>
+      database.transaction((tx) => admit(tx, identity, start, context)),
+    offerClaim: (tokenHash, now) =>
+      database.transaction(async (tx) => {
+        const accountId = await lockFirstAccount(tx);
+        if (accountId === undefined || await isOwned(tx, accountId)) return false;
+        await tx.query("delete from claim_tokens where expires_at <= $1", [now]);
+        await tx.query("insert into claim_tokens (token_hash, expires_at) values ($1, $2)", [
+          tokenHash,
+          new Date(now.getTime() + claimMs),
+        ]);
+        return true;
+      }),
+    async hasOwner() {
+      const [row] = await database.query("select min(id) as id from accounts");
+      return row?.id !== null && row?.id !== undefined && await isOwned(database, Number(row.id));
+    },
+  };
+}
+
+function readStart(row: SqlRow | undefined, now: Date): SignInStart | undefined {
+  if (!row || (row.expires_at as Date) <= now) return undefined;
+  return {
+    stateHash: String(row.state_hash),
+    returnTo: String(row.return_to),
+    claimHash: row.claim_hash as string | null,
+    invitationHash: row.invitation_hash as string | null,
+    identity: row.identity === null ? null : JSON.parse(String(row.identity)) as Identity,
+    expiresAt: row.expires_at as Date,
+  };
+}
+
+async function findOffer(
+  database: Database,
+  { claimHash, invitationHash }: Pick<SignInStart, "claimHash" | "invitationHash">,
+  now: Date,
+): Promise<Offer | undefined> {
+  const [row] = claimHash !== null
+    ? await database.query(
+      `select a.name, 'owner' as role from accounts a, claim_tokens t
+       where t.token_hash = $1 and t.expires_at > $2
+         and a.id = (select min(id) from accounts)
+         and not exists (
+           select 1 from memberships m where m.account_id = a.id and m.role = 'owner')`,
+      [claimHash, now],
+    )
+    : await database.query(
+      `select a.name, i.role from invitations i join accounts a on a.id = i.account_id
+       where i.token_hash = $1 and i.expires_at > $2`,
+      [invitationHash, now],
+    );
+  return row && { accountName: String(row.name), role: row.role as Role };
+}
+
+type Context = Parameters<SignInStore["admit"]>[2];
+
+async function admit(
+  tx: Queryable,
+  identity: Identity,
+  start: Pick<SignInStart, "claimHash" | "invitationHash">,
+  context: Context,
+): Promise<Admission> {
+  const first = await lockFirstAccount(tx);
+  const { now, hasAgreed } = context;
+  const { claimHash, invitationHash } = start;
+  if (claimHash !== null) {
+    if (first === undefined || !await mayClaim(tx, first, claimHash, now)) {
+      return { kind: "claim_void" };
+    }
+    if (!hasAgreed) return { kind: "asks", claimHash, invitationHash: null };
+    await tx.query("delete from claim_tokens");
+    return await join(tx, identity, { accountId: first, role: "owner" }, context);
+  }
+  if (invitationHash !== null) {
+    const invited = await byLink(tx, identity, invitationHash, now);
+    if (typeof invited === "string") return { kind: invited };
+    return await accept(tx, identity, invited, context);
+  }
+  const known = await join(tx, identity, undefined, context);
+  if (known.kind === "admitted") return known;
+  const invited = await byAddress(tx, identity, now);
+  if (invited) return await accept(tx, identity, invited, context);
+  const place = byDomain(identity, first, context);
+  return place ? await join(tx, identity, place, context) : { kind: "stranger" };
+}
+
+/** An invitation is taken once, by who agrees to it. */
+async function accept(
+  tx: Queryable,
+  identity: Identity,
+  { id, hash, ...place }: Invited,
+  context: Context,
+): Promise<Admission> {
+  if (!context.hasAgreed) return { kind: "asks", claimHash: null, invitationHash: hash };
+  await tx.query("delete from invitations where id = $1", [id]);
+  return await join(tx, identity, place, context);
+}
+
+interface Place {
+  accountId: number;
+  role: Role;
+}
+
+interface Invited extends Place {
+  id: string;
+  hash: string;
+}
+
+/** Claims and sign-ins come one after the other: two claims at once would make two owners. */
+async function lockFirstAccount(tx: Queryable): Promise<number | undefined> {
+  const [row] = await tx.query("select id from accounts order by id limit 1 for update");
+  return row && Number(row.id);
+}
+
+async function isOwned(database: Queryable, accountId: number): Promise<boolean> {
+  const rows = await database.query(
+    "select 1 as one from memberships where account_id = $1 and role = 'owner' limit 1",
+    [accountId],
+  );
+  return rows.length > 0;
+}
+
+async function mayClaim(
+  tx: Queryable,
+  accountId: number,
+  hash: string,
+  now: Date,
+): Promise<boolean> {
+  const [row] = await tx.query("select expires_at from claim_tokens where token_hash = $1", [hash]);
+  return row !== undefined && (row.expires_at as Date) > now && !await isOwned(tx, accountId);
+}
+
+/** The invitation of a link. The link of one verified address is of no use to another. */
+async function byLink(
+  tx: Queryable,
+  identity: Identity,
+  hash: string,
+  now: Date,
+): Promise<Invited | "invitation_void" | "other_address"> {
+  const [row] = await tx.query(
+    `select id, token_hash, account_id, email, role from invitations
+     where token_hash = $1 and expires_at > $2 for update`,
+    [hash, now],
+  );
+  if (!row) return "invitation_void";
+  const isAnybodys = row.email === "";
+  if (!isAnybodys && identity.email !== null && identity.email !== row.email) {
+    return "other_address";
+  }
+  return readInvited(row);
+}
+
+/** The invitation of a verified address. */
+async function byAddress(
+  tx: Queryable,
+  { email }: Identity,
+  now: Date,
+): Promise<Invited | undefined> {
+  if (email === null) return undefined;
+  const [row] = await tx.query(
+    `select id, token_hash, account_id, role from invitations
+     where email = $1 and expires_at > $2 order by created_at limit 1 for update`,
+    [email, now],
+  );
+  return row && readInvited(row);
+}
+
+function readInvited(row: SqlRow): Invited {
+  return {
+    id: String(row.id),
+    hash: String(row.token_hash),
+    accountId: Number(row.account_id),
+    role: row.role as Role,
+  };
+}
+
+/** The place that an allowed domain gives: the operator's own word, so nobody is asked. */
+function byDomain(
+  { email }: Identity,
+  first: number | undefined,
+  { allowedDomains }: Context,
+): Place | undefined {
+  if (email === null || first === undefined) return undefined;
+  return allowedDomains.includes(domainOf(email))
+    ? { accountId: first, role: "member" }
+    : undefined;
+}
+
+/**
+ * Notes the person's sign-in, and the place if one is given. Without one only who belongs to an
+ * account already is admitted. A role that is there stays, but for the one who claims.
+ */
+async function join(
+  tx: Queryable,
+  { issuer, subject, email, name }: Identity,
+  place: Place | undefined,
+  { now, newPersonId, joined }: Context,
+): Promise<Admission> {
+  const [known] = await tx.query(
+    `select p.id, (select min(account_id) from memberships m where m.person_id = p.id) as account_id
+     from people p where p.issuer = $1 and p.subject = $2`,
+    [storable(issuer), storable(subject)],
+  );
+  if (!place && (known?.account_id ?? null) === null) return { kind: "stranger" };
+  const [person] = await tx.query(
+    `insert into people (id, issuer, subject, email, name, created_at, signed_in_at)
+     values ($1, $2, $3, $4, $5, $6, $6)
+     on conflict (issuer, subject) do update set email = excluded.email, name = excluded.name,
+       signed_in_at = excluded.signed_in_at
+     returning id`,
+    [newPersonId, storable(issuer), storable(subject), email, storable(name), now],
+  );
+  const personId = String(person!.id);
+  if (!place) {
+    return { kind: "admitted", personId, accountId: Number(known!.account_id) };
+  }
+  const made = await tx.query(
+    `insert into memberships (account_id, person_id, role, created_at) values ($1, $2, $3, $4)
+     on conflict (account_id, person_id) do update set role = excluded.role
+       where excluded.role = 'owner'
+     returning role`,
+    [place.accountId, personId, place.role, now],
+  );
+  const { accountId } = place;
+  if (made.length > 0) await writeAudit(tx, joined?.({ accountId, personId }));
+  return { kind: "admitted", personId, accountId };
+}

@@ -1,0 +1,172 @@
+import type { Clock } from "../base/clock.ts";
+import { SseSplitter } from "../base/sse.ts";
+import type { CanonicalEvent } from "../dialects/canonical.ts";
+import type { CanonicalRequest } from "../dialects/canonical_request.ts";
+import type { Account } from "../keys/account.ts";
+import type { Principal } from "../keys/api_key.ts";
+import { Fault } from "../shared/fault.ts";
+import type { Interaction } from "../shared/interaction.ts";
+import type { RateLimiter } from "../rate_limits/rate_limiter.ts";
+import { jobCaller } from "../relay/system_caller.ts";
+import type { Relay } from "../relay/relay.ts";
+import type { Reply } from "../relay/reply.ts";
+import type { FullDialect } from "../dialects/translator.ts";
+
+/** A conversation that a person has with a model, with what was asked of the model. */
+export interface PersonRequest {
+  /** As in the unified list. */
+  model: string;
+  system: string;
+  turns: readonly { role: "user" | "assistant"; text: string }[];
+  temperature?: number | undefined;
+  maxOutputTokens?: number | undefined;
+  effort?: Effort | undefined;
+}
+
+export const efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
+export type Effort = typeof efforts[number];
+
+/** What comes of a call while it runs; `end` is the last, also after an error. */
+export type PersonEvent =
+  | { kind: "text"; text: string }
+  | { kind: "reasoning"; text: string }
+  | { kind: "error"; message: string }
+  | { kind: "end"; record: Interaction | undefined };
+
+export interface PersonCall {
+  account: Account;
+  personId: string;
+  request: PersonRequest;
+  /** Aborted when the person leaves or stops the answer. */
+  signal: AbortSignal;
+}
+
+/** Calls that people make in the dashboard: counted, limited, charged and recorded as any other. */
+export interface PersonCalls {
+  /** Streams an answer; failures are events. Ending the iteration early stops the call. */
+  send(call: PersonCall): AsyncGenerator<PersonEvent>;
+  /** The request's body as an API client would send it. */
+  bodyOf(request: PersonRequest): Record<string, unknown>;
+}
+
+export interface PersonCallParts {
+  clock: Clock;
+  relay: Pick<Relay, "send">;
+  rateLimiter: Pick<RateLimiter, "take">;
+  /** In which the calls are made. */
+  dialect: FullDialect;
+  newId: () => string;
+}
+
+/** In place of a key's id in the records of people's calls, and the app that they are tagged with. */
+export const personKeyId = "playground";
+
+export function createPersonCalls(parts: PersonCallParts): PersonCalls {
+  return {
+    send: (call) => send(parts, call),
+    bodyOf: (request) => bodyOf(parts.dialect, request, false),
+  };
+}
+
+async function* send(parts: PersonCallParts, call: PersonCall): AsyncGenerator<PersonEvent> {
+  const { clock, dialect } = parts;
+  const caller = jobCaller(clock, {
+    principal: principalOf(call.account, clock.now()),
+    endpoint: "/dashboard/playground",
+    requestId: parts.newId(),
+    sessionId: null,
+    userId: call.personId,
+    signal: call.signal,
+  });
+  try {
+    await takeToken(parts, call.account);
+    const body = bodyOf(dialect, tagged(call.request), true);
+    const bodyText = JSON.stringify(body);
+    const reply = await parts.relay.send({ caller, dialect, vendor: undefined, body, bodyText });
+    yield* spoken(eventsOf(dialect, reply));
+  } catch (thrown) {
+    if (call.signal.aborted) return;
+    if (!(thrown instanceof Fault)) throw thrown;
+    yield { kind: "error", message: thrown.message };
+  }
+  yield { kind: "end", record: caller.trace.settled };
+}
+
+/** People have no key: what they may do is decided by their session's role. */
+function principalOf(account: Account, now: Date): Principal {
+  const open = { scopes: [], models: [], capDayNanos: null, capMonthNanos: null } as const;
+  return {
+    account,
+    key: {
+      ...{ id: personKeyId, accountId: account.id, name: "Playground", prefix: "", ...open },
+      ...{ onDisconnect: "cancel", translationMode: "default", promptCache: true } as const,
+      ...{ createdAt: now, expiresAt: null, revokedAt: null },
+    },
+  };
+}
+
+async function takeToken({ rateLimiter }: PersonCallParts, account: Account): Promise<void> {
+  const { admitted, retryAfterSeconds } = await rateLimiter.take(account);
+  if (!admitted) {
+    throw new Fault("rate_limit_exceeded", { retryAfterSeconds: retryAfterSeconds ?? 1 });
+  }
+}
+
+/** The tag stands first, so that it is the one that counts. */
+function tagged(request: PersonRequest): PersonRequest {
+  const tag = `/// APP ${personKeyId}\n`;
+  if (request.system !== "") return { ...request, system: tag + request.system };
+  const [first, ...rest] = request.turns;
+  return first ? { ...request, turns: [{ ...first, text: tag + first.text }, ...rest] } : request;
+}
+
+function bodyOf(
+  dialect: FullDialect,
+  { model, system, turns, temperature, maxOutputTokens, effort }: PersonRequest,
+  stream: boolean,
+): Record<string, unknown> {
+  const request: CanonicalRequest = {
+    ...{ model, stream, tools: [], foreign: [], paths: {} },
+    system: system === "" ? [] : [{ text: system, path: "" }],
+    turns: turns.map(({ role, text }) => ({
+      role,
+      parts: [{ type: "text" as const, text, path: "" }],
+      path: "",
+    })),
+    ...(temperature === undefined ? {} : { temperature }),
+    ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
+    ...(effort === undefined ? {} : { reasoning: { effort } }),
+  };
+  return dialect.encodeRequest(request, { model, maxOutputTokens }).body;
+}
+
+/** The answer's events, whether it comes as a stream or whole. */
+async function* eventsOf(dialect: FullDialect, reply: Reply): AsyncGenerator<CanonicalEvent> {
+  if (!(reply.body instanceof ReadableStream)) {
+    const text = await new Response(reply.body as BodyInit | null).text();
+    yield* dialect.decodeAnswer(JSON.parse(text), {});
+    return;
+  }
+  const splitter = new SseSplitter({ maxEventBytes });
+  const decoder = dialect.streamDecoder({});
+  for await (const chunk of reply.body) {
+    for (const event of splitter.push(chunk)) yield* decoder.decode(event).events;
+  }
+  for (const event of splitter.end()) yield* decoder.decode(event).events;
+  yield* decoder.end().events;
+}
+
+const maxEventBytes = 32 * 1024 * 1024;
+
+async function* spoken(events: AsyncIterable<CanonicalEvent>): AsyncGenerator<PersonEvent> {
+  const reasoning = new Set<number>();
+  for await (const event of events) {
+    if (event.type === "block-start" && event.content.kind === "reasoning") {
+      reasoning.add(event.block);
+    } else if (event.type === "block-delta" && event.text !== "") {
+      yield { kind: reasoning.has(event.block) ? "reasoning" : "text", text: event.text };
+    } else if (event.type === "error") {
+      yield { kind: "error", message: event.error.message ?? "The vendor broke the answer off." };
+    }
+  }
+}

@@ -1,0 +1,53 @@
+import assert from "@std/assert";
+import { callCost } from "./call_cost.ts";
+import { costOf, type PriceRow, type Rates } from "./pricing.ts";
+import type { Usage } from "../shared/usage.ts";
+
+function row(model: string, rates: Rates): PriceRow {
+  return {
+    ...{ label: "vendor-x", model, rates, contextTiers: [], serviceTiers: {} },
+    ...{ version: model, source: "test" },
+  };
+}
+
+const asked = row("asked", { input: 1000n, output: 1000n });
+const dear = row("dear", { input: 5000n, cacheRead: 500n, output: 25_000n });
+const priceOf = (model: string) => model === "dear" ? dear : undefined;
+
+const advised: Usage = {
+  input: 3000,
+  cacheRead: 1000,
+  output: 150,
+  otherModels: [{ model: "dear", usage: { input: 2000, cacheRead: 1000, output: 50 } }],
+};
+
+Deno.test("what another model did costs its own price, the rest the asked one's", () => {
+  const cost = callCost(advised, asked, priceOf);
+  assert.equal(cost.pico, 1000n * 1100n + 1000n * 5000n + 1000n * 500n + 50n * 25_000n);
+  assert.equal(cost.lines.reduce((sum, line) => sum + line.pico, 0n), cost.pico);
+});
+
+Deno.test("another model without a price costs what the asked one does", () => {
+  const unknown = { ...advised, otherModels: [{ ...advised.otherModels![0]!, model: "who" }] };
+  assert.deepEqual(callCost(unknown, asked, priceOf), costOf(advised, asked));
+});
+
+Deno.test("the service tier that the vendor told holds for every model of the call", () => {
+  const half = { flex: { numerator: 1n, denominator: 2n } };
+  const cost = (tier: Partial<Usage>) =>
+    callCost(
+      { ...advised, ...tier },
+      { ...asked, serviceTiers: half },
+      () => ({ ...dear, serviceTiers: half }),
+    ).pico;
+  assert.equal(cost({ serviceTier: "flex" }) * 2n, cost({}));
+});
+
+Deno.test("a part that is larger than the whole takes nothing below zero", () => {
+  const odd: Usage = {
+    input: 10,
+    output: 1,
+    otherModels: [{ model: "dear", usage: { input: 100, output: 0 } }],
+  };
+  assert.equal(callCost(odd, asked, priceOf).pico, 1000n + 100n * 5000n);
+});

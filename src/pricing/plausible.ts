@@ -1,0 +1,47 @@
+import type { BillingBasis } from "../shared/interaction.ts";
+
+/** What a vendor's report came to, before anybody has asked whether it can be true. Nano-dollars. */
+export interface Reported {
+  basis: BillingBasis;
+  /** Null when no price is known. */
+  costNanos: bigint | null;
+  listCostNanos: bigint | null;
+  chargedNanos: bigint;
+}
+
+/** A report that could be true is at most so many times what was set aside (interface.md §5). */
+const believedTimes = 10n;
+
+/** A thousand million dollars: no balance has more, and the store's numbers hold it. */
+export const mostNanos = 1_000_000_000n * 1_000_000_000n;
+
+/**
+ * The one place between a vendor's numbers and the ledger. An excess that could be true is settled
+ * at its real cost; one beyond belief costs what was set aside. Whatever was reported, the amounts
+ * can be stored. `setAsideNanos`: null where nothing is charged, so that nothing was set aside.
+ */
+export function plausible<Bill extends Reported>(bill: Bill, setAsideNanos: bigint | null): Bill {
+  // What was counted here, out of what was received, is nobody's word.
+  const isWord = bill.basis !== "estimated";
+  if (isWord && setAsideNanos !== null && (bill.costNanos ?? 0n) > setAsideNanos * believedTimes) {
+    const costNanos = storableNanos(setAsideNanos);
+    const chargedNanos = bill.chargedNanos === 0n ? 0n : costNanos;
+    return { ...bill, basis: "disputed", costNanos, listCostNanos: null, chargedNanos };
+  }
+  return {
+    ...bill,
+    costNanos: bill.costNanos === null ? null : storableNanos(bill.costNanos),
+    listCostNanos: bill.listCostNanos === null ? null : storableNanos(bill.listCostNanos),
+    chargedNanos: storableNanos(bill.chargedNanos),
+  };
+}
+
+/** A count of tokens as the store and JSON hold it. */
+export function storableCount(count: number): number {
+  return Math.min(Math.max(0, Math.ceil(count) || 0), Number.MAX_SAFE_INTEGER);
+}
+
+function storableNanos(nanos: bigint): bigint {
+  if (nanos < 0n) return 0n;
+  return nanos > mostNanos ? mostNanos : nanos;
+}

@@ -1,0 +1,384 @@
+import { parseUsd, picoDigits, roundPicoToNano } from "../base/money.ts";
+import { type Dimension, inputDimensions, type Part, partsOf } from "./usage_parts.ts";
+import type { Usage } from "../shared/usage.ts";
+
+/**
+ * Pico-dollars (1e-12 USD) per unit of each dimension: per token, and where the name says so per
+ * character, minute, request, image or piece of hosted work. USD per million tokens × 10^6 is this number.
+ * Absent means not listed: a cached, reasoning, audio or image part then costs what plain input or
+ * output costs; anything else costs nothing.
+ */
+export type Rates = Partial<Record<Dimension, bigint>> & {
+  /** By image: one price, or by `quality/size` such as `hd/1024x1024`. */
+  perImage?: bigint | Readonly<Record<string, bigint>>;
+};
+
+/** Prices of requests with a long prompt; the whole request moves to them. */
+export interface ContextTier {
+  /** Tokens of the whole prompt, cached parts included. */
+  threshold: number;
+  /** True: at or above the threshold; false: above it only. */
+  inclusive: boolean;
+  /** A dimension not named here keeps the row's own rate. */
+  rates: Rates;
+}
+
+/** An exact factor: `{ numerator: 1n, denominator: 2n }` is half the price. */
+export interface Fraction {
+  numerator: bigint;
+  denominator: bigint;
+}
+
+/**
+ * What chat endpoints are known to refuse: `tools` unless reasoning is turned off, or
+ * `tools_with_reasoning` only where the call asks for reasoning.
+ */
+export const chatRefusals = ["tools", "tools_with_reasoning"] as const;
+export type ChatRefusal = typeof chatRefusals[number];
+
+/** One model's prices at one vendor during a time. */
+export interface PriceRow {
+  /** The vendor's label whose price list this is. */
+  label: string;
+  /** The name as it is sent upstream. */
+  model: string;
+  rates: Rates;
+  contextTiers: readonly ContextTier[];
+  /** By the tier that the vendor reports, such as `flex`; applied to token prices only. */
+  serviceTiers: Readonly<Record<string, Fraction>>;
+  /** By the region that the vendor reports, such as `us`; applied to token prices only. */
+  regions?: Readonly<Record<string, Fraction>>;
+  maxOutputTokens?: number;
+  contextTokens?: number;
+  /** What the vendor's chat endpoint refuses of this model; absent: nothing is known. */
+  chatRefuses?: readonly ChatRefusal[];
+  /** Half-open: `validFrom` ≤ start of the request < `validTo`. */
+  validFrom?: Date;
+  validTo?: Date;
+  /** Short hash of the prices, so that a record can name them. */
+  version: string;
+  /** Where the prices come from. */
+  source: string;
+  /** Date `YYYY-MM-DD` on which they were checked there. */
+  checkedOn?: string;
+  /** A guess on the safe side, used only where no real price is known. */
+  fallback?: boolean;
+}
+
+/** Images made, by what their price depends on. */
+export interface ImageCount {
+  count: number;
+  quality?: string;
+  size?: string;
+}
+
+/** Usage plus what is counted in other units than tokens. */
+export interface BillableUsage extends Usage {
+  images?: readonly ImageCount[];
+  characters?: number;
+  /** Of audio, billed per minute; parts of a second count. */
+  seconds?: number;
+}
+
+/** One disjoint part of a call's cost: `count` units at `ratePico` before the service tier's factor. */
+export interface CostLine {
+  dimension: Dimension | "perImage";
+  count: number;
+  ratePico: bigint;
+  pico: bigint;
+}
+
+export interface Cost {
+  /** Sum of the lines; whole pico-dollars, rounded down where a factor or a minute is divided. */
+  pico: bigint;
+  /** `pico` rounded once, half up: what a balance loses. */
+  nanos: bigint;
+  lines: CostLine[];
+}
+
+/**
+ * The cost of one call after protocols/pricing.md §3. The context tier follows from the whole
+ * prompt, the factor from the service tier that the vendor reported. Never negative; the lines are
+ * disjoint and sum to `pico`. Rounding down to a pico-dollar before rounding half up to a
+ * nano-dollar gives the same as rounding the exact value once.
+ */
+export function costOf(usage: BillableUsage, row: PriceRow): Cost {
+  const parts = partsOf(usage);
+  const rates = ratesFor(row, promptTokens(parts));
+  const factor = times(tierFactor(row, usage.serviceTier), regionFactor(row, usage.region));
+  const charges = [
+    ...parts.map((part) => tokenCharge(part, rates, factor)),
+    ...otherCharges(usage, rates, factor.denominator),
+  ].filter((charge) => charge.units > 0n);
+  const { lines, pico } = allocate(charges, factor.denominator * millisecondsPerMinute);
+  return { pico, nanos: roundPicoToNano(pico), lines };
+}
+
+/**
+ * What the vendor says it charged (`vendorCostUsd`), in nano-dollars, rounded half up; undefined
+ * when it says nothing or no amount. Prefer it to `costOf` for a vendor that reports it.
+ */
+export function vendorCostNanos(usage: Usage): bigint | undefined {
+  if (usage.vendorCostUsd === undefined) return undefined;
+  try {
+    const options = { allowExponent: true, excess: "down" } as const;
+    return roundPicoToNano(parseUsd(usage.vendorCostUsd, picoDigits, options));
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * What one unit of a dimension costs in a request with a prompt of this many tokens, in
+ * pico-dollars, before any service tier: the row's own rate, or that of the dimension that stands in.
+ */
+export function rateAt(row: PriceRow, dimension: Dimension, promptTokens: number): bigint {
+  return rateOf(ratesFor(row, promptTokens), dimension);
+}
+
+/** What a request can cost at most, as far as is known before it is sent. */
+export interface BoundInput {
+  /** No fewer than the vendor will count. */
+  inputTokens: number;
+  /** For one choice; see `outputLimit`. */
+  maxOutputTokens: number;
+  /** Choices asked for (`n`); 1 when absent. */
+  choices?: number;
+  /** The tier asked for; a discount isn't counted on, since the vendor may not grant it. */
+  serviceTier?: string;
+  /** True when the prompt holds no audio and no images, so that their input prices can't apply. */
+  textOnly?: boolean;
+  /** The region asked for; as with tiers, a discount isn't counted on. */
+  region?: string;
+  webSearches?: number;
+  xSearches?: number;
+  fileSearches?: number;
+  codeSessions?: number;
+  mapsQueries?: number;
+  images?: readonly ImageCount[];
+  characters?: number;
+  seconds?: number;
+}
+
+/**
+ * Upper bound of a call's cost in nano-dollars, for admission: every input token at the dearest
+ * input, cache or audio price, every output token at the dearest output price, of every context
+ * tier that a prompt of up to `inputTokens` can reach.
+ */
+export function upperBoundNanos(row: PriceRow, input: BoundInput): bigint {
+  const reachable = [row.rates, ...reachedTiers(row, input.inputTokens)];
+  const kinds = inputDimensions.filter((dimension) =>
+    input.textOnly !== true || !mediaInput.includes(dimension)
+  );
+  const inputRate = dearest(reachable, kinds);
+  const outputRate = dearest(reachable, ["output", "reasoning", "audioOutput", "imageOutput"]);
+  const { numerator, denominator } = times(
+    atLeastOnce(tierFactor(row, input.serviceTier)),
+    atLeastOnce(regionFactor(row, input.region)),
+  );
+  const tokens = whole(input.inputTokens) * inputRate +
+    whole(input.maxOutputTokens) * whole(input.choices ?? 1) * outputRate;
+  // Everything else is priced alike in all tiers but for an operator's own, so each is tried.
+  const others = reachable.map((_, index) => {
+    const rates = mergeRates(reachable.slice(0, index + 1));
+    const charges = otherCharges({ input: 0, output: 0, ...input }, rates, 1n);
+    return allocate(charges, millisecondsPerMinute).pico;
+  });
+  const pico = (tokens * numerator + denominator - 1n) / denominator + max(others);
+  return roundPicoToNano(pico);
+}
+
+/** Output tokens that a bound counts when nobody gives a limit (interface.md §7). */
+export const defaultMaxOutputTokens = 128_000;
+
+/** No model gives more in one answer. */
+const mostOutputTokens = 1_000_000;
+
+/**
+ * The caller's limit as far as the model can give that much, else the row's, else the vendor's
+ * model list's, else 128,000 tokens. A limit of 0 or less limits nothing: vendors read it as none.
+ */
+export function outputLimit(row: PriceRow, requested?: number, listed?: number): number {
+  const context = row.contextTokens ?? mostOutputTokens;
+  const known = row.maxOutputTokens ?? listed;
+  if (requested !== undefined && requested > 0) return Math.min(requested, known ?? context);
+  return known ?? Math.min(defaultMaxOutputTokens, context);
+}
+
+/** Whether the row's prices hold at this time. */
+export function validAt(row: PriceRow, at: Date): boolean {
+  return (row.validFrom === undefined || row.validFrom <= at) &&
+    (row.validTo === undefined || at < row.validTo);
+}
+
+/** A charge in units of 1/(factor's denominator × 60,000) pico-dollar, so that nothing is rounded. */
+interface Charge {
+  dimension: CostLine["dimension"];
+  count: number;
+  ratePico: bigint;
+  units: bigint;
+}
+
+/** Hosted work by its price, and where usage counts it. */
+export const hostedCounts = [
+  ["perWebSearch", "webSearches"],
+  ["perXSearch", "xSearches"],
+  ["perFileSearch", "fileSearches"],
+  ["perCodeSession", "codeSessions"],
+  ["perMapsQuery", "mapsQueries"],
+] as const;
+
+const millisecondsPerMinute = 60_000n;
+/** No sound is longer, whatever its vendor says: some thirty thousand years. */
+const mostSeconds = 1e12;
+const once: Fraction = { numerator: 1n, denominator: 1n };
+const mediaInput: readonly Dimension[] = ["audioInput", "cachedAudioInput", "imageInput"];
+
+function tokenCharge(part: Part, rates: Rates, factor: Fraction): Charge {
+  const ratePico = rateOf(rates, part.dimension);
+  return {
+    dimension: part.dimension,
+    count: part.count,
+    ratePico,
+    units: whole(part.count) * ratePico * factor.numerator * millisecondsPerMinute,
+  };
+}
+
+/** What isn't counted in tokens; no factor changes it, only the `unit` that charges are in. */
+function otherCharges(usage: BillableUsage, rates: Rates, unit: bigint): Charge[] {
+  const charge = (dimension: CostLine["dimension"], count: number, ratePico: bigint): Charge => ({
+    dimension,
+    count,
+    ratePico,
+    units: whole(count) * ratePico * millisecondsPerMinute * unit,
+  });
+  const seconds = Math.min(Math.max(0, usage.seconds || 0), mostSeconds);
+  const perMinute = rates.perMinute ?? 0n;
+  return [
+    charge("perRequest", 1, rates.perRequest ?? 0n),
+    ...hostedCounts.map(([dimension, count]) =>
+      charge(dimension, usage[count] ?? 0, rates[dimension] ?? 0n)
+    ),
+    charge("perCharacter", usage.characters ?? 0, rates.perCharacter ?? 0n),
+    ...(usage.images ?? []).map((image) =>
+      charge("perImage", image.count, imageRate(rates.perImage, image))
+    ),
+    {
+      dimension: "perMinute",
+      count: seconds / 60,
+      ratePico: perMinute,
+      units: BigInt(Math.ceil(seconds * 1000)) * perMinute * unit,
+    },
+  ];
+}
+
+/** The price by `quality/size`, by either alone, else the dearest listed: an image is never free. */
+function imageRate(perImage: Rates["perImage"], image: ImageCount): bigint {
+  if (perImage === undefined) return 0n;
+  if (typeof perImage === "bigint") return perImage;
+  const { quality, size } = image;
+  for (const key of [`${quality}/${size}`, size, quality]) {
+    const rate = key !== undefined && Object.hasOwn(perImage, key) ? perImage[key] : undefined;
+    if (rate !== undefined) return rate;
+  }
+  return max(Object.values(perImage));
+}
+
+/** Shares out the whole sum, so that the lines sum to it although each may hold a fraction. */
+function allocate(charges: Charge[], divisor: bigint): { lines: CostLine[]; pico: bigint } {
+  let units = 0n;
+  let pico = 0n;
+  const lines = charges.map((charge) => {
+    units += charge.units;
+    const before = pico;
+    pico = units / divisor;
+    const { dimension, count, ratePico } = charge;
+    return { dimension, count, ratePico, pico: pico - before };
+  });
+  return { lines, pico };
+}
+
+function ratesFor(row: PriceRow, inputTokens: number): Rates {
+  return mergeRates([row.rates, ...reachedTiers(row, inputTokens)]);
+}
+
+/** Rates of the tiers that the prompt reaches, lowest threshold first. */
+function reachedTiers(row: PriceRow, inputTokens: number): Rates[] {
+  return row.contextTiers
+    .filter((tier) => tier.inclusive ? inputTokens >= tier.threshold : inputTokens > tier.threshold)
+    .toSorted((one, other) => one.threshold - other.threshold)
+    .map((tier) => tier.rates);
+}
+
+/** Later rates win by dimension. Only the row's own and the highest tier's count. */
+function mergeRates(list: readonly Rates[]): Rates {
+  return { ...list[0], ...list.at(-1) };
+}
+
+function dearest(reachable: readonly Rates[], dimensions: readonly Dimension[]): bigint {
+  return max(reachable.flatMap((_, index) => {
+    const rates = mergeRates(reachable.slice(0, index + 1));
+    return dimensions.map((dimension) => rateOf(rates, dimension));
+  }));
+}
+
+/** What a dimension without a price of its own costs (pricing.md §1). */
+const stands: Partial<Record<Dimension, Dimension>> = {
+  cacheRead: "input",
+  cacheWrite: "input",
+  cacheWriteLong: "cacheWrite",
+  audioInput: "input",
+  imageInput: "input",
+  cachedAudioInput: "cacheRead",
+  reasoning: "output",
+  audioOutput: "output",
+  imageOutput: "output",
+};
+
+function rateOf(rates: Rates, dimension: Dimension): bigint {
+  const rate = rates[dimension];
+  if (rate !== undefined) return rate;
+  // Where nothing cached has a price of its own, audio stays audio.
+  if (dimension === "cachedAudioInput" && rates.cacheRead === undefined) {
+    return rateOf(rates, "audioInput");
+  }
+  const other = stands[dimension];
+  return other === undefined ? 0n : rateOf(rates, other);
+}
+
+function tierFactor(row: PriceRow, serviceTier: string | undefined): Fraction {
+  if (serviceTier === undefined || !Object.hasOwn(row.serviceTiers, serviceTier)) return once;
+  return row.serviceTiers[serviceTier] ?? once;
+}
+
+function regionFactor(row: PriceRow, region: string | undefined): Fraction {
+  if (region === undefined || !row.regions || !Object.hasOwn(row.regions, region)) return once;
+  return row.regions[region] ?? once;
+}
+
+function times(one: Fraction, other: Fraction): Fraction {
+  return {
+    numerator: one.numerator * other.numerator,
+    denominator: one.denominator * other.denominator,
+  };
+}
+
+function atLeastOnce(factor: Fraction): Fraction {
+  return factor.numerator > factor.denominator ? factor : once;
+}
+
+function promptTokens(parts: readonly Part[]): number {
+  return parts.reduce(
+    (sum, part) => inputDimensions.includes(part.dimension) ? sum + part.count : sum,
+    0,
+  );
+}
+
+function max(values: readonly bigint[]): bigint {
+  return values.reduce((greatest, value) => value > greatest ? value : greatest, 0n);
+}
+
+/** A count as bigint; what is no count (negative, NaN) is 0, a fraction is rounded up. */
+function whole(count: number): bigint {
+  return Number.isFinite(count) && count > 0 ? BigInt(Math.ceil(count)) : 0n;
+}

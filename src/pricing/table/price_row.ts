@@ -1,0 +1,293 @@
+import { sha256Hex } from "../../base/hash.ts";
+import { parseUsd, picoDigits } from "../../base/money.ts";
+import {
+  type ChatRefusal,
+  chatRefusals,
+  type ContextTier,
+  type Fraction,
+  type PriceRow,
+  type Rates,
+} from "../pricing.ts";
+
+/**
+ * Prices of one model in the words of `PRICES_FILE` (interface.md §7): decimal strings, USD per
+ * million tokens unless the name says otherwise. The bundled table is written in them too.
+ */
+export interface PriceFields extends RateFields {
+  context_tiers?: readonly ContextTierFields[];
+  /** Factors by the tier that a vendor reports, such as `{"flex": "0.5"}`. */
+  service_tiers?: Readonly<Record<string, string>>;
+  /** Factors by the region that a vendor reports, such as `{"us": "1.1"}`. */
+  regions?: Readonly<Record<string, string>>;
+  max_output_tokens?: number;
+  /** What the vendor's chat endpoint refuses of this model, and its responses endpoint takes. */
+  chat_refuses?: readonly ChatRefusal[];
+  /** First day, `YYYY-MM-DD`, UTC. */
+  valid_from?: string;
+  /** Last day, this one included. */
+  valid_to?: string;
+}
+
+/** Prices that several models of one vendor share, with where they come from. */
+export interface PriceEntry extends PriceFields {
+  label: string;
+  models: readonly string[];
+  source: string;
+  /** Day, or month where the source gives no day, on which the source was read. */
+  checked_on: string;
+  /** Used only where neither the operator nor the vendor's own list has a price. */
+  fallback?: boolean;
+}
+
+export interface RateFields {
+  input?: string;
+  output?: string;
+  cache_read?: string;
+  cache_write?: string;
+  cache_write_1h?: string;
+  reasoning?: string;
+  audio_input?: string;
+  cached_audio_input?: string;
+  audio_output?: string;
+  image_input?: string;
+  image_output?: string;
+  per_request?: string;
+  per_image?: string | Readonly<Record<string, string>>;
+  per_million_characters?: string;
+  per_minute?: string;
+  per_web_search?: string;
+  per_x_search?: string;
+  per_file_search?: string;
+  /** A container in which the vendor runs code; a run of code where the vendor bills those. */
+  per_code_session?: string;
+  per_maps_query?: string;
+}
+
+/** One of the two thresholds, and the prices that change. */
+export interface ContextTierFields extends RateFields {
+  above_input_tokens?: number;
+  from_input_tokens?: number;
+}
+
+/** Whose row it is and where its prices come from. */
+export interface RowOrigin {
+  label: string;
+  model: string;
+  source: string;
+  checkedOn?: string;
+  fallback?: boolean;
+  contextTokens?: number;
+}
+
+/**
+ * A price row from decimal fields, which are not trusted: anything unknown or of a wrong form
+ * throws an Error whose one-line message begins with `path`, such as `vendor-b/gpt-x.input: …`.
+ */
+export function readPriceRow(origin: RowOrigin, fields: unknown, path: string): PriceRow {
+  const given = objectAt(fields, path);
+  refuseUnknown(given, [...rateNames, ...rowNames], path);
+  const validFrom = dayAt(given.valid_from, `${path}.valid_from`);
+  const lastDay = dayAt(given.valid_to, `${path}.valid_to`);
+  if (validFrom !== undefined && lastDay !== undefined && lastDay < validFrom) {
+    throw new Error(`${path}.valid_to: expected a day not before valid_from`);
+  }
+  const maxOutputTokens = given.max_output_tokens === undefined
+    ? undefined
+    : wholeAt(given.max_output_tokens, `${path}.max_output_tokens`, 1);
+  return priceRow(origin, {
+    rates: ratesAt(given, path),
+    contextTiers: listAt(given.context_tiers, `${path}.context_tiers`).map(tierAt),
+    serviceTiers: factorsAt(given.service_tiers, `${path}.service_tiers`),
+    ...given.regions === undefined ? {} : { regions: factorsAt(given.regions, `${path}.regions`) },
+    ...maxOutputTokens === undefined ? {} : { maxOutputTokens },
+    ...given.chat_refuses === undefined
+      ? {}
+      : { chatRefuses: refusalsAt(given.chat_refuses, `${path}.chat_refuses`) },
+    ...validFrom === undefined ? {} : { validFrom },
+    ...lastDay === undefined ? {} : { validTo: new Date(lastDay.getTime() + dayMs) },
+  });
+}
+
+/** A row with its version: the first 12 hex digits of the SHA-256 of everything that sets a price. */
+export function priceRow(
+  origin: RowOrigin,
+  prices: Omit<PriceRow, "version" | keyof RowOrigin>,
+): PriceRow {
+  const { rates, contextTiers, serviceTiers, regions, validFrom, validTo } = prices;
+  const { label, model } = origin;
+  const content = [label, model, rates, contextTiers, serviceTiers, validFrom, validTo];
+  // Rows without them keep the version that they had before regions were priced.
+  if (regions) content.push(regions);
+  return { ...origin, ...prices, version: sha256Hex(canonicalText(content)).slice(0, 12) };
+}
+
+const dayMs = 86_400_000;
+/** Digits by which USD per million units become pico-dollars per unit. */
+const perMillionDigits = picoDigits - 6;
+
+const perMillionTokens = {
+  input: "input",
+  output: "output",
+  cache_read: "cacheRead",
+  cache_write: "cacheWrite",
+  cache_write_1h: "cacheWriteLong",
+  reasoning: "reasoning",
+  audio_input: "audioInput",
+  cached_audio_input: "cachedAudioInput",
+  audio_output: "audioOutput",
+  image_input: "imageInput",
+  image_output: "imageOutput",
+  per_million_characters: "perCharacter",
+} as const;
+
+const each = {
+  per_request: "perRequest",
+  per_minute: "perMinute",
+  per_web_search: "perWebSearch",
+  per_x_search: "perXSearch",
+  per_file_search: "perFileSearch",
+  per_code_session: "perCodeSession",
+  per_maps_query: "perMapsQuery",
+} as const;
+
+const rateNames = [...Object.keys(perMillionTokens), ...Object.keys(each), "per_image"];
+const rowNames = [
+  "context_tiers",
+  "service_tiers",
+  "regions",
+  "max_output_tokens",
+  "chat_refuses",
+  "valid_from",
+  "valid_to",
+];
+const thresholdNames = ["above_input_tokens", "from_input_tokens"];
+
+function ratesAt(given: Record<string, unknown>, path: string): Rates {
+  const rates: Rates = {};
+  for (
+    const [names, digits] of [[perMillionTokens, perMillionDigits], [each, picoDigits]] as const
+  ) {
+    for (const [name, dimension] of Object.entries(names)) {
+      const value = given[name];
+      if (value !== undefined) rates[dimension] = usdAt(value, digits, `${path}.${name}`);
+    }
+  }
+  if (given.per_image !== undefined) {
+    rates.perImage = perImageAt(given.per_image, `${path}.per_image`);
+  }
+  return rates;
+}
+
+function perImageAt(value: unknown, path: string): bigint | Record<string, bigint> {
+  if (typeof value === "string") return usdAt(value, picoDigits, path);
+  const entries = Object.entries(objectAt(value, path, `a decimal string or an object`));
+  if (entries.length === 0) throw new Error(`${path}: expected at least one price`);
+  return Object.fromEntries(
+    entries.map(([kind, usd]) => [kind, usdAt(usd, picoDigits, `${path}.${kind}`)]),
+  );
+}
+
+function tierAt({ value, path }: { value: unknown; path: string }): ContextTier {
+  const given = objectAt(value, path);
+  refuseUnknown(given, [...rateNames, ...thresholdNames], path);
+  const [name, other] = thresholdNames.filter((threshold) => given[threshold] !== undefined);
+  if (name === undefined || other !== undefined) {
+    throw new Error(`${path}: expected one of above_input_tokens and from_input_tokens`);
+  }
+  return {
+    threshold: wholeAt(given[name], `${path}.${name}`, 0),
+    inclusive: name === "from_input_tokens",
+    rates: ratesAt(given, path),
+  };
+}
+
+function factorsAt(value: unknown, path: string): Record<string, Fraction> {
+  if (value === undefined) return {};
+  return Object.fromEntries(
+    Object.entries(objectAt(value, path)).map(([tier, factor]) => [tier, {
+      numerator: usdAt(factor, factorDigits, `${path}.${tier}`),
+      denominator: 10n ** BigInt(factorDigits),
+    }]),
+  );
+}
+
+const factorDigits = 6;
+
+function refusalsAt(value: unknown, path: string): ChatRefusal[] {
+  return listAt(value, path).map((item) => {
+    const known = chatRefusals.find((name) => name === item.value);
+    if (known !== undefined) return known;
+    throw new Error(
+      `${item.path}: expected one of ${chatRefusals.join(", ")}, got ${shown(item.value)}`,
+    );
+  });
+}
+
+function usdAt(value: unknown, digits: number, path: string): bigint {
+  if (typeof value !== "string") {
+    throw new Error(`${path}: expected a decimal string such as "0.25", got ${shown(value)}`);
+  }
+  try {
+    return parseUsd(value, digits);
+  } catch (error) {
+    throw new Error(`${path}: ${error instanceof Error ? error.message : error}`);
+  }
+}
+
+function dayAt(value: unknown, path: string): Date | undefined {
+  if (value === undefined) return undefined;
+  const day = typeof value === "string" && /^\d{4}-\d{2}-\d{2}$/.test(value)
+    ? new Date(value)
+    : undefined;
+  // A day that doesn't exist (2026-02-30) is invalid or read as another one.
+  if (
+    day === undefined || Number.isNaN(day.getTime()) || day.toISOString().slice(0, 10) !== value
+  ) {
+    throw new Error(`${path}: expected a day such as "2026-12-01", got ${shown(value)}`);
+  }
+  return day;
+}
+
+function wholeAt(value: unknown, path: string, least: number): number {
+  if (typeof value !== "number" || !Number.isSafeInteger(value) || value < least) {
+    throw new Error(`${path}: expected a whole number from ${least}, got ${shown(value)}`);
+  }
+  return value;
+}
+
+function objectAt(value: unknown, path: string, expected = "an object"): Record<string, unknown> {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw new Error(`${path}: expected ${expected}, got ${shown(value)}`);
+  }
+  return { ...value };
+}
+
+function listAt(value: unknown, path: string): { value: unknown; path: string }[] {
+  if (value === undefined) return [];
+  if (!Array.isArray(value)) throw new Error(`${path}: expected an array, got ${shown(value)}`);
+  return value.map((item: unknown, index) => ({ value: item, path: `${path}[${index}]` }));
+}
+
+function refuseUnknown(
+  given: Record<string, unknown>,
+  known: readonly string[],
+  path: string,
+): void {
+  const unknown = Object.keys(given).find((name) => !known.includes(name));
+  if (unknown === undefined) return;
+  throw new Error(`${path}.${unknown}: unknown field, expected one of ${known.join(", ")}`);
+}
+
+function shown(value: unknown): string {
+  const text = JSON.stringify(value) ?? String(value);
+  return text.length > 60 ? `${text.slice(0, 60)}…` : text;
+}
+
+/** JSON with sorted keys, and bigints as digits. */
+function canonicalText(value: unknown): string {
+  return JSON.stringify(value, (_key, item: unknown) => {
+    if (typeof item === "bigint") return item.toString();
+    if (typeof item !== "object" || item === null || Array.isArray(item)) return item;
+    return Object.fromEntries(Object.entries(item).sort(([one], [other]) => one < other ? -1 : 1));
+  });
+}

@@ -1,0 +1,93 @@
+import { withoutEnd } from "../../base/trim.ts";
+import type { Fraction, PriceRow, Rates } from "../pricing.ts";
+import type { Dimension } from "../usage_parts.ts";
+import type { ContextTierFields, PriceFields, RateFields } from "./price_row.ts";
+
+/** A row in the words of `PRICES_FILE`, so that it can be read and pasted there. */
+export function priceFieldsOf(row: PriceRow): PriceFields {
+  const tiers = row.contextTiers.map(({ threshold, inclusive, rates }): ContextTierFields => ({
+    ...(inclusive ? { from_input_tokens: threshold } : { above_input_tokens: threshold }),
+    ...rateFieldsOf(rates),
+  }));
+  return {
+    ...rateFieldsOf(row.rates),
+    ...(tiers.length === 0 ? {} : { context_tiers: tiers }),
+    ...factorFields("service_tiers", row.serviceTiers),
+    ...factorFields("regions", row.regions ?? {}),
+    ...(row.maxOutputTokens === undefined ? {} : { max_output_tokens: row.maxOutputTokens }),
+    ...(row.validFrom === undefined ? {} : { valid_from: day(row.validFrom, 0) }),
+    ...(row.validTo === undefined ? {} : { valid_to: day(row.validTo, -1) }),
+  };
+}
+
+function factorFields(
+  name: "service_tiers" | "regions",
+  factors: Readonly<Record<string, Fraction>>,
+): Pick<PriceFields, "service_tiers" | "regions"> {
+  const entries = Object.entries(factors).map(([key, { numerator, denominator }]) => [
+    key,
+    decimal(numerator * 10n ** 6n / denominator, 6),
+  ]);
+  return entries.length === 0 ? {} : { [name]: Object.fromEntries(entries) };
+}
+
+/** Name and unit of a dimension in `PRICES_FILE`. */
+export const dimensionWords: Readonly<Record<Dimension | "perImage", keyof RateFields>> = {
+  input: "input",
+  output: "output",
+  cacheRead: "cache_read",
+  cacheWrite: "cache_write",
+  cacheWriteLong: "cache_write_1h",
+  reasoning: "reasoning",
+  audioInput: "audio_input",
+  cachedAudioInput: "cached_audio_input",
+  audioOutput: "audio_output",
+  imageInput: "image_input",
+  imageOutput: "image_output",
+  perRequest: "per_request",
+  perImage: "per_image",
+  perCharacter: "per_million_characters",
+  perMinute: "per_minute",
+  perWebSearch: "per_web_search",
+  perXSearch: "per_x_search",
+  perFileSearch: "per_file_search",
+  perCodeSession: "per_code_session",
+  perMapsQuery: "per_maps_query",
+};
+
+/** A rate as `PRICES_FILE` writes it: USD per million where the dimension is counted so. */
+export function rateWords(dimension: Dimension | "perImage", ratePico: bigint): string {
+  return decimal(ratePico, each.has(dimension) ? 12 : 6);
+}
+
+const each: ReadonlySet<string> = new Set([
+  "perRequest",
+  "perImage",
+  "perMinute",
+  "perWebSearch",
+  "perXSearch",
+  "perFileSearch",
+  "perCodeSession",
+  "perMapsQuery",
+]);
+
+function rateFieldsOf(rates: Rates): RateFields {
+  const entries = Object.entries(rates).map(([name, rate]) => {
+    const dimension = name as keyof typeof dimensionWords;
+    const words = typeof rate === "bigint" ? rateWords(dimension, rate) : Object.fromEntries(
+      Object.entries(rate).map(([kind, pico]) => [kind, rateWords(dimension, pico)]),
+    );
+    return [dimensionWords[dimension], words];
+  });
+  return Object.fromEntries(entries);
+}
+
+function decimal(units: bigint, digits: number): string {
+  const text = units.toString().padStart(digits + 1, "0");
+  const fraction = withoutEnd(text.slice(-digits), "0");
+  return text.slice(0, -digits) + (fraction === "" ? "" : `.${fraction}`);
+}
+
+function day(at: Date, addedDays: number): string {
+  return new Date(at.getTime() + addedDays * 86_400_000).toISOString().slice(0, 10);
+}

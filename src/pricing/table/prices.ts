@@ -1,0 +1,158 @@
+import { type ChatRefusal, type PriceRow, validAt } from "../pricing.ts";
+import { priceNames } from "./price_names.ts";
+import { type PriceEntry, readPriceRow } from "./price_row.ts";
+import { priceTable } from "./price_table.ts";
+
+/** How a name finds its vendor: its label, and the label whose prices it has where it has none. */
+export interface PriceFamily {
+  label: string;
+  priceLabel?: string;
+}
+
+export interface PriceSources {
+  /** Usually `bundledPrices()`. */
+  bundled: readonly PriceRow[];
+  /** The operator's rows (`parsePricesFile`); their labels may be aliases. */
+  overrides?: readonly PriceRow[];
+  /** The vendor that has this label or alias; undefined when there is none. */
+  familyOf: (name: string) => PriceFamily | undefined;
+}
+
+export interface Prices {
+  /**
+   * The price of a model, named as it is sent upstream, for a request that began at `at`.
+   * Names are tried as `priceNames` lists them; for each the operator's row comes before the
+   * bundled, that before the learned one, and a vendor's own before its price family's. Fallback
+   * rows come last. Undefined when no price is known.
+   */
+  find(label: string, model: string, at: Date): PriceRow | undefined;
+  /**
+   * What the vendor's chat endpoint refuses of a model, by the row that `find` gives; where that is
+   * the operator's and says nothing of it, by the bundled row that it replaces.
+   */
+  chatRefuses(label: string, model: string, at: Date): readonly ChatRefusal[];
+  /** All models of a vendor with a price of their own at this time, each with its best row. */
+  listed(label: string, at: Date): PriceRow[];
+  /** The operator's rows, then the bundled ones; learned ones come last where they are asked for. */
+  rows(which?: "table" | "all"): PriceRow[];
+  /** Replaces what was learned from this vendor's model list. */
+  learn(label: string, rows: readonly PriceRow[]): void;
+}
+
+/** Prices from all sources. Throws when an override names a vendor that doesn't exist. */
+export function createPrices({ bundled, overrides = [], familyOf }: PriceSources): Prices {
+  const operator = overrides.map((row) => {
+    const family = familyOf(row.label);
+    if (family !== undefined) return { ...row, label: family.label };
+    throw new Error(`${row.label}/${row.model}: no vendor has the label or alias ${row.label}`);
+  });
+  const overridden = indexRows(operator);
+  const table = indexRows(bundled.filter((row) => row.fallback !== true));
+  const fallbacks = indexRows(bundled.filter((row) => row.fallback === true));
+  const learned: RowIndex = new Map();
+
+  function labelsOf(name: string): string[] {
+    const family = familyOf(name) ?? { label: name };
+    return family.priceLabel === undefined ? [family.label] : [family.label, family.priceLabel];
+  }
+
+  function exact(labels: readonly string[], model: string, at: Date): PriceRow | undefined {
+    return firstOf(
+      [overridden, table, learned],
+      (index) => firstOf(labels, (label) => latest(index.get(label)?.get(model), at)),
+    );
+  }
+
+  function fallback(labels: readonly string[], model: string, at: Date): PriceRow | undefined {
+    return firstOf(labels, (label) => latest(fallbacks.get(label)?.get(model), at));
+  }
+
+  return {
+    find(label, model, at) {
+      const labels = labelsOf(label);
+      const names = priceNames(model);
+      return firstOf(names, (name) => exact(labels, name, at)) ??
+        firstOf([...names, anyModel], (name) => fallback(labels, name, at));
+    },
+    chatRefuses(label, model, at) {
+      const labels = labelsOf(label);
+      for (const name of priceNames(model)) {
+        const said = firstOf(
+          [overridden, table],
+          (index) => firstOf(labels, (one) => latest(index.get(one)?.get(name), at)?.chatRefuses),
+        );
+        if (said !== undefined) return said;
+      }
+      return [];
+    },
+    listed(label, at) {
+      const labels = labelsOf(label);
+      const models = new Set(
+        [overridden, table, learned, fallbacks].flatMap((index) =>
+          labels.flatMap((each) => [...index.get(each)?.keys() ?? []])
+        ),
+      );
+      models.delete(anyModel);
+      return [...models].sort()
+        .map((model) => exact(labels, model, at) ?? fallback(labels, model, at))
+        .filter((row) => row !== undefined);
+    },
+    rows(which = "table") {
+      const lists = which === "table" ? [] : [...learned.values()];
+      return [...operator, ...bundled, ...lists.flatMap((list) => [...list.values()].flat())];
+    },
+    learn(label, rows) {
+      const family = familyOf(label)?.label ?? label;
+      learned.set(family, byModel(rows));
+    },
+  };
+}
+
+/** The rows of the bundled table, each with its version. */
+export function bundledPrices(entries: readonly PriceEntry[] = priceTable): PriceRow[] {
+  return entries.flatMap(({ label, models, source, checked_on: checkedOn, fallback, ...fields }) =>
+    models.map((model) => {
+      const origin = { label, model, source, checkedOn, ...fallback === true ? { fallback } : {} };
+      return readPriceRow(origin, fields, `${label}/${model}`);
+    })
+  );
+}
+
+/** Label → model → rows in the order given. */
+type RowIndex = Map<string, Map<string, PriceRow[]>>;
+
+/** Model name of a fallback row that holds for every model of its vendor. */
+const anyModel = "*";
+
+function indexRows(rows: readonly PriceRow[]): RowIndex {
+  const labels = Map.groupBy(rows, (row) => row.label);
+  return new Map([...labels].map(([label, own]) => [label, byModel(own)]));
+}
+
+function byModel(rows: readonly PriceRow[]): Map<string, PriceRow[]> {
+  return Map.groupBy(rows, (row) => row.model);
+}
+
+/** Of the rows valid at this time, the one that began last; of several, the last listed. */
+function latest(rows: readonly PriceRow[] | undefined, at: Date): PriceRow | undefined {
+  let best: PriceRow | undefined;
+  for (const row of rows ?? []) {
+    if (validAt(row, at) && begin(row) >= begin(best)) best = row;
+  }
+  return best;
+}
+
+function begin(row: PriceRow | undefined): number {
+  return row?.validFrom?.getTime() ?? -Infinity;
+}
+
+function firstOf<Item, Found>(
+  items: readonly Item[],
+  find: (item: Item) => Found | undefined,
+): Found | undefined {
+  for (const item of items) {
+    const found = find(item);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}

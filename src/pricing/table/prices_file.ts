@@ -1,0 +1,35 @@
+import type { PriceRow } from "../pricing.ts";
+import { readPriceRow } from "./price_row.ts";
+
+/** The `source` of an operator's rows. */
+export const operatorSource = "PRICES_FILE";
+
+/**
+ * The rows of `PRICES_FILE` (interface.md §7): a JSON object of `<label or alias>/<model>` →
+ * fields. A row's `label` is the name as written; `createPrices` resolves aliases. Throws an Error
+ * with a one-line message that begins with the path of what is wrong.
+ */
+export function parsePricesFile(text: string): PriceRow[] {
+  const file = parseJson(text);
+  if (typeof file !== "object" || file === null || Array.isArray(file)) {
+    throw new Error('expected a JSON object such as {"vendor-b/gpt-x": {"input": "0.25"}}');
+  }
+  return Object.entries(file).map(([key, fields]) => {
+    const slash = key.indexOf("/");
+    const label = key.slice(0, slash);
+    const model = key.slice(slash + 1);
+    if (slash < 1 || model === "") {
+      throw new Error(`${JSON.stringify(key)}: expected a key such as "vendor-b/gpt-x"`);
+    }
+    return readPriceRow({ label, model, source: operatorSource }, fields, key);
+  });
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message.replaceAll(/\s+/g, " ") : String(error);
+    throw new Error(`expected JSON: ${reason}`);
+  }
+}

@@ -1,0 +1,110 @@
+import type { Usage } from "../shared/usage.ts";
+
+/** What a price table may have a price for, images apart. */
+export type Dimension =
+  | TokenDimension
+  | "perRequest"
+  | "perCharacter"
+  | "perMinute"
+  | HostedDimension;
+
+/** Work that a vendor does beside its model and bills by the piece. */
+export type HostedDimension =
+  | "perWebSearch"
+  | "perXSearch"
+  | "perFileSearch"
+  | "perCodeSession"
+  | "perMapsQuery";
+
+export type TokenDimension =
+  | "input"
+  | "output"
+  | "cacheRead"
+  | "cacheWrite"
+  | "cacheWriteLong"
+  | "reasoning"
+  | "audioInput"
+  | "cachedAudioInput"
+  | "audioOutput"
+  | "imageInput"
+  | "imageOutput";
+
+/** Dimensions of tokens of the prompt. */
+export const inputDimensions: readonly Dimension[] = [
+  "input",
+  "cacheRead",
+  "cacheWrite",
+  "cacheWriteLong",
+  "audioInput",
+  "cachedAudioInput",
+  "imageInput",
+];
+
+/** Tokens of one dimension; `input` and `output` here mean plain text, with nothing else inside. */
+export interface Part {
+  dimension: TokenDimension;
+  count: number;
+}
+
+/**
+ * Usage as disjoint parts, each ≥ 0, empty ones left out. The input parts sum to `usage.input` and
+ * the output parts to `usage.output`; where a vendor reports parts that exceed their total, the
+ * parts are taken as they are and the plain rest is 0 (pricing.md §3), except that reasoning is
+ * cut to the output (translation.md §9).
+ */
+export function partsOf(usage: Usage): Part[] {
+  const parts: Part[] = [...inputParts(usage), ...outputParts(usage)];
+  return parts.filter((part) => part.count > 0);
+}
+
+function inputParts(usage: Usage): Part[] {
+  const read = tokens(usage.cacheRead);
+  const write = tokens(usage.cacheWrite);
+  const writeLong = tokens(usage.cacheWriteLong);
+  const audio = tokens(usage.audioInput);
+  const image = tokens(usage.imageInput);
+  const total = tokens(usage.input);
+  // Audio and images may be inside the cached and written tokens. Where the vendor doesn't say how
+  // many are, it is as many as the total can't hold otherwise, so that no token is charged twice.
+  const cached = read + write + writeLong;
+  const over = atLeast0(cached + audio + image - total);
+  const reported = usage.cachedAudioInput === undefined ? over : tokens(usage.cachedAudioInput);
+  const cachedAudio = Math.min(reported, read, audio);
+  let overlap = Math.min(atLeast0(over - cachedAudio), cached - cachedAudio);
+  const imageRest = atLeast0(image - overlap);
+  overlap -= image - imageRest;
+  const audioRest = atLeast0(audio - cachedAudio - overlap);
+  const others = cached + audioRest + imageRest;
+  return [
+    { dimension: "input", count: atLeast0(total - others) },
+    { dimension: "cacheRead", count: read - cachedAudio },
+    { dimension: "cacheWrite", count: write },
+    { dimension: "cacheWriteLong", count: writeLong },
+    { dimension: "audioInput", count: audioRest },
+    { dimension: "cachedAudioInput", count: cachedAudio },
+    { dimension: "imageInput", count: imageRest },
+  ];
+}
+
+function outputParts(usage: Usage): Part[] {
+  const total = tokens(usage.output);
+  const audio = tokens(usage.audioOutput);
+  const image = tokens(usage.imageOutput);
+  const rest = atLeast0(total - audio - image);
+  const reasoning = Math.min(tokens(usage.reasoning), rest);
+  return [
+    { dimension: "output", count: rest - reasoning },
+    { dimension: "reasoning", count: reasoning },
+    { dimension: "audioOutput", count: audio },
+    { dimension: "imageOutput", count: image },
+  ];
+}
+
+/** A reported count; what is no count (absent, negative, NaN) is 0. */
+function tokens(count: number | undefined): number {
+  return count !== undefined && Number.isFinite(count) ? Math.ceil(atLeast0(count)) : 0;
+}
+
+function atLeast0(count: number): number {
+  return Math.max(0, count);
+}

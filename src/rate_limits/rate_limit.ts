@@ -1,0 +1,92 @@
+/** Requests per minute and burst of an account, as its tier says. */
+export interface RateLimits {
+  requestsPerMinute: number;
+  burst: number;
+}
+
+/** What is said about one request; the numbers become the `X-RateLimit-*` headers. */
+export interface RateDecision {
+  admitted: boolean;
+  /** Requests per minute. */
+  limit: number;
+  /** Whole tokens left, at most the limit. */
+  remaining: number;
+  /** Unix second when the bucket is back at the limit. */
+  resetAt: number;
+  /** Whole seconds, at least 1; only when not admitted. */
+  retryAfterSeconds?: number;
+}
+
+/**
+ * Levels are counted in these parts of a token: a limit of N per minute is then exactly N parts per
+ * millisecond, and everything stays an integer.
+ */
+export const unitsPerToken = 60_000;
+
+/** Beyond this the products of units and milliseconds would not be exact integers any more. */
+export const maxRateNumber = 100_000_000;
+
+/**
+ * A process that the database has not heard of for so long lives on its share of the rate, until it
+ * is heard again or its lease ends. It says that it is there every `beatMs`.
+ */
+export const graceMs = 1_500;
+export const beatMs = 500;
+
+/** What a process says when it turns to an account's bucket. */
+export interface LeaseRequest {
+  /** Under which name the process says that it is there; another one after each silence. */
+  process: string;
+  leaseId: string;
+  /** Tokens spent under this lease, all told. */
+  spent: number;
+  /** Units in its hands now. */
+  has: number;
+  /** Whole tokens of those that the process goes on spending until the answer comes: they stay with it. */
+  kept: number;
+  /** Tokens that callers wait for. */
+  needed: number;
+  /** Tokens that it would like to hold in stock where the bucket is full enough. */
+  wanted: number;
+  leaseMs: number;
+  /** Gives everything back and ends the lease. */
+  leave: boolean;
+}
+
+/** What the bucket answers. */
+export interface LeaseAnswer {
+  limits: RateLimits;
+  /** Tokens that the process now holds, given that it has spent what it said. */
+  tokens: number;
+  /** Stock that the bucket allowed at this time. */
+  stock: number;
+  /** Units outside of this process: free ones and those that others hold. */
+  rest: number;
+  /** Free units: below one token nobody gets any more for now. */
+  free: number;
+  /** While the store is away: units per millisecond that the process makes itself. */
+  share: number;
+  /** While the store is away: units up to which it makes them. */
+  ceiling: number;
+}
+
+/** Buckets that several processes share. Implemented in `src/rate_limits/store/rate_buckets.ts`. */
+export interface RateStore {
+  /**
+   * Reports and leases by one conditional write. Throws `Fault("store_unavailable")` when nothing
+   * was written, `LeaseUncertain` when that is not known.
+   */
+  lease(accountId: number, request: LeaseRequest): Promise<LeaseAnswer>;
+  /** Throws when the store is away; writes nothing. */
+  reach(): Promise<void>;
+  /** Says that the process is in touch. After a failure it may have been said or not. */
+  beat(process: string): Promise<void>;
+}
+
+/** A write failed on the way, so that it may have been done or not. */
+export class LeaseUncertain extends Error {
+  constructor(cause: unknown) {
+    super("the outcome of a write to a rate bucket is not known", { cause });
+    this.name = "LeaseUncertain";
+  }
+}

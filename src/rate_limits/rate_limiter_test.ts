@@ -1,0 +1,137 @@
+import assert from "@std/assert";
+import { FakeClock } from "../base/clock.ts";
+import { MemoryBucket, startProcess, type StoreMood } from "../../tests/support/rate_world.ts";
+import { Fault } from "../shared/fault.ts";
+import type { RateStore } from "./rate_limit.ts";
+
+const free = { id: 1, requestsPerMinute: 60, burst: 100 };
+const operator = { id: 1, requestsPerMinute: 1_000_000, burst: 1_000_000 };
+
+function setup(limits = free) {
+  const clock = new FakeClock();
+  const bucket = new MemoryBucket(limits, () => clock.now().getTime());
+  const at = { mood: "there" as StoreMood, asked: 0 };
+  const inner = bucket.store(() => at.mood);
+  const store: RateStore = {
+    ...inner,
+    lease(id, request) {
+      at.asked++;
+      return inner.lease(id, request);
+    },
+  };
+  const process = (name: string) => startProcess(name, store, clock).limiter;
+  const pass = async (ms: number, ...limiters: { tick(): Promise<void> }[]) => {
+    for (let left = ms; left > 0; left -= 500) {
+      clock.advance(Math.min(500, left));
+      for (const limiter of limiters) await limiter.tick().catch(() => {});
+    }
+  };
+  return { clock, bucket, at, process, pass };
+}
+
+Deno.test("what is left and when it is back at the limit is said with every decision", async () => {
+  const { clock, process } = setup();
+  const limiter = process("a");
+  const nowSeconds = clock.now().getTime() / 1000;
+  for (let taken = 1; taken <= 100; taken++) {
+    const left = 100 - taken;
+    assert.deepEqual(await limiter.take(free), {
+      admitted: true,
+      limit: 60,
+      remaining: Math.min(60, left),
+      resetAt: nowSeconds + Math.max(0, 60 - left),
+    });
+  }
+  const refused = await limiter.take(free);
+  assert.deepEqual([refused.admitted, refused.remaining], [false, 0]);
+  assert.deepEqual([refused.retryAfterSeconds, refused.resetAt], [1, nowSeconds + 60]);
+});
+
+Deno.test("a slow rate says how many seconds a retry has to wait", async () => {
+  const slow = { id: 1, requestsPerMinute: 4, burst: 1 };
+  const { process, pass } = setup(slow);
+  const limiter = process("a");
+  assert.ok((await limiter.take(slow)).admitted);
+  assert.equal((await limiter.take(slow)).retryAfterSeconds, 15);
+  await pass(14_000, limiter);
+  assert.equal((await limiter.take(slow)).admitted, false);
+  await pass(1_000, limiter);
+  assert.ok((await limiter.take(slow)).admitted);
+});
+
+Deno.test("a busy account asks the store a few times for thousands of requests", async () => {
+  const { at, process } = setup(operator);
+  const limiter = process("a");
+  for (let taken = 0; taken < 50_000; taken++) assert.ok((await limiter.take(operator)).admitted);
+  assert.ok(at.asked <= 3, `asked ${at.asked} times`);
+});
+
+Deno.test("an exhausted account does not ask the store at each refusal", async () => {
+  const { at, process } = setup();
+  const limiter = process("a");
+  for (let taken = 0; taken < 101; taken++) await limiter.take(free);
+  const before = at.asked;
+  for (let more = 0; more < 1000; more++) assert.equal((await limiter.take(free)).admitted, false);
+  assert.equal(at.asked, before);
+});
+
+Deno.test("tokens that lie idle for five seconds go back, and at the end all", async () => {
+  const { bucket, process, pass } = setup();
+  const limiter = process("a");
+  await limiter.take(free);
+  assert.ok((bucket.bucket?.holders[0]?.held ?? 0) > 0);
+  await pass(5_500, limiter);
+  assert.deepEqual([bucket.bucket?.holders[0]?.held, bucket.bucket?.level], [0, 6_000_000]);
+  await limiter.close();
+  assert.deepEqual(bucket.bucket?.holders, []);
+});
+
+Deno.test("while the store is away a process goes on with its share of the rate", async () => {
+  const { at, process, pass } = setup();
+  const [one, two] = [process("a"), process("b")];
+  await one.take(free);
+  await two.take(free);
+  await pass(60_000, one, two);
+  at.mood = "away";
+  const count = async (limiter: typeof one) => {
+    let admitted = 0;
+    while ((await limiter.take(free)).admitted) admitted++;
+    return admitted;
+  };
+  await pass(10_000, one, two);
+  await count(one);
+  await count(two);
+  await pass(40_000, one, two);
+  // Half of 60 per minute each, up to a quarter of the burst in hand.
+  assert.deepEqual([await count(one), await count(two)], [20, 20]);
+  at.mood = "there";
+  await pass(1_000, one, two);
+  assert.ok((await one.take(free)).admitted);
+});
+
+Deno.test("an account unknown to the process is no business without the store", async () => {
+  const { at, process } = setup();
+  at.mood = "away";
+  await assert.rejects(
+    process("a").take(free),
+    (thrown: unknown) => thrown instanceof Fault && thrown.code === "store_unavailable",
+  );
+});
+
+Deno.test("what a dead process held is free again when its lease ends, and not twice", async () => {
+  const { bucket, process, pass } = setup();
+  const [dead, alive] = [process("a"), process("b")];
+  await dead.take(free);
+  const held = bucket.bucket?.holders[0]?.held ?? 0;
+  assert.ok(held > 0);
+  await pass(140_000, alive);
+  await alive.take(free);
+  assert.equal(bucket.bucket?.holders.length, 2);
+  await pass(20_000, alive);
+  await alive.take(free);
+  assert.equal(bucket.bucket?.holders.length, 1);
+  await pass(100_000, alive);
+  let admitted = 0;
+  while ((await alive.take(free)).admitted) admitted++;
+  assert.equal(admitted, 100);
+});

@@ -1,0 +1,121 @@
+import type { Bucket, Heard, Holder } from "../rate_bucket.ts";
+import { fullBucket, leaseFrom } from "../rate_bucket.ts";
+import {
+  type LeaseAnswer,
+  type LeaseRequest,
+  LeaseUncertain,
+  unitsPerToken,
+} from "../rate_limit.ts";
+import type { RateLimits, RateStore } from "../rate_limit.ts";
+import type { Queryable, SqlRow } from "../../database/database.ts";
+
+/** Reads of a bucket that others keep changing; each failed write means that another succeeded. */
+const maxTries = 200;
+
+/**
+ * Buckets in the database: read, calculate, write if nobody has written meanwhile. The limits are
+ * those of the accounts table, and the time is the database's; `nowMs` is for tests.
+ */
+export function createRateBuckets(database: Queryable, nowMs?: () => number): RateStore {
+  const now = () => nowMs?.() ?? null;
+  return {
+    async lease(accountId, request) {
+      for (let tries = 0; tries < maxTries; tries++) {
+        const answer = await tryLease(database, accountId, request, now());
+        if (answer) return answer;
+      }
+      throw new Error(`The rate bucket of account ${accountId} was written by others all the time`);
+    },
+    async reach() {
+      await database.query("select 1");
+    },
+    async beat(process) {
+      await database.query(
+        `with gone as (
+           delete from rate_processes where heard_at_ms < ${time} - 86400000 and process <> $2
+         )
+         insert into rate_processes (process, heard_at_ms) values ($2, ${time})
+         on conflict (process) do update set heard_at_ms = excluded.heard_at_ms`,
+        [now(), process],
+      );
+    },
+  };
+}
+
+const time = "coalesce($1::bigint, floor(extract(epoch from clock_timestamp()) * 1000)::bigint)";
+
+/** Undefined when another process wrote first. */
+async function tryLease(
+  database: Queryable,
+  accountId: number,
+  request: LeaseRequest,
+  nowMs: number | null,
+): Promise<LeaseAnswer | undefined> {
+  const row = await readRow(database, accountId, nowMs);
+  const { bucket, answer } = leaseOf(row, request);
+  const values = [accountId, bucket.level, bucket.settledAtMs, JSON.stringify(bucket.holders)];
+  const written = await certainly(
+    row.version === null
+      ? database.query(
+        `insert into rate_buckets (account_id, version, level, settled_at_ms, holders)
+         values ($1, 1, $2, $3, $4) on conflict do nothing returning version`,
+        values,
+      )
+      : database.query(
+        `update rate_buckets set version = version + 1, level = $2, settled_at_ms = $3,
+           holders = $4, fill = false
+         where account_id = $1 and version = $5 returning version`,
+        [...values, row.version as bigint],
+      ),
+  );
+  return written.length > 0 ? answer : undefined;
+}
+
+async function readRow(
+  database: Queryable,
+  accountId: number,
+  nowMs: number | null,
+): Promise<SqlRow> {
+  const [row] = await database.query(
+    `select ${time} as now_ms, a.requests_per_minute, a.burst, b.version, b.level,
+       b.settled_at_ms, b.holders, b.fill,
+       (select coalesce(json_object_agg(process, heard_at_ms), '{}'::json)::text
+        from rate_processes) as heard
+     from accounts a left join rate_buckets b on b.account_id = a.id where a.id = $2`,
+    [nowMs, accountId],
+  );
+  if (!row) throw new Error(`There is no account ${accountId}`);
+  return row;
+}
+
+function leaseOf(row: SqlRow, request: LeaseRequest) {
+  const limits = { requestsPerMinute: Number(row.requests_per_minute), burst: Number(row.burst) };
+  const heard = JSON.parse(String(row.heard)) as Heard;
+  return leaseFrom(readBucket(row, limits), request, limits, Number(row.now_ms), heard);
+}
+
+/** Whole tokens of an account's bucket at this moment, those that processes hold included. */
+export async function tokensLeft(database: Queryable, accountId: number): Promise<number> {
+  const nobody = { process: "", leaseId: "", spent: 0, has: 0, kept: 0, needed: 0, wanted: 0 };
+  const row = await readRow(database, accountId, null);
+  const { answer } = leaseOf(row, { ...nobody, leaseMs: 0, leave: true });
+  return Math.floor(answer.rest / unitsPerToken);
+}
+
+function readBucket(row: SqlRow, limits: RateLimits): Bucket {
+  if (row.version === null) return fullBucket(limits, Number(row.now_ms));
+  return {
+    level: Number(row.level),
+    settledAtMs: Number(row.settled_at_ms),
+    holders: JSON.parse(String(row.holders)) as Holder[],
+    fill: row.fill === true,
+  };
+}
+
+async function certainly<T>(write: Promise<T>): Promise<T> {
+  try {
+    return await write;
+  } catch (thrown) {
+    throw new LeaseUncertain(thrown);
+  }
+}

@@ -1,0 +1,144 @@
+import { sha256Steps } from "../base/hash.ts";
+import { longStringsSteps, type PlacedString } from "../base/json_strings.ts";
+import { type Edit, type Members, membersAt, splice } from "../base/json_text.ts";
+import { isMediaField, type MediaField } from "../dialects/media_field.ts";
+import { finish, type Steps } from "../base/steps.ts";
+import { base64BytesSteps, base64Source } from "../dialects/media_source.ts";
+import { type Media, mediaPath } from "../shared/media.ts";
+
+/** Shorter strings hold no media. */
+const leastUnits = 32;
+
+/**
+ * Takes media of more than `inlineBytes` out of a payload, given as JSON text, and puts
+ * `{sha256, bytes, mime_type, url}` in the place of the base64 or `data:` address; the rest of the
+ * text stays as it was written. Each medium comes once. What is no base64 stays where it is, and
+ * so does everything in a text that is no JSON.
+ */
+export function liftMedia(
+  text: string,
+  options: LiftOptions,
+): Lifted {
+  return finish(liftMediaSteps(text, options));
+}
+
+interface LiftOptions {
+  readonly inlineBytes: number;
+  readonly fields: readonly MediaField[];
+}
+
+interface Lifted {
+  text: string;
+  media: Media[];
+}
+
+/** The same in steps. */
+export function* liftMediaSteps(text: string, options: LiftOptions): Steps<Lifted> {
+  const edits: Edit[] = [];
+  const media = new Map<string, Media>();
+  const least = options.fields.some(({ always }) => always)
+    ? leastUnits
+    : Math.floor(options.inlineBytes * 4 / 3);
+  const siblings = siblingsIn(text);
+  for (const found of longStringsSteps(text, least)) {
+    if (found === undefined) yield;
+    if (found === undefined || found.depth > maxDepth) continue;
+    const field = options.fields.find((field) => isMediaField(field, found));
+    const one = field && (yield* readMedia(text, found, field, {
+      inlineBytes: field.always ? 0 : options.inlineBytes,
+      beside: siblings(found),
+    }));
+    if (!one) continue;
+    media.set(one.sha256, one);
+    const named = JSON.stringify(namedMedia(one));
+    edits.push({ start: found.start, end: found.end, text: named });
+  }
+  if (edits.length === 0) return { text, media: [] };
+  return { text: ownText(splice(text, edits)), media: [...media.values()] };
+}
+
+/** What stands in a payload in the place of media. */
+function namedMedia({ sha256, content, mimeType }: Media) {
+  return { sha256, bytes: content.length, mime_type: mimeType, url: mediaPath(sha256) };
+}
+
+/** A file that was sent as it is, so that no base64 is made of it. */
+export function liftFile(
+  content: Uint8Array,
+  saidType: string | undefined,
+): { media: Media; named: unknown } {
+  const media = finish(mediaOf(content, saidType));
+  return { media, named: namedMedia(media) };
+}
+
+function* readMedia(
+  text: string,
+  place: PlacedString,
+  field: MediaField,
+  { inlineBytes, beside }: { inlineBytes: number; beside: Sibling },
+): Steps<Media | undefined> {
+  if (field.where && beside(field.where[0]) !== field.where[1]) return undefined;
+  const value = stringAt(text, place);
+  // Our own paths are letters of base64 throughout.
+  if (value === undefined || value.startsWith(mediaPath(""))) return undefined;
+  const address = /^data:([^,]*?);base64,/i.exec(value.slice(0, maxAddressHead));
+  if (!address && value.startsWith("data:")) return undefined;
+  const data = address ? value.slice(address[0].length) : value;
+  const content = yield* base64BytesSteps(data);
+  if (content === undefined || content.length <= inlineBytes) return undefined;
+  const format = field.audioFormat === undefined ? undefined : beside(field.audioFormat);
+  const said = address?.[1] ||
+    (field.mimeType === undefined ? undefined : beside(field.mimeType)) ||
+    (format === undefined ? undefined : `audio/${format}`);
+  return yield* mediaOf(content, said);
+}
+
+function* mediaOf(content: Uint8Array, said: string | undefined): Steps<Media> {
+  // The first bytes tell the type.
+  const head = content.subarray(0, 48).toBase64();
+  return {
+    sha256: yield* sha256Steps(content),
+    mimeType: base64Source(head, said).mimeType,
+    content,
+  };
+}
+
+/** Slices of a text hold all of it in memory, media included. */
+function ownText(text: string): string {
+  return new TextDecoder().decode(new TextEncoder().encode(text));
+}
+
+/** Of a `data:` address before the data. */
+const maxAddressHead = 512;
+
+/** Reads the short string members of the object that holds the value. */
+function siblingsIn(text: string): (place: PlacedString) => Sibling {
+  const known = new Map<number, Members | undefined>();
+  const membersOf = (object: number) => {
+    if (!known.has(object)) known.set(object, membersAt(text, object));
+    return known.get(object)?.members;
+  };
+  return ({ object }) => (key) => {
+    const member = object === undefined ? undefined : membersOf(object)?.get(key);
+    if (!member || member.valueEnd - member.valueStart > maxAddressHead) return undefined;
+    return stringAt(text, { start: member.valueStart, end: member.valueEnd });
+  };
+}
+
+/** A short string member beside the media. */
+type Sibling = (key: string) => string | undefined;
+
+/** Media stands in no dialect so deep; each level is looked through once more for what is beside. */
+const maxDepth = 32;
+
+/** The string whose token stands there; undefined when it is none. */
+function stringAt(text: string, { start, end }: { start: number; end: number }) {
+  const inner = text.slice(start + 1, end - 1);
+  if (text[start] !== '"' || text[end - 1] !== '"') return undefined;
+  if (!inner.includes("\\")) return inner;
+  try {
+    return JSON.parse(text.slice(start, end)) as string;
+  } catch {
+    return undefined;
+  }
+}

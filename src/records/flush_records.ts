@@ -1,0 +1,32 @@
+import { Fault } from "../shared/fault.ts";
+import type { Recorder } from "./recorder.ts";
+
+export interface CaughtUpParts {
+  recorder: Pick<Recorder, "drain">;
+  /** `setTimeout`; the function returned takes it back. */
+  later: (ms: number, run: () => void) => () => void;
+  /** How long a read may wait. */
+  limitMs?: number;
+}
+
+/**
+ * A read that begins after an answer was received includes that call (interface.md §5): resolves
+ * when what this process has recorded so far is in the store. Throws `store_unavailable` when the
+ * store is away, or can't keep up.
+ */
+export function createCaughtUp(
+  { recorder, later, limitMs = 10_000 }: CaughtUpParts,
+): () => Promise<void> {
+  return async () => {
+    const late = Promise.withResolvers<never>();
+    const cancel = later(limitMs, () =>
+      late.reject(
+        new Fault("store_unavailable", { note: `records still wait after ${limitMs} ms` }),
+      ));
+    try {
+      await Promise.race([recorder.drain(), late.promise]);
+    } finally {
+      cancel();
+    }
+  };
+}

@@ -1,0 +1,87 @@
+import { bareInteraction, type Interaction } from "../../shared/interaction.ts";
+import { interactionFromJson, interactionToJson } from "../interaction_json.ts";
+import type { Media } from "../../shared/media.ts";
+import { encodeRecord, type JournalRecord } from "./records.ts";
+
+/**
+ * A call as a record. `begun` is the media of the begin record in the same file, to which its
+ * request is left; false where the record stands alone.
+ */
+export function recordOf(
+  kind: JournalRecord["kind"],
+  interaction: Interaction,
+  begun: readonly Media[] | false = false,
+): JournalRecord {
+  const { requestText, responseText, media = [], ...row } = interaction;
+  const own = begun ? media.filter((one) => !begun.includes(one)) : media;
+  const listed = own.map(({ sha256, mimeType }) => ({ sha256, mimeType }));
+  return {
+    kind,
+    id: interaction.transactionId,
+    body: interactionToJson({
+      ...{ ...row, requestText: null, responseText: null },
+      ...(listed.length > 0 ? { media: listed } : {}),
+    }),
+    request: begun ? undefined : requestText,
+    response: responseText,
+    media: own.map(({ content }) => content),
+  };
+}
+
+/**
+ * The end of a call as bytes. A record that can't be written would be tried again for ever, and stop
+ * every call meanwhile: how the call ended and what it cost always can.
+ */
+export function encodeEnd(interaction: Interaction, begun: readonly Media[] | false): Uint8Array {
+  try {
+    return encodeRecord(recordOf("end", interaction, begun));
+  } catch {
+    return encodeRecord(recordOf("end", bareInteraction(interaction), begun));
+  }
+}
+
+/** Puts records together again, given in the order in which they were written. */
+export class CallReader {
+  /** Calls that began and have not ended so far. */
+  readonly #begun = new Map<string, JournalRecord>();
+
+  /** The call as it ended, if this is its end. */
+  take(record: JournalRecord): Interaction | undefined {
+    if (record.kind === "begin") {
+      this.#begun.set(record.id, record);
+      return undefined;
+    }
+    const begun = this.#begun.get(record.id);
+    this.#begun.delete(record.id);
+    if (record.request !== undefined) return interactionOf(record, record.request);
+    const interaction = interactionOf(record, begun?.request ?? null, begun);
+    // Its beginning was damaged: what the caller sent is lost.
+    return begun ? interaction : { ...interaction, payloadTruncated: true };
+  }
+
+  /** The calls that began and never ended, as they began. */
+  *unended(): Generator<Interaction> {
+    for (const record of this.#begun.values()) {
+      yield interactionOf(record, record.request ?? null);
+    }
+  }
+}
+
+function interactionOf(
+  record: JournalRecord,
+  requestText: string | null,
+  begun?: JournalRecord,
+): Interaction {
+  const { media: _listed, ...row } = interactionFromJson(record.body);
+  const media = [...begun ? mediaOf(begun) : [], ...mediaOf(record)];
+  return {
+    ...{ ...row, requestText, responseText: record.response },
+    ...(media.length > 0 ? { media } : {}),
+  };
+}
+
+function mediaOf({ body, media }: JournalRecord): Media[] {
+  if (media.length === 0) return [];
+  const { media: listed = [] } = interactionFromJson(body);
+  return listed.map(({ sha256, mimeType }, at) => ({ sha256, mimeType, content: media[at]! }));
+}

@@ -1,0 +1,399 @@
+import { pushAll } from "../../base/lists.ts";
+import { type Clock, systemClock } from "../../base/clock.ts";
+import { discard } from "../../base/garbage.ts";
+import { Fault, messageOf } from "../../shared/fault.ts";
+import type { Interaction } from "../../shared/interaction.ts";
+import type { Journal, JournalOptions, JournalWatcher } from "./journal.ts";
+import { encodeEnd, recordOf } from "./calls.ts";
+import { removeReplayed, type Replayed, replayFiles } from "./recovery.ts";
+import { encodeRecord } from "./records.ts";
+import { RejectedRecords } from "./rejected.ts";
+import { refuseCrowding, Relief } from "./relief.ts";
+import { type Ended, KnownCalls, refused, silentWatcher } from "./state.ts";
+import { Segment } from "./segment.ts";
+import { Spilled } from "./spilled.ts";
+
+const defaultSegmentBytes = 4 * 1024 * 1024;
+/** A file that is done is left for another at this size, so that little stays on the disk. */
+const tidyBytes = 1024 * 1024;
+const intervalMs = 10;
+
+/** The journal as numbered files in a folder. */
+export class FileJournal implements Journal {
+  readonly #directory: string;
+  readonly #options: JournalOptions;
+  readonly #clock: Clock;
+  readonly #rejected: RejectedRecords;
+  readonly #maxBytes: number;
+  readonly #segmentBytes: number;
+  #watcher: JournalWatcher = silentWatcher;
+  #left: readonly string[];
+  #next: number;
+  /** Oldest first; the last one is written to. */
+  #segments: Segment[] = [];
+  #bytes = 0;
+  readonly #known = new KnownCalls();
+  #lastEnded: Ended | undefined;
+  readonly #spilled = new Spilled();
+  #unsynced: Ended[] = [];
+  /** Files that calls began in whose end elsewhere is not on the disk yet. */
+  #leaving: Segment[] = [];
+  /** Ends that the disk did not take. */
+  #unwritten: Ended[] = [];
+  /** They were written again, and the disk has not confirmed it. */
+  #isConfirming = false;
+  #isFailing = false;
+  /** The last record found no room. */
+  #isCramped = false;
+  #syncing: Promise<void> | undefined;
+  #tidying: Promise<void> = Promise.resolve();
+  readonly #relief: Relief;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #closed = false;
+
+  constructor(directory: string, left: readonly string[], options: JournalOptions) {
+    this.#directory = directory;
+    this.#left = left;
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#rejected = new RejectedRecords(directory);
+    this.#maxBytes = options.maxBytes ?? Infinity;
+    // Files go as a whole: a small journal has smaller ones.
+    this.#segmentBytes = Math.min(options.segmentBytes ?? defaultSegmentBytes, this.#maxBytes / 8);
+    this.#next = Number(left.at(-1)?.slice(0, 12) ?? 0) + 1;
+    this.#relief = this.#createRelief();
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  get segments(): number {
+    return this.#segments.length;
+  }
+
+  get spilled(): number {
+    return this.#spilled.count;
+  }
+
+  watch(watcher: JournalWatcher): void {
+    this.#watcher = watcher;
+  }
+
+  admit(): void {
+    if (this.#bytes >= this.#maxBytes) {
+      throw refused("the journal is full: is the store away?");
+    }
+    if (this.#unwritten.length === 0 && !this.#isConfirming) return;
+    this.#writeAgain();
+    throw refused("the journal waits for the disk");
+  }
+
+  begin(interaction: Interaction): void {
+    this.admit();
+    const { transactionId, accountId, requestText: request, media } = interaction;
+    refuseCrowding(accountId, { bytes: this.#bytes, maxBytes: this.#maxBytes, known: this.#known });
+    try {
+      const { segment, bytes } = this.#appendEncoded(encodeRecord(recordOf("begin", interaction)));
+      segment.open++;
+      this.#known.set(transactionId, { segment, accountId, bytes, request, media });
+    } catch (thrown) {
+      this.#failed(thrown);
+      throw refused(`journal: ${messageOf(thrown)}`, thrown);
+    }
+  }
+
+  async end(interaction: Interaction): Promise<void> {
+    const confirmed = Promise.withResolvers<void>();
+    const { resolve, reject } = confirmed;
+    const ended = { interaction, isSpilled: false, resolve, reject };
+    try {
+      this.#appendEnd(ended);
+    } catch (thrown) {
+      this.#unwritten.push(ended);
+      this.#failed(thrown);
+      throw thrown;
+    }
+    if (this.#options.sync === "always") return await confirmed.promise;
+    confirmed.promise.catch(() => {});
+  }
+
+  stored(transactionIds: readonly string[]): void {
+    for (const id of transactionIds) {
+      const known = this.#known.get(id);
+      if (!known) continue;
+      this.#known.delete(id);
+      known.segment.open--;
+    }
+    if (this.#unwritten.length > 0) {
+      const ids = new Set(transactionIds);
+      this.#unwritten = this.#unwritten.filter(({ interaction }) =>
+        !ids.has(interaction.transactionId)
+      );
+    }
+    this.#prune();
+  }
+
+  tidy(): Promise<void> {
+    return this.#inTurn(() => this.#tidy());
+  }
+
+  spill(transactionId: string): boolean {
+    const known = this.#known.get(transactionId);
+    const last = this.#lastEnded;
+    if (!known || last?.interaction.transactionId !== transactionId) return false;
+    this.#spillAt(last, known.segment);
+    return true;
+  }
+
+  async readSpilled(): Promise<Interaction[]> {
+    const file = await this.#spilled.read();
+    if (!file) return [];
+    const { segment, to, missing } = file;
+    const found = file.rows.filter(({ transactionId }) => !this.#known.has(transactionId));
+    const bytes = segment.bytes / Math.max(1, to);
+    for (const { transactionId, accountId } of found) {
+      this.#known.set(transactionId, { segment, accountId, bytes, request: undefined });
+    }
+    if (missing > 0) {
+      this.#watcher.lost(missing);
+      // The file stays for the next start to look again, or until it is in the way.
+      segment.open = Infinity;
+    }
+    this.#spilled.remove(file, this.#segments);
+    return found;
+  }
+
+  reject(interaction: Interaction, reason: string): Promise<void> {
+    return this.#rejected.keep(interaction, reason);
+  }
+
+  eraseRejected(isErased: (interaction: Interaction) => boolean): Promise<number> {
+    return this.#rejected.erase(isErased);
+  }
+
+  async replay(
+    write: (interactions: readonly Interaction[]) => Promise<void>,
+  ): Promise<Replayed> {
+    const paths = this.#left.map((name) => `${this.#directory}/${name}`);
+    const replayed = await replayFiles(paths, write);
+    for (const path of paths) await this.#removeReplayed(path);
+    this.#left = [];
+    return replayed;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    await this.#rejected.settled;
+    await this.#tidying.catch(() => {});
+    await this.#syncing;
+    await this.#sync().catch(() => {});
+    // In order, as ever: the end of a call must not go before its beginning.
+    while (this.#segments[0]?.isDone) this.#segments.shift()?.remove();
+    for (const segment of this.#segments) segment.close();
+    this.#segments = [];
+  }
+
+  #append(record: Uint8Array): Segment {
+    if (this.#closed) throw new Error("the journal is closed");
+    this.#isCramped = true;
+    const segment = this.#writable();
+    segment.append(record);
+    this.#isCramped = false;
+    this.#bytes += record.length;
+    return segment;
+  }
+
+  #appendEncoded(encoded: Uint8Array): { segment: Segment; bytes: number } {
+    const bytes = encoded.length;
+    const segment = this.#append(encoded);
+    discard(encoded);
+    return { segment, bytes };
+  }
+
+  #appendEnd(ended: Ended): void {
+    const { interaction } = ended;
+    const { transactionId: id, accountId } = interaction;
+    const known = this.#known.get(id);
+    // In the file of its beginning an end need not repeat what the caller sent.
+    const asBegun = known?.segment === this.#writable() && known.request !== undefined &&
+      known.request === interaction.requestText;
+    const record = encodeEnd(interaction, asBegun ? known.media ?? [] : false);
+    const { segment, bytes } = this.#appendEncoded(record);
+    segment.ends++;
+    this.#lastEnded = ended;
+    if (known?.segment !== segment) {
+      segment.open++;
+      if (known) this.#leaving.push(known.segment);
+    }
+    const all = bytes + (asBegun ? known.bytes : 0);
+    this.#known.set(id, { segment, accountId, bytes: all, request: undefined });
+    if (ended.isSpilled) this.#spillAt(ended, segment);
+    this.#unsynced.push(ended);
+    if (this.#options.sync === "always") return this.#startSync();
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      this.#startSync();
+    }, intervalMs);
+  }
+
+  #spillAt(ended: Ended, segment: Segment): void {
+    ended.isSpilled = true;
+    this.#known.delete(ended.interaction.transactionId);
+    this.#spilled.add(segment);
+  }
+
+  #writable(): Segment {
+    const last = this.#segments.at(-1);
+    if (last && last.bytes < this.#segmentBytes && !last.isSealed) return last;
+    const name = `${String(this.#next++).padStart(12, "0")}.journal`;
+    const segment = new Segment(`${this.#directory}/${name}`, this.#options.createFile);
+    this.#segments.push(segment);
+    return segment;
+  }
+
+  #createRelief(): Relief {
+    return new Relief({
+      known: this.#known,
+      clock: this.#clock,
+      maxBytes: this.#maxBytes,
+      bytes: () => this.#bytes,
+      segments: () => this.#segments,
+      mayMove: () => !this.#closed && this.spilled === 0,
+      append: (record) => this.#append(record),
+      sync: () => Promise.resolve(this.#syncing).then(() => this.#sync()),
+      prune: () => this.#prune(),
+      putAside: (segment) => this.#putAside(segment),
+      inTurn: (act) => void this.#inTurn(act),
+    });
+  }
+
+  /** Files are rewritten by one at a time. */
+  #inTurn(act: () => Promise<void>): Promise<void> {
+    return this.#tidying = this.#tidying.catch(() => {}).then(act);
+  }
+
+  /** What can't be read is kept as after a start. */
+  async #putAside(segment: Segment): Promise<void> {
+    await this.#removeReplayed(segment.path);
+    this.#segments = this.#segments.filter((one) => one !== segment);
+    this.#bytes -= segment.bytes;
+    segment.close();
+  }
+
+  async #removeReplayed(path: string): Promise<void> {
+    const unreadable = await removeReplayed(path);
+    if (unreadable) this.#watcher.unreadable(unreadable);
+  }
+
+  /** Oldest first: an end must never be there without its beginning having gone before. */
+  async #tidy(): Promise<void> {
+    const written = this.#segments.filter(({ bytes }) => bytes > 0);
+    for (const segment of written) segment.seal();
+    for (const segment of written) {
+      // It may have gone by itself meanwhile.
+      if (this.#closed || !this.#segments.includes(segment)) continue;
+      if (segment.spilled > 0) {
+        throw new Fault("store_unavailable", { note: "the journal holds what the store lacks" });
+      }
+      const saved = await segment.rewrite((id) => this.#known.has(id));
+      this.#bytes -= saved;
+      if (!segment.isDone) continue;
+      // Should an older file still hold the beginning: the call is in the store, and stays as it is.
+      this.#segments = this.#segments.filter((one) => one !== segment);
+      this.#drop(segment);
+    }
+  }
+
+  /** Writes what the disk did not take; calls may begin again once it is confirmed. */
+  #writeAgain(): void {
+    if (this.#syncing || this.#isConfirming) return;
+    try {
+      while (this.#unwritten.length > 0) {
+        const ended = this.#unwritten[0]!;
+        // Behind a record that is nowhere but here all are read back.
+        ended.isSpilled ||= this.spilled > 0;
+        this.#appendEnd(ended);
+        this.#unwritten.shift();
+      }
+      this.#isConfirming = true;
+    } catch (thrown) {
+      this.#failed(thrown);
+    }
+  }
+
+  #failed(thrown: unknown): void {
+    // A file that is done makes room once nothing of it waits for the disk.
+    this.#startSync();
+    if (!this.#isFailing) this.#watcher.failing(messageOf(thrown));
+    this.#isFailing = true;
+  }
+
+  #startSync(): void {
+    this.#syncing ??= this.#syncWaiting().finally(() => {
+      this.#syncing = undefined;
+      this.#prune();
+    });
+  }
+
+  /** One wait for the disk serves all who came before it began. */
+  async #syncWaiting(): Promise<void> {
+    do {
+      const group = this.#unsynced.splice(0);
+      try {
+        await this.#sync();
+        for (const { resolve } of group) resolve();
+        if (this.#isFailing && this.#unwritten.length === 0 && !this.#isCramped) {
+          this.#watcher.mended();
+          this.#isFailing = false;
+        }
+        this.#isConfirming = false;
+      } catch (thrown) {
+        this.#isConfirming = false;
+        this.#failed(thrown);
+        // Those that the store has yet to take.
+        const isLeft = ({ isSpilled, interaction }: Ended) =>
+          isSpilled || this.#known.has(interaction.transactionId);
+        pushAll(this.#unwritten, group.filter(isLeft));
+        for (const { reject } of group) reject(thrown);
+      }
+    } while (this.#unsynced.length > 0);
+  }
+
+  async #sync(): Promise<void> {
+    const leaving = this.#leaving.splice(0);
+    const startedMs = this.#clock.monotonicMs();
+    const dirty = this.#segments.filter((segment) => segment.isUnsure);
+    try {
+      await Promise.all(dirty.map((segment) => segment.sync()));
+    } catch (thrown) {
+      pushAll(this.#leaving, leaving);
+      throw thrown;
+    }
+    for (const segment of leaving) segment.open--;
+    if (dirty.length === 0) return;
+    this.#watcher.synced((this.#clock.monotonicMs() - startedMs) / 1000);
+  }
+
+  /**
+   * Removes files from the oldest on. Only in order: an end that went before its beginning would
+   * make the call look interrupted.
+   */
+  #prune(): void {
+    if (this.#closed) return;
+    while (this.#segments.length > 1 && this.#segments[0]!.isDone) {
+      this.#drop(this.#segments.shift()!);
+    }
+    this.#relief.look();
+    const only = this.#segments.length === 1 ? this.#segments[0] : undefined;
+    const fewBytes = this.#isCramped ? 1 : Math.min(tidyBytes, this.#maxBytes / 8);
+    if (!only?.isDone || only.bytes < fewBytes) return;
+    this.#drop(this.#segments.pop()!);
+  }
+
+  #drop(segment: Segment): void {
+    this.#bytes -= segment.bytes;
+    segment.remove();
+  }
+}

@@ -1,0 +1,163 @@
+import { Buffer } from "node:buffer";
+import { crc32 } from "../../base/hash.ts";
+
+/** What a journal holds of a call: how it began, then how it ended. */
+export interface JournalRecord {
+  kind: "begin" | "end";
+  id: string;
+  /** JSON text of the interaction without the two texts below. */
+  body: string;
+  /** Undefined: as in the call's begin record, which lies before it in the same file. */
+  request: string | null | undefined;
+  response: string | null;
+  /** Contents of the media that `body` lists, in that order. */
+  media: readonly Uint8Array[];
+}
+
+/** What stands at a place of a file: a record, or bytes that are none. `to` is exclusive. */
+export type Scanned =
+  | { record: JournalRecord; from: number; to: number }
+  | { record: undefined; from: number; to: number };
+
+/**
+ * One record as bytes: length and CRC-32 of the rest (each four bytes, big-endian), the kind's
+ * letter, the id's length (two bytes) and the lengths of body and request (four bytes each), then
+ * id, body, request and response. Texts are not escaped again: they are most of a record. Media
+ * follows as lines of base64, so that no picture can pass for a record, and their length (four
+ * bytes).
+ */
+export function encodeRecord(record: JournalRecord): Uint8Array {
+  const { kind, id, body, request, response, media } = record;
+  const idLength = Buffer.byteLength(id);
+  const bodyLength = Buffer.byteLength(body);
+  const requestLength = Buffer.byteLength(request ?? "");
+  const textAt = headLength + fixedLength + idLength + bodyLength;
+  const mediaAt = textAt + requestLength + Buffer.byteLength(response ?? "");
+  const mediaLength = media.reduce((sum, content) => sum + lineLength(content), 0);
+  const bytes = Buffer.allocUnsafe(mediaAt + (media.length > 0 ? mediaLength + 4 : 0));
+  const signs = (response === null ? noResponse : 0) | (media.length > 0 ? hasMedia : 0);
+  bytes.writeUInt8(letters[kind] | signs, headLength);
+  bytes.writeUInt16BE(idLength, headLength + 1);
+  bytes.writeUInt32BE(bodyLength, headLength + 3);
+  bytes.writeUInt32BE(
+    request === null ? noRequest : request === undefined ? asBegun : requestLength,
+    headLength + 7,
+  );
+  bytes.write(id, headLength + fixedLength);
+  bytes.write(body, headLength + fixedLength + idLength);
+  if (request) bytes.write(request, textAt);
+  if (response) bytes.write(response, textAt + requestLength);
+  if (media.length > 0) {
+    let at = mediaAt;
+    for (const content of media) at = writeLine(bytes, at, content);
+    bytes.writeUInt32BE(mediaLength, at);
+  }
+  const rest = bytes.subarray(headLength);
+  bytes.writeUInt32BE(rest.length, 0);
+  bytes.writeUInt32BE(crc32(rest), 4);
+  return bytes;
+}
+
+/**
+ * Everything in a file's bytes, in order. After bytes that are no record the next whole one is
+ * looked for, so that damage costs what it hit and no more.
+ */
+export function* scanRecords(bytes: Buffer): Generator<Scanned> {
+  let unreadFrom = 0;
+  for (let at = 0; at < bytes.length;) {
+    const to = endOf(bytes, at);
+    const record = to === undefined ? undefined : decode(bytes.subarray(at + headLength, to));
+    if (to === undefined || record === undefined) {
+      at++;
+      continue;
+    }
+    if (unreadFrom < at) yield { record: undefined, from: unreadFrom, to: at };
+    yield { record, from: at, to };
+    at = unreadFrom = to;
+  }
+  if (unreadFrom < bytes.length) yield { record: undefined, from: unreadFrom, to: bytes.length };
+}
+
+/** The records of a journal file. */
+export async function* readRecords(file: Deno.FsFile): AsyncGenerator<JournalRecord> {
+  const bytes = Buffer.alloc((await file.stat()).size);
+  let filled = 0;
+  while (filled < bytes.length) {
+    const read = await file.read(bytes.subarray(filled));
+    if (read === null) break;
+    filled += read;
+  }
+  for (const { record } of scanRecords(bytes.subarray(0, filled))) if (record) yield record;
+}
+
+const headLength = 8;
+/** Letter and lengths. */
+const fixedLength = 11;
+const letters = { begin: 0x62, end: 0x65 } as const;
+const noResponse = 0x80;
+const hasMedia = 0x10;
+const noRequest = 0xffffffff;
+const asBegun = 0xfffffffe;
+
+/**
+ * Where the record that begins here ends; undefined when none does. Callers' texts can't pass for a
+ * record: the length of one that fits into a file begins with a byte that JSON text has only
+ * escaped.
+ */
+function endOf(bytes: Buffer, at: number): number | undefined {
+  const left = bytes.length - at - headLength;
+  if (left < fixedLength) return undefined;
+  const length = bytes.readUInt32BE(at);
+  if (length < fixedLength || length > left) return undefined;
+  const letter = bytes[at + headLength]! & ~(noResponse | hasMedia);
+  if (letter !== letters.begin && letter !== letters.end) return undefined;
+  const to = at + headLength + length;
+  const isWhole = crc32(bytes.subarray(at + headLength, to)) === bytes.readUInt32BE(at + 4);
+  return isWhole ? to : undefined;
+}
+
+function decode(rest: Buffer): JournalRecord | undefined {
+  const letter = rest.readUInt8(0);
+  const bodyAt = fixedLength + rest.readUInt16BE(1);
+  const requestAt = bodyAt + rest.readUInt32BE(3);
+  const requestLength = rest.readUInt32BE(7);
+  const hasRequest = requestLength !== noRequest && requestLength !== asBegun;
+  const responseAt = requestAt + (hasRequest ? requestLength : 0);
+  const mediaEnd = rest.length - 4;
+  const mediaAt = (letter & hasMedia) === 0 ? rest.length : mediaEnd - rest.readUInt32BE(mediaEnd);
+  if (responseAt > mediaAt) return undefined;
+  return {
+    kind: (letter & ~(noResponse | hasMedia)) === letters.begin ? "begin" : "end",
+    id: rest.toString("utf8", fixedLength, bodyAt),
+    body: rest.toString("utf8", bodyAt, requestAt),
+    request: hasRequest
+      ? rest.toString("utf8", requestAt, responseAt)
+      : requestLength === noRequest
+      ? null
+      : undefined,
+    response: (letter & noResponse) !== 0 ? null : rest.toString("utf8", responseAt, mediaAt),
+    media: mediaAt < rest.length ? readLines(rest.subarray(mediaAt, mediaEnd)) : [],
+  };
+}
+
+/** Of base64 with its line's end. */
+function lineLength(content: Uint8Array): number {
+  return Math.ceil(content.length / 3) * 4 + 1;
+}
+
+/** Bytes that are encoded at once: no text of a whole picture is made. */
+const pieceBytes = 48 * 1024;
+const lineFeed = 0x0a;
+
+function writeLine(target: Buffer, from: number, content: Uint8Array): number {
+  let at = from;
+  for (let read = 0; read < content.length; read += pieceBytes) {
+    at += target.write(content.subarray(read, read + pieceBytes).toBase64(), at);
+  }
+  return target.writeUInt8(lineFeed, at);
+}
+
+function readLines(lines: Buffer): Uint8Array[] {
+  const each = lines.toString("latin1").split("\n").slice(0, -1);
+  return each.map((line) => Uint8Array.fromBase64(line));
+}

@@ -1,0 +1,74 @@
+import type { Interaction } from "../../shared/interaction.ts";
+import { CallReader } from "./calls.ts";
+import { readSegmentFile, type SegmentContents, writeKept } from "./files.ts";
+
+/** What a replay found. */
+export interface Replayed {
+  ended: number;
+  interrupted: number;
+}
+
+/** Bytes of a journal file that could not be read. */
+export interface Unreadable {
+  /** Name of the file that they were kept in. */
+  keptAs: string;
+  bytes: number;
+  /** They are at the file's end, as when a crash of the machine cut a record short. */
+  isTorn: boolean;
+}
+
+const batchSize = 500;
+
+/** Hands what files hold to `write`, in batches; the files are the caller's to remove. */
+export async function replayFiles(
+  paths: readonly string[],
+  write: (interactions: readonly Interaction[]) => Promise<void>,
+): Promise<Replayed> {
+  const calls = new CallReader();
+  const replayed = { ended: 0, interrupted: 0 };
+  let batch: Interaction[] = [];
+  const add = async (interaction: Interaction) => {
+    batch.push(interaction);
+    if (batch.length >= batchSize) await flush();
+  };
+  const flush = async () => {
+    if (batch.length > 0) await write(batch);
+    batch = [];
+  };
+  for (const path of paths) {
+    for (const record of (await readSegmentFile(path)).records) {
+      const ended = calls.take(record);
+      if (!ended) continue;
+      replayed.ended++;
+      await add(ended);
+    }
+  }
+  for (const begun of calls.unended()) {
+    replayed.interrupted++;
+    await add(begun);
+  }
+  await flush();
+  return replayed;
+}
+
+/** Removes a file that was replayed; what could not be read of it is kept beside it. */
+export async function removeReplayed(path: string): Promise<Unreadable | undefined> {
+  const contents = await readSegmentFile(path);
+  const kept = await keepUnreadable(path, contents);
+  await Deno.remove(path);
+  return kept;
+}
+
+async function keepUnreadable(
+  path: string,
+  { unreadable, isTorn }: SegmentContents,
+): Promise<Unreadable | undefined> {
+  if (unreadable.length === 0) return undefined;
+  const keptPath = `${path}.damaged`;
+  await writeKept(keptPath, unreadable);
+  return {
+    keptAs: keptPath.slice(keptPath.lastIndexOf("/") + 1),
+    bytes: unreadable.reduce((sum, { length }) => sum + length, 0),
+    isTorn,
+  };
+}

@@ -1,0 +1,178 @@
+import type { Clock } from "../../base/clock.ts";
+import { Fault } from "../../shared/fault.ts";
+import { CallReader, recordOf } from "./calls.ts";
+import { encodeRecord, scanRecords } from "./records.ts";
+import type { Segment } from "./segment.ts";
+import type { Known, KnownCalls } from "./state.ts";
+
+/** A quarter of a large journal is more than a start wants to read. */
+const mostHeldBytes = 256 * 1024 * 1024;
+const pauseMs = 1000;
+/** So much is read of a file before others have their turn. */
+const pieceBytes = 512 * 1024;
+
+/** Throws where a call's account already fills the journal by calls that don't end. */
+export function refuseCrowding(
+  accountId: number,
+  journal: { bytes: number; maxBytes: number; known: KnownCalls },
+): void {
+  const { bytes, maxBytes, known } = journal;
+  if (bytes < maxBytes / 2 || known.underWayBytes(accountId) < maxBytes / 4) return;
+  throw new Fault("rate_limit_exceeded", {
+    message: "This account has too much under way: let some of its calls end first.",
+    retryAfterSeconds: 5,
+  });
+}
+
+/** What relief takes of the journal. */
+export interface ReliefDesk {
+  readonly known: KnownCalls;
+  readonly clock: Pick<Clock, "monotonicMs">;
+  readonly maxBytes: number;
+  bytes(): number;
+  /** Oldest first. */
+  segments(): readonly Segment[];
+  mayMove(): boolean;
+  /** Adds a record to the newest file. */
+  append(record: Uint8Array): Segment;
+  /** Resolves when all that was appended is on the disk. */
+  sync(): Promise<void>;
+  /** Removes what nobody needs, from the oldest file on. */
+  prune(): void;
+  /** Removes a file of which all that can be read was moved. */
+  putAside(segment: Segment): Promise<void>;
+  /** Runs `act` when nobody else rewrites files. */
+  inTurn(act: () => Promise<void>): void;
+}
+
+/**
+ * Keeps a few calls that take long from holding everybody's records: files go from the oldest on,
+ * and each call holds the one it began in.
+ */
+export class Relief {
+  readonly #desk: ReliefDesk;
+  #isRunning = false;
+  /** After a pass in vain the next one waits. */
+  #fromMs = 0;
+
+  constructor(desk: ReliefDesk) {
+    this.#desk = desk;
+  }
+
+  /** Begins to move records if that is worth it; soon done where it is not. */
+  look(): void {
+    if (this.#isRunning || !this.#held()) return;
+    this.#isRunning = true;
+    this.#desk.inTurn(() => this.#run());
+  }
+
+  /** The oldest file. A round through all files writes at most what it frees. */
+  #held(): Segment | undefined {
+    const { known, clock, maxBytes, bytes, segments, mayMove } = this.#desk;
+    const isHeld = segments().length > 1 && mayMove() && clock.monotonicMs() >= this.#fromMs &&
+      bytes() >= Math.min(maxBytes / 4, mostHeldBytes) && known.bytes <= bytes() / 2;
+    return isHeld ? segments()[0] : undefined;
+  }
+
+  async #run(): Promise<void> {
+    try {
+      for (let oldest = this.#held(); oldest; oldest = this.#held()) {
+        const isMoved = await moveRecords(oldest, this.#desk);
+        if (isMoved && this.#isUnreadable(oldest)) await this.#desk.putAside(oldest);
+        this.#desk.prune();
+        if (this.#desk.segments()[0] === oldest) this.#wait();
+      }
+    } catch {
+      // The disk takes nothing: who appends records says so.
+      this.#wait();
+    } finally {
+      this.#isRunning = false;
+    }
+  }
+
+  #wait(): void {
+    this.#fromMs = this.#desk.clock.monotonicMs() + pauseMs;
+  }
+
+  /** Something of it is missing, and is in memory if at all. */
+  #isUnreadable(segment: Segment): boolean {
+    return segment.open === Infinity || this.#desk.known.in(segment).next().done === false;
+  }
+}
+
+interface Moved {
+  id: string;
+  known: Known;
+  /** How it stood before. */
+  before: Known;
+}
+
+/**
+ * Moves what is needed of the oldest file to the newest. The old file stays until the new one is on
+ * the disk: who starts after a crash in between finds a record twice, which is as good as once.
+ * True: all that could be read was moved.
+ */
+async function moveRecords(segment: Segment, desk: ReliefDesk): Promise<boolean> {
+  const moved: Moved[] = [];
+  // It must not go meanwhile.
+  segment.open++;
+  try {
+    const isWhole = await moveEach(segment, desk, moved);
+    await desk.sync();
+    if (!moved.some(({ known }) => known.segment.hasFailed)) return isWhole;
+    moveBack(desk, moved);
+    return false;
+  } catch (thrown) {
+    moveBack(desk, moved);
+    throw thrown;
+  } finally {
+    segment.open--;
+  }
+}
+
+async function moveEach(segment: Segment, desk: ReliefDesk, moved: Moved[]): Promise<boolean> {
+  const bytes = await segment.read();
+  const calls = new CallReader();
+  let seen = 0;
+  for (const { record, from, to } of scanRecords(bytes)) {
+    if (to - seen >= pieceBytes) {
+      await new Promise((resolve) => setTimeout(resolve));
+      seen = to;
+    }
+    if (!desk.mayMove()) return false;
+    const known = record && desk.known.get(record.id);
+    if (!record || known?.segment !== segment) continue;
+    const isUnderWay = known.request !== undefined;
+    if (record.kind === "begin") {
+      if (isUnderWay) move(desk, moved, record.id, bytes.subarray(from, to));
+      // Its end leaves to it what the caller sent.
+      else calls.take(record);
+    } else if (!isUnderWay) {
+      const ended = calls.take(record);
+      const target = ended && move(desk, moved, record.id, encodeRecord(recordOf("end", ended)));
+      if (target) target.ends++;
+    }
+  }
+  return true;
+}
+
+function move(desk: ReliefDesk, moved: Moved[], id: string, bytes: Uint8Array): Segment {
+  const before = desk.known.get(id)!;
+  const segment = desk.append(bytes);
+  const known = { ...before, segment, bytes: bytes.length };
+  desk.known.set(id, known);
+  segment.open++;
+  before.segment.open--;
+  moved.push({ id, known, before });
+  return segment;
+}
+
+/** The disk may lack the copies: the old file is needed as before, but for calls that ended. */
+function moveBack(desk: ReliefDesk, moved: readonly Moved[]): void {
+  for (const { id, known, before } of moved) {
+    if (desk.known.get(id) !== known) continue;
+    desk.known.set(id, before);
+    known.segment.open--;
+    before.segment.open++;
+  }
+}

@@ -1,0 +1,293 @@
+import assert from "@std/assert";
+import { interactionRow } from "../../tests/support/interaction_row.ts";
+import type { Log, LogFields } from "../base/log.ts";
+import { Fault } from "../shared/fault.ts";
+import type { Interaction, InteractionStore } from "../shared/interaction.ts";
+import { createRecorder, type SpillSpace } from "./recorder.ts";
+
+type Inserting = (rows: readonly Interaction[]) => void | Promise<void>;
+
+/** A store that notes its batches; `inserting` decides how one ends. */
+function setup(space?: Partial<SpillSpace>) {
+  const stored: string[] = [];
+  const seen = new Set<string>();
+  const batches: number[] = [];
+  const pauses: number[] = [];
+  const lines: string[] = [];
+  const settled: string[] = [];
+  const rejected: string[] = [];
+  const control: {
+    inserting: Inserting;
+    pausing: () => void | Promise<void>;
+    rejecting: () => void;
+  } = { inserting: () => {}, pausing: () => {}, rejecting: () => {} };
+  const store: Pick<InteractionStore, "insert"> = {
+    async insert(rows) {
+      batches.push(rows.length);
+      await control.inserting(rows);
+      // As the port promises: a row that is there already is left as it is.
+      for (const { transactionId: id } of rows) {
+        if (!seen.has(id)) stored.push(id);
+        seen.add(id);
+      }
+    },
+  };
+  const at = (level: string) => (message: string, fields?: LogFields) =>
+    void lines.push(`${level} ${message} ${JSON.stringify(fields ?? {})}`);
+  const log: Log = { info: at("info"), warn: at("warn"), error: at("error") };
+  const pause = async (ms: number) => {
+    pauses.push(ms);
+    await control.pausing();
+  };
+  const recorder = createRecorder({
+    store,
+    log,
+    pause,
+    stored: (ids) => settled.push(...ids),
+    reject: (row, reason) =>
+      Promise.resolve().then(control.rejecting).then(() =>
+        void rejected.push(`${row.transactionId}: ${reason}`)
+      ),
+    ...(space ? { spillSpace: { ...noSpace, ...space } } : {}),
+  });
+  const record = (...ids: string[]) => ids.forEach((id) => recorder.record(interactionRow(id)));
+  return { recorder, record, stored, settled, rejected, batches, pauses, lines, control };
+}
+
+const noSpace: SpillSpace = {
+  admit() {},
+  spill: () => false,
+  spilled: 0,
+  readSpilled: () => Promise.resolve([]),
+};
+
+const away = () => {
+  throw new Fault("store_unavailable");
+};
+const names = (count: number, from = 0) =>
+  Array.from({ length: count }, (_, index) => `t${from + index}`);
+
+/** Turns of the event loop, for what happens behind the caller's back. */
+async function turns(): Promise<void> {
+  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+async function codeOf(promise: Promise<void>): Promise<string> {
+  return await promise.then(
+    () => "ok",
+    (thrown) => thrown instanceof Fault ? thrown.code : String(thrown),
+  );
+}
+
+Deno.test("recording waits for nothing, draining for everything recorded before it", async () => {
+  const { recorder, record, stored } = setup();
+  record("a", "b");
+  assert.deepEqual([stored, recorder.waiting], [[], 2]);
+  await recorder.drain();
+  assert.deepEqual([stored, recorder.waiting], [["a", "b"], 0]);
+  await recorder.drain();
+});
+
+Deno.test("records of one turn go in one batch, of at most 500, in their order", async () => {
+  const { recorder, record, stored, batches } = setup();
+  record(...names(1201));
+  await recorder.drain();
+  assert.deepEqual(batches, [500, 500, 201]);
+  assert.deepEqual(stored, names(1201));
+});
+
+Deno.test("a slow store gets what gathered meanwhile as one batch", async () => {
+  const { recorder, record, batches, control } = setup();
+  let release = () => {};
+  control.inserting = () => new Promise((resolve) => release = resolve);
+  record("a");
+  await turns();
+  record("b");
+  record("c", "d");
+  control.inserting = () => {};
+  release();
+  await recorder.drain();
+  assert.deepEqual(batches, [1, 3]);
+});
+
+Deno.test("draining waits for the records before it, not for those after", async () => {
+  const { recorder, record, control } = setup();
+  const releases: (() => void)[] = [];
+  control.inserting = () => new Promise((resolve) => releases.push(resolve));
+  record("a");
+  await turns();
+  const drained: string[] = [];
+  const first = recorder.drain().then(() => drained.push("first"));
+  record("b");
+  const second = recorder.drain().then(() => drained.push("second"));
+  releases[0]?.();
+  await first;
+  await turns();
+  assert.deepEqual(drained, ["first"]);
+  releases[1]?.();
+  await second;
+});
+
+Deno.test("while the store is away records wait, a drain is told, nothing is lost or doubled", async () => {
+  const { recorder, record, stored, control, lines, pauses } = setup();
+  control.inserting = away;
+  control.pausing = () => {
+    if (pauses.length === 8) control.inserting = () => {};
+  };
+  record("a", "b");
+  assert.equal(await codeOf(recorder.drain()), "store_unavailable");
+  record("c");
+  await turns();
+  assert.deepEqual(stored, ["a", "b", "c"]);
+  assert.equal(recorder.waiting, 0);
+  assert.deepEqual(pauses, [50, 100, 200, 400, 800, 1600, 2000, 2000]);
+  assert.equal(lines.length, 1, "one outage is one line");
+  assert.match(lines[0]!, /^warn the store is away/);
+});
+
+Deno.test("a drain that begins during an outage is told at once, and the store asked again", async () => {
+  const { recorder, record, control, batches } = setup();
+  control.inserting = away;
+  control.pausing = () => new Promise(() => {});
+  record("a");
+  await turns();
+  assert.equal(await codeOf(recorder.drain()), "store_unavailable");
+  await turns();
+  assert.deepEqual(batches, [1, 1], "the pause was cut short");
+  control.inserting = () => {};
+  assert.equal(await codeOf(recorder.drain()), "store_unavailable");
+  await turns();
+  await recorder.drain();
+});
+
+Deno.test("a recorder that was closed tries no more, and says so to who waits", async () => {
+  const { recorder, record, control, batches } = setup();
+  control.inserting = away;
+  control.pausing = () => new Promise(() => {});
+  record("a");
+  await turns();
+  recorder.close();
+  record("b");
+  await turns();
+  assert.deepEqual(batches, [1]);
+  assert.equal(await codeOf(recorder.drain()), "store_unavailable");
+});
+
+Deno.test("after an outage the waits begin anew, and a second outage is said again", async () => {
+  const { recorder, record, control, lines, pauses } = setup();
+  for (const id of ["a", "b"]) {
+    control.inserting = away;
+    control.pausing = () => void (control.inserting = () => {});
+    record(id);
+    await turns();
+    assert.equal(recorder.waiting, 0);
+  }
+  assert.deepEqual(pauses, [50, 50]);
+  assert.equal(lines.length, 2);
+});
+
+const poison: Inserting = (rows) => {
+  if (rows.some(({ transactionId }) => transactionId === "bad")) {
+    throw new Error("invalid byte sequence");
+  }
+};
+
+Deno.test("one bad row takes no other with it, and is named in the log without its payload", async () => {
+  const { recorder, stored, control, lines } = setup();
+  control.inserting = poison;
+  for (const id of ["a", "bad", "b"]) {
+    recorder.record(interactionRow(id, { requestText: '"canary"', responseText: '"canary"' }));
+  }
+  await recorder.drain();
+  assert.deepEqual(stored, ["a", "b"]);
+  assert.equal(recorder.waiting, 0);
+  assert.equal(lines.length, 1);
+  assert.match(lines[0]!, /^error .*"transaction":"bad".*invalid byte sequence/);
+  assert.doesNotMatch(lines[0]!, /canary/);
+});
+
+Deno.test("a bad row is kept elsewhere before it counts as stored, and is counted", async () => {
+  const { recorder, record, settled, rejected, control } = setup();
+  control.inserting = poison;
+  record("a", "bad", "b");
+  await recorder.drain();
+  assert.deepEqual(rejected, ["bad: invalid byte sequence"]);
+  assert.deepEqual(settled, ["a", "bad", "b"]);
+  assert.equal(recorder.rejected, 1);
+});
+
+Deno.test("a bad row that can't be kept elsewhere stays in the journal, and blocks nobody", async () => {
+  const { recorder, record, settled, stored, control, lines } = setup();
+  control.inserting = poison;
+  control.rejecting = () => {
+    throw new Error("no space");
+  };
+  record("a", "bad", "b");
+  await recorder.drain();
+  assert.deepEqual(stored, ["a", "b"]);
+  assert.deepEqual(settled, ["a", "b"]);
+  assert.match(lines[0]!, /^error .*stays in the journal.*no space/);
+});
+
+Deno.test("two bad rows among a thousand cost few attempts", async () => {
+  const { recorder, stored, control, batches, record } = setup();
+  control.inserting = (rows) => {
+    const bad = rows.find(({ transactionId }) => ["t3", "t700"].includes(transactionId));
+    if (bad) throw new Error("invalid");
+  };
+  record(...names(1000));
+  await recorder.drain();
+  assert.deepEqual(stored, names(1000).filter((name) => name !== "t3" && name !== "t700"));
+  assert.ok(batches.length < 60, `${batches.length} attempts`);
+});
+
+Deno.test("a store that goes away among single rows loses none of them", async () => {
+  const { recorder, record, stored, control } = setup();
+  let calls = 0;
+  control.inserting = (rows) => {
+    if (++calls === 3) away();
+    return poison(rows);
+  };
+  record("a", "b", "bad", "c");
+  await turns();
+  assert.deepEqual(stored, ["a", "b", "c"]);
+  assert.equal(recorder.waiting, 0);
+});
+
+Deno.test("whether calls may begin is the journal's word", () => {
+  const { recorder } = setup({
+    admit() {
+      throw new Fault("overloaded");
+    },
+  });
+  assert.throws(() => recorder.admit(), { name: "Fault", code: "overloaded" });
+});
+
+Deno.test("without a journal all that waits is kept in memory, and calls may begin", async () => {
+  const { recorder, record, stored, control } = setup();
+  let resume = () => {};
+  control.inserting = away;
+  control.pausing = () => new Promise((resolve) => resume = resolve);
+  record(...names(6_000));
+  await turns();
+  recorder.admit();
+  control.inserting = () => {};
+  resume();
+  await turns();
+  assert.deepEqual(stored, names(6_000));
+});
+
+Deno.test("a row that the store refuses for its payload is stored without it", async () => {
+  const { recorder, record, stored, settled, rejected, lines, control } = setup();
+  control.inserting = (rows) => {
+    if (rows.some((row) => row.transactionId === "b" && !row.payloadTruncated)) {
+      throw new Error("value too long");
+    }
+  };
+  record("a", "b", "c");
+  await recorder.drain();
+  assert.deepEqual(stored.toSorted(), ["a", "b", "c"]);
+  assert.deepEqual([settled.toSorted(), rejected], [["a", "b", "c"], []]);
+  assert.equal(recorder.rejected, 0);
+  assert.ok(lines.some((line) => line.includes("without its payload")), lines.join("\n"));
+});

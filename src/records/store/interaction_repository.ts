@@ -1,0 +1,55 @@
+import type {
+  DeskPage,
+  DeskQuery,
+  InteractionDesk,
+  StoredPayload,
+} from "../interaction_repository.ts";
+import type { Queryable, SqlRow } from "../../database/database.ts";
+import { columns } from "./interaction_columns.ts";
+import { fewInRange } from "./interaction_ranges.ts";
+import { searchInteractions } from "./interaction_search.ts";
+import { listInteractions } from "./interactions_list.ts";
+import { readSummary } from "./interactions_read.ts";
+
+/** Interactions for the dashboard, on PostgreSQL, served or embedded. */
+export function createInteractionDesk(database: Queryable): InteractionDesk {
+  return {
+    page: (query) => page(database, query),
+    async find(accountId, transactionId, maxChars) {
+      const [row] = await database.query(findSql, [accountId, transactionId, maxChars], {
+        planAnew: true,
+      });
+      return row && {
+        summary: readSummary(row),
+        pricedUsageText: row.priced_usage as string | null,
+        request: payload(row, "request"),
+        response: payload(row, "response"),
+      };
+    },
+  };
+}
+
+async function page(database: Queryable, query: DeskQuery): Promise<DeskPage> {
+  if (query.search !== undefined) return await searchInteractions(database, query, query.search);
+  return await fewInRange(database, query) ?? await listInteractions(database, query);
+}
+
+/** By the id alone, which is unique: an index of the account's would be walked for it. */
+const findSql = `select ${columns.map((column) => `i.${column}`).join(", ")},
+    ${
+  ["request", "response"].map((name) =>
+    `left(p.${name}, $3) as ${name},
+      octet_length(p.${name}) as ${name}_bytes, length(p.${name}) <= $3 as ${name}_whole`
+  ).join(", ")
+}
+  from interactions i left join lateral (
+    select request, response from interaction_payloads p
+    where p.transaction_id = i.transaction_id and p.created_at = i.created_at
+  ) as p on true
+  where i.transaction_id = $2 and i.account_id + 0 = $1::bigint`;
+
+function payload(row: SqlRow, name: "request" | "response"): StoredPayload | null {
+  const text = row[name] as string | null;
+  if (text === null) return null;
+  return { text, bytes: Number(row[`${name}_bytes`]), isWhole: row[`${name}_whole`] === true };
+}

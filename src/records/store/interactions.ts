@@ -1,0 +1,144 @@
+import type { Interaction, InteractionStore } from "../../shared/interaction.ts";
+import { searchKeys } from "../search_tokens.ts";
+import type { Database, Queryable } from "../../database/database.ts";
+import { type Column, columns, columnTypes } from "./interaction_columns.ts";
+import { listInteractions } from "./interactions_list.ts";
+import { readInteractions } from "./interactions_read.ts";
+import { dropBackground } from "../../background/store/background_end.ts";
+import { insertKept } from "../../relay/conversation/store/stored_responses.ts";
+import { insertMedia } from "./media.ts";
+import { OpenMonths } from "./ensure_partitions.ts";
+import { portions } from "../../database/chunks.ts";
+import { storable } from "../../database/sanitize_text.ts";
+import { withoutErased } from "../../erasure/store/tombstones.ts";
+import { countUnstored } from "../../usage/store/usage_sums.ts";
+
+/** Told which calls were erased while they were under way, and so are not written. */
+export type Dropped = (transactionIds: readonly string[]) => Promise<void>;
+
+/**
+ * The interaction store on PostgreSQL, served or embedded. What calls keep for later turns stands
+ * in `main`, beside the accounts, wherever the rows are.
+ */
+export function createInteractions(
+  database: Database,
+  main = database,
+  dropped?: Dropped,
+): InteractionStore {
+  const months = new OpenMonths(database);
+  return {
+    async insert(rows) {
+      if (rows.length === 0) return;
+      const parts: RecordPart[] = main === database ? ["rows", "kept"] : ["rows"];
+      if (main !== database) await main.transaction((tx) => writeRecords(tx, rows, ["kept"]));
+      const erased = await months.writing(
+        rows,
+        () => database.transaction((tx) => writeRecords(tx, rows, parts)),
+      );
+      if (erased.length > 0) await dropped?.(erased);
+    },
+    read: (query) => readInteractions(database, query),
+    list: (query) => listInteractions(database, query),
+  };
+}
+
+type RecordPart = "rows" | "kept";
+
+/**
+ * Writes rows with payloads and media, what calls keep, or both, as part of a transaction; rows that
+ * are there stay, and those that a deletion means are left out. Returns the ids of these. The rows'
+ * months must be open (`OpenMonths`).
+ */
+export async function writeRecords(
+  tx: Queryable,
+  given: readonly Interaction[],
+  parts: readonly RecordPart[],
+): Promise<string[]> {
+  const { rows, erased, newlyErased } = await withoutErased(tx, given);
+  if (newlyErased.length > 0 && parts.includes("rows")) await countUnstored(tx, newlyErased);
+  if (erased.length > 0 && parts.includes("kept")) await dropBackground(tx, erased);
+  if (rows.length === 0) return erased;
+  if (parts.includes("rows")) await insertRows(tx, rows);
+  if (parts.includes("kept")) await insertKept(tx, rows);
+  return erased;
+}
+
+async function insertRows(tx: Queryable, rows: readonly Interaction[]): Promise<void> {
+  await tx.query(insertUsage, [JSON.stringify(rows.map(writeRow))]);
+  for (const some of portions(rows, payloadLength, sentCharacters)) {
+    await tx.query(insertPayloads, [JSON.stringify(some.map(writePayload))]);
+  }
+  await insertMedia(tx, rows);
+}
+
+const insertUsage = `insert into interactions (${columns.join(", ")})
+  select ${columns.join(", ")} from json_to_recordset($1::text::json)
+    as r(${columns.map((column) => `${column} ${columnTypes[column]}`).join(", ")})
+  on conflict do nothing`;
+
+const insertPayloads =
+  `insert into interaction_payloads (transaction_id, created_at, request, response, words)
+  select transaction_id, created_at, request, response, words
+    from json_to_recordset($1::text::json) as r(transaction_id text, created_at timestamptz,
+      request text, response text, words bigint[])
+  on conflict do nothing`;
+
+/** Characters of payloads that go in one statement, so that none is near a gigabyte. */
+const sentCharacters = 8 * 1024 * 1024;
+
+function payloadLength({ requestText, responseText }: Interaction): number {
+  return (requestText?.length ?? 0) + (responseText?.length ?? 0);
+}
+
+function writeRow(row: Interaction): Record<Column, unknown> {
+  return {
+    transaction_id: row.transactionId,
+    created_at: row.createdAt.toISOString(),
+    request_id: storable(row.requestId),
+    session_id: storable(row.sessionId),
+    user_id: storable(row.userId),
+    account_id: row.accountId,
+    api_key_id: row.apiKeyId,
+    app: storable(row.app),
+    flow: storable(row.flow),
+    cohort_id: storable(row.cohortId),
+    endpoint: row.endpoint,
+    dialect: row.dialect,
+    vendor: row.vendor,
+    model: storable(row.model),
+    requested_model: storable(row.requestedModel),
+    mode: row.mode,
+    stream: row.stream,
+    status: row.status,
+    http_status: row.httpStatus,
+    error_code: row.errorCode,
+    finish_reason: row.finishReason,
+    input_tokens: row.inputTokens,
+    cache_read_tokens: row.cacheReadTokens,
+    cache_write_tokens: row.cacheWriteTokens,
+    output_tokens: row.outputTokens,
+    reasoning_tokens: row.reasoningTokens,
+    total_tokens: row.totalTokens,
+    cost_nanos: row.costNanos === null ? null : String(row.costNanos),
+    charged_nanos: String(row.chargedNanos),
+    billing_basis: row.billingBasis,
+    price_version: storable(row.priceVersion),
+    usage_raw: storable(row.usageRawText),
+    priced_usage: storable(row.pricedUsageText ?? null),
+    translation_loss: row.translationLoss.map((path) => storable(path)),
+    latency_ms: row.latencyMs,
+    time_to_first_token_ms: row.timeToFirstTokenMs,
+    payload_truncated: row.payloadTruncated,
+    attempts: row.attempts ? storable(JSON.stringify(row.attempts)) : null,
+  };
+}
+
+function writePayload(row: Interaction): Record<string, unknown> {
+  return {
+    transaction_id: row.transactionId,
+    created_at: row.createdAt.toISOString(),
+    request: storable(row.requestText),
+    response: storable(row.responseText),
+    words: searchKeys(row, [row.requestText, row.responseText]),
+  };
+}

@@ -1,0 +1,170 @@
+import type {
+  Interaction,
+  InteractionQuery,
+  InteractionSummary,
+  VendorAttempt,
+} from "../../shared/interaction.ts";
+import type { Queryable, SqlRow, SqlValue } from "../../database/database.ts";
+import { interactionConditions } from "../filter_conditions.ts";
+import { type Column, columns } from "./interaction_columns.ts";
+import { portions } from "../../database/chunks.ts";
+import { snapshotConditions } from "../../database/snapshot.ts";
+
+/** Rows of one page, without their payloads, which may be a MiB each. */
+const pageRows = 200;
+/** Bytes of payloads that are fetched at once; one row's may be more. */
+const fetchedBytes = 4 * 1024 * 1024;
+
+/**
+ * Rows oldest first. At most one page of rows without payloads, and payloads up to the limit above,
+ * are held at a time, however large the whole is.
+ */
+export async function* readInteractions(
+  database: Queryable,
+  query: InteractionQuery,
+): AsyncGenerator<Interaction> {
+  const { conditions, values } = readConditions(query);
+  let after: SqlRow | undefined;
+  for (;;) {
+    const bound = [...values];
+    const all = [...conditions];
+    if (after) {
+      bound.push(after.created_at as Date, String(after.transaction_id));
+      const [time, id] = [`$${bound.length - 1}`, `$${bound.length}`];
+      all.push(`(i.created_at, i.transaction_id) > (${time}, ${id})`);
+      // Says the same of time alone, which is what partitions are left out by.
+      all.push(`i.created_at >= ${time}`);
+    }
+    const rows = await database.query(
+      `select ${columns.map((column) => `i.${column}`).join(", ")},
+         coalesce((${
+        ofPayload("coalesce(octet_length(p.request), 0) + coalesce(octet_length(p.response), 0)")
+      }), 0)
+           as payload_bytes
+       from interactions i where ${all.join(" and ")}
+       order by i.created_at, i.transaction_id limit ${pageRows}`,
+      bound,
+    );
+    for (const some of portions(rows, payloadBytes, fetchedBytes)) {
+      yield* withPayloads(database, some);
+    }
+    if (rows.length < pageRows) return;
+    after = rows.at(-1)!;
+  }
+}
+
+/** How many rows `readInteractions` would give. */
+export async function countInteractions(
+  database: Queryable,
+  query: InteractionQuery,
+): Promise<number> {
+  const { conditions, values } = readConditions(query);
+  const [row] = await database.query(
+    `select count(*) as rows from interactions i where ${conditions.join(" and ")}`,
+    values,
+  );
+  return Number(row!.rows);
+}
+
+/**
+ * Something of the row's payloads; null where they are gone. As a value of its own, and not as a
+ * join, which a planner without figures makes by reading all payloads for each page.
+ */
+function ofPayload(expression: string): string {
+  return `select ${expression} from interaction_payloads p
+    where p.transaction_id = i.transaction_id and p.created_at = i.created_at`;
+}
+
+function readConditions(query: InteractionQuery): { conditions: string[]; values: SqlValue[] } {
+  const { conditions, values } = interactionConditions(query);
+  if (query.snapshot === undefined) return { conditions, values };
+  const was = snapshotConditions(query.snapshot, (value) => `$${values.push(value)}`);
+  // A call that is priced again is written anew, its payloads are not. Where they are gone the
+  // call is older than anything that is still to come.
+  const payloadsWere = `coalesce((${ofPayload(was.written("p"))}), true)`;
+  conditions.push(`(${was.old("i.created_at")} or ${was.written("i")} or ${payloadsWere})`);
+  return { conditions, values };
+}
+
+/** Payloads that are gone by now (their time was over) are null, as if there had been none. */
+async function* withPayloads(database: Queryable, rows: SqlRow[]): AsyncGenerator<Interaction> {
+  const payloads = new Map<string, SqlRow>();
+  if (rows.some((row) => payloadBytes(row) > 0)) {
+    const found = await database.query(
+      `select p.transaction_id, p.created_at, p.request, p.response
+       from unnest($1::text[], $2::timestamptz[]) as wanted(transaction_id, created_at)
+       cross join lateral (
+         select * from interaction_payloads p
+         where p.transaction_id = wanted.transaction_id and p.created_at = wanted.created_at
+       ) as p`,
+      [
+        rows.map((row) => String(row.transaction_id)),
+        rows.map((row) => (row.created_at as Date).toISOString()),
+      ],
+    );
+    for (const payload of found) payloads.set(keyOf(payload), payload);
+  }
+  for (const row of rows) yield readRow(row, payloads.get(keyOf(row)));
+}
+
+function payloadBytes(row: SqlRow): number {
+  return Number(row.payload_bytes);
+}
+
+function keyOf(row: SqlRow): string {
+  return `${(row.created_at as Date).getTime()} ${row.transaction_id}`;
+}
+
+function readRow(row: SqlRow, payload: SqlRow | undefined): Interaction {
+  return {
+    ...readSummary(row),
+    requestText: (payload?.request ?? null) as string | null,
+    responseText: (payload?.response ?? null) as string | null,
+  };
+}
+
+/** A row of `columns`. */
+export function readSummary(row: SqlRow): InteractionSummary {
+  const number = (column: Column) => row[column] === null ? null : Number(row[column]);
+  return {
+    transactionId: String(row.transaction_id),
+    createdAt: row.created_at as Date,
+    requestId: String(row.request_id),
+    sessionId: row.session_id as string | null,
+    userId: row.user_id as string | null,
+    accountId: Number(row.account_id),
+    apiKeyId: String(row.api_key_id),
+    app: row.app as string | null,
+    flow: row.flow as string | null,
+    cohortId: row.cohort_id as string | null,
+    endpoint: String(row.endpoint),
+    dialect: String(row.dialect),
+    vendor: String(row.vendor),
+    model: String(row.model),
+    requestedModel: String(row.requested_model),
+    mode: row.mode as Interaction["mode"],
+    stream: row.stream as boolean,
+    status: row.status as Interaction["status"],
+    httpStatus: number("http_status"),
+    errorCode: row.error_code as Interaction["errorCode"],
+    finishReason: row.finish_reason as Interaction["finishReason"],
+    inputTokens: number("input_tokens"),
+    cacheReadTokens: number("cache_read_tokens"),
+    cacheWriteTokens: number("cache_write_tokens"),
+    outputTokens: number("output_tokens"),
+    reasoningTokens: number("reasoning_tokens"),
+    totalTokens: number("total_tokens"),
+    costNanos: row.cost_nanos as bigint | null,
+    chargedNanos: row.charged_nanos as bigint,
+    billingBasis: row.billing_basis as Interaction["billingBasis"],
+    priceVersion: row.price_version as string | null,
+    usageRawText: row.usage_raw as string | null,
+    translationLoss: row.translation_loss as string[],
+    latencyMs: Number(row.latency_ms),
+    timeToFirstTokenMs: number("time_to_first_token_ms"),
+    payloadTruncated: row.payload_truncated as boolean,
+    ...(row.attempts === null
+      ? {}
+      : { attempts: JSON.parse(String(row.attempts)) as VendorAttempt[] }),
+  };
+}

@@ -1,0 +1,234 @@
+import { Buffer } from "node:buffer";
+import { mendJson } from "../base/mend_json.ts";
+import type { AnswerPart, CanonicalAnswer } from "../dialects/canonical.ts";
+import type { CanonicalRequest, MediaPart, Part } from "../dialects/canonical_request.ts";
+import { foldEvents } from "../dialects/fold.ts";
+import { restoreMedia } from "./inline_stored_media.ts";
+import type { FullDialect } from "../dialects/translator.ts";
+
+/** A stored call as people read it: who says what, in order, whatever dialect it was said in. */
+export interface Transcript {
+  /** Undefined: the request is gone, or none that the dialect reads. */
+  request: { turns: ShownTurn[]; tools: ShownTool[]; settings: ShownSetting[] } | undefined;
+  /** The choices of the answer; undefined as above. */
+  answers: ShownAnswer[] | undefined;
+}
+
+export interface ShownTurn {
+  role: "system" | "user" | "assistant" | "tool";
+  name: string | undefined;
+  parts: ShownPart[];
+}
+
+export interface ShownAnswer {
+  parts: ShownPart[];
+  /** The vendor's own word for why it ended. */
+  finish: string | undefined;
+}
+
+export type ShownPart =
+  | { type: "text" | "reasoning" | "refusal"; text: string }
+  /** `arguments` is JSON text, or free text of a custom tool. */
+  | { type: "tool-call"; id: string; name: string; arguments: string }
+  | { type: "tool-result"; callId: string; name: string; isError: boolean; parts: ShownPart[] }
+  | { type: "media"; kind: MediaPart["kind"]; mimeType: string | undefined; source: ShownMedia }
+  /** Work of the vendor's own, as JSON text. */
+  | { type: "vendor"; text: string };
+
+/** Where a medium is: stored apart, in the payload itself as base64, elsewhere, or at the vendor. */
+export type ShownMedia =
+  | { type: "stored"; sha256: string }
+  | { type: "inline"; data: string }
+  | { type: "address"; url: string }
+  | { type: "vendor-file"; id: string };
+
+export interface ShownTool {
+  name: string;
+  description: string | undefined;
+  /** JSON text of what it takes. */
+  parameters: string | undefined;
+}
+
+export interface ShownSetting {
+  name: string;
+  value: string;
+}
+
+/** Reads payloads as they are stored: cut ones as far as they go, media by its hash. Never throws. */
+export async function readTranscript(
+  dialect: FullDialect | undefined,
+  payloads: { request: string | null; response: string | null },
+): Promise<Transcript> {
+  if (!dialect) return { request: undefined, answers: undefined };
+  const stored = new Map<string, string>();
+  const named = async (text: string | null) => {
+    if (text === null) return "";
+    // The hash stands in for the bytes, so that decoders find what they expect.
+    return await restoreMedia(text, dialect.mediaFields, (sha256) => {
+      const bytes = Buffer.from(sha256, "hex");
+      stored.set(bytes.toString("base64"), sha256);
+      return Promise.resolve(new Uint8Array(bytes));
+    }) ?? text;
+  };
+  const mediaOf = (data: string): ShownMedia => {
+    const sha256 = stored.get(data);
+    return sha256 === undefined ? { type: "inline", data } : { type: "stored", sha256 };
+  };
+  const request = firstReadable(
+    await named(payloads.request),
+    (value) => dialect.decodeRequest(value),
+  );
+  const answer = firstReadable(
+    await named(payloads.response),
+    (value) => wholeAnswer(foldEvents(dialect.decodeAnswer(value, {}))),
+  );
+  return {
+    request: request && {
+      turns: turnsOf(request, mediaOf),
+      tools: request.tools.map(({ name, description, parameters }) => ({
+        name,
+        description,
+        parameters: parameters && JSON.stringify(parameters),
+      })),
+      settings: settingsOf(request),
+    },
+    answers: answer?.choices.map(({ parts, finish }) => ({
+      parts: parts.map((part) => answerPart(part, mediaOf)),
+      finish: finish?.raw,
+    })),
+  };
+}
+
+/** Decoders trust contracts, which a cut payload doesn't fit: what they refuse is tried with less. */
+function firstReadable<T>(text: string, read: (value: unknown) => T): T | undefined {
+  if (text === "") return undefined;
+  for (const value of mendJson(text)) {
+    try {
+      return read(value);
+    } catch {
+      continue;
+    }
+  }
+  return undefined;
+}
+
+/** An error's body decodes to an answer without a word. */
+function wholeAnswer(answer: CanonicalAnswer): CanonicalAnswer {
+  if (answer.choices.length === 0) throw new Error("no answer");
+  return answer;
+}
+
+function turnsOf(
+  { system, turns }: CanonicalRequest,
+  mediaOf: (data: string) => ShownMedia,
+): ShownTurn[] {
+  const names = new Map(
+    turns.flatMap(({ parts }) => parts).filter((part) => part.type === "tool-call")
+      .map((part) => [part.id, part.name]),
+  );
+  const first: ShownTurn[] = system.map(({ text }) => ({
+    role: "system",
+    name: undefined,
+    parts: [{ type: "text", text }],
+  }));
+  const rest = turns.map(({ role, name, parts }): ShownTurn => ({
+    role: parts.length > 0 && parts.every(({ type }) => type === "tool-result") ? "tool" : role,
+    name,
+    parts: parts.map((part) => requestPart(part, names, mediaOf)),
+  }));
+  return [...first, ...rest];
+}
+
+function requestPart(
+  part: Part,
+  names: ReadonlyMap<string, string>,
+  mediaOf: (data: string) => ShownMedia,
+): ShownPart {
+  switch (part.type) {
+    case "text":
+    case "reasoning":
+    case "refusal":
+      return { type: part.type, text: part.text };
+    case "media":
+      return mediaPart(part, mediaOf);
+    case "tool-call":
+      return { type: "tool-call", id: part.id, name: part.name, arguments: part.arguments };
+    case "tool-result":
+      return {
+        type: "tool-result",
+        callId: part.callId,
+        name: part.name ?? names.get(part.callId) ?? "",
+        isError: part.isError,
+        parts: part.parts.map((one) => requestPart(one, names, mediaOf)),
+      };
+  }
+}
+
+function mediaPart(
+  { kind, source }: MediaPart,
+  mediaOf: (data: string) => ShownMedia,
+): ShownPart {
+  switch (source.type) {
+    case "base64":
+      return { type: "media", kind, mimeType: source.mimeType, source: mediaOf(source.data) };
+    case "url":
+      return {
+        type: "media",
+        kind,
+        mimeType: source.mimeType,
+        source: { type: "address", url: source.url },
+      };
+    case "vendor-file":
+      return {
+        type: "media",
+        kind,
+        mimeType: source.mimeType,
+        source: { type: "vendor-file", id: source.id },
+      };
+  }
+}
+
+function answerPart(part: AnswerPart, mediaOf: (data: string) => ShownMedia): ShownPart {
+  switch (part.kind) {
+    case "text":
+    case "reasoning":
+    case "refusal":
+      return { type: part.kind, text: part.text };
+    case "tool-call":
+      return { type: "tool-call", id: part.id, name: part.name, arguments: part.text };
+    case "media":
+      return {
+        type: "media",
+        kind: part.media,
+        mimeType: part.mimeType,
+        source: mediaOf(part.text),
+      };
+    case "vendor":
+      return { type: "vendor", text: JSON.stringify(part.value ?? part.search) ?? "" };
+  }
+}
+
+function settingsOf(request: CanonicalRequest): ShownSetting[] {
+  const { reasoning, format, toolChoice } = request;
+  const all: readonly (readonly [string, unknown])[] = [
+    ["Max output tokens", request.maxOutputTokens],
+    ["Temperature", request.temperature],
+    ["Top p", request.topP],
+    ["Top k", request.topK],
+    ["Reasoning effort", reasoning?.effort],
+    ["Reasoning tokens", reasoning?.budgetTokens],
+    ["Format", format?.type === "json-schema" ? `JSON schema “${format.name}”` : format?.type],
+    ["Tool choice", toolChoice && [toolChoice.mode, ...toolChoice.names ?? []].join(" ")],
+    ["Parallel tool calls", request.parallelToolCalls],
+    ["Stop", request.stop?.join(" · ")],
+    ["Choices", request.choices],
+    ["Seed", request.seed],
+    ["Frequency penalty", request.frequencyPenalty],
+    ["Presence penalty", request.presencePenalty],
+    ["Verbosity", request.verbosity],
+    ["Service tier", request.serviceTier],
+  ];
+  return all.flatMap(([name, value]) =>
+    value === undefined ? [] : [{ name, value: String(value) }]
+  );
+}

@@ -1,0 +1,130 @@
+import type { Log } from "../base/log.ts";
+import type { Secret } from "../base/secret.ts";
+import { readVendorError } from "../dialects/vendor_error.ts";
+import { Fault } from "../shared/fault.ts";
+import type { Mode } from "../shared/interaction.ts";
+import type { ResolvedModel } from "../vendors/model_name.ts";
+import { isAbort, type Upstream, type UpstreamAnswer } from "../vendors/upstream.ts";
+import type { RequestBytes } from "../vendors/upstream.ts";
+import { retryAfterMs } from "../vendors/upstream_retry.ts";
+import { vendorHeaders, vendorRequestId } from "../vendors/vendor_headers.ts";
+import type { Caller } from "./call_context.ts";
+import { vendorFault } from "./vendor_fault.ts";
+
+/** On whose behalf a vendor is asked, and with which key. */
+export interface Errand {
+  transactionId: string;
+  caller: Caller;
+  target: ResolvedModel;
+  key: Secret;
+  mode: Mode;
+}
+
+/** One request to the vendor of an errand. */
+export interface VendorRequest {
+  /** Below the vendor's base address, with a leading slash. */
+  path: string;
+  contentType: string;
+  accept: string;
+  body: RequestBytes;
+  /** The caller's request goes on as it was written, not translated. */
+  sameDialect: boolean;
+}
+
+export interface AskParts {
+  upstream: Upstream;
+  log: Log;
+  now: () => Date;
+}
+
+/** The vendor's answer with a good status; any other is thrown as a fault. */
+export async function askVendor(
+  parts: AskParts,
+  errand: Errand,
+  request: VendorRequest,
+): Promise<UpstreamAnswer> {
+  const answer = await postToVendor(parts.upstream, errand, request);
+  if (isGood(answer)) return answer;
+  throw refusalFault(parts, errand, answer, (await readRefusal(answer)).json);
+}
+
+/** The vendor's answer, whatever its status. */
+export function postToVendor(
+  upstream: Upstream,
+  { caller, target, key, mode }: Errand,
+  request: VendorRequest,
+): Promise<UpstreamAnswer> {
+  const cancel = caller.principal.key.onDisconnect === "cancel";
+  return upstream.call({
+    url: target.vendor.baseUrl + request.path,
+    method: "POST",
+    headers: {
+      ...vendorHeaders(target.vendor, key, caller, {
+        sameDialect: request.sameDialect,
+        isOwnKey: mode !== "managed",
+      }),
+      "content-type": request.contentType,
+      accept: request.accept,
+    },
+    body: request.body,
+    // Who wants an answer drained stays with the vendor to its end.
+    signal: cancel ? caller.signal : new AbortController().signal,
+    retry: true,
+    ...(caller.silenceMs === undefined ? {} : { silenceMs: caller.silenceMs }),
+  });
+}
+
+export function isGood(answer: UpstreamAnswer): boolean {
+  return answer.status >= 200 && answer.status < 300;
+}
+
+const maxErrorBytes = 1024 * 1024;
+
+/** What a vendor says beside a bad status; `json` is undefined where that is no JSON. */
+export async function readRefusal(
+  answer: UpstreamAnswer,
+): Promise<{ json: unknown; text: string }> {
+  const text = await answer.body.readAll(maxErrorBytes)
+    .then((bytes) => new TextDecoder().decode(bytes))
+    .catch((thrown) => {
+      if (isAbort(thrown)) throw thrown;
+      // The status alone says enough.
+      return "";
+    });
+  try {
+    return { json: JSON.parse(text), text };
+  } catch {
+    return { json: undefined, text };
+  }
+}
+
+/** A refusal as our caller is told of it. */
+export function refusalFault(
+  parts: Pick<AskParts, "log" | "now">,
+  errand: Errand,
+  answer: UpstreamAnswer,
+  json: unknown,
+): Fault {
+  const retryMs = retryAfterMs(answer.headers, parts.now());
+  const error = readVendorError(json, answer.status);
+  const fault = vendorFault({ ...error, status: answer.status }, {
+    mode: errand.mode,
+    address: errand.target.vendor.baseUrl,
+    key: errand.key,
+    ...(retryMs === undefined ? {} : { retryAfterSeconds: Math.ceil(retryMs / 1000) }),
+  });
+  fault.vendorRequestId = vendorRequestId(answer.headers);
+  if (operatorsProblem.has(fault.code)) {
+    parts.log.error("the service's own vendor key does not work", {
+      vendor: errand.target.vendor.label,
+      status: answer.status,
+      transaction: errand.transactionId,
+    });
+  }
+  return fault;
+}
+
+const operatorsProblem: ReadonlySet<Fault["code"]> = new Set<Fault["code"]>([
+  "upstream_authentication_failed",
+  "upstream_quota_exhausted",
+]);

@@ -1,0 +1,93 @@
+import type { BackgroundForm } from "../dialects/dialect.ts";
+import { Fault } from "../shared/fault.ts";
+import type { BackgroundEnd } from "../shared/stored_response.ts";
+import type { ResolvedModel } from "../vendors/model_name.ts";
+import type { Call } from "./call.ts";
+import type { Ending } from "./call_facts.ts";
+import type { Funds } from "./authorize.ts";
+import type { Reply } from "./reply.ts";
+
+/** A call that goes on without its caller, on its way through the relay. */
+export interface BackgroundCall {
+  readonly task: BackgroundTask;
+  /** What was set aside for it before; absent: that is yet to be done. */
+  readonly funds?: Funds;
+  /** Called in place of asking the vendor: the call is taken in, and asked for later. */
+  taken?(call: TakenCall): Promise<Reply>;
+}
+
+/** A call that may be made, and for which is paid. */
+export interface TakenCall {
+  call: Pick<Call, "begun" | "transactionId">;
+  target: ResolvedModel;
+  funds: Funds;
+  losses: readonly string[];
+}
+
+/** Why a call is stopped from here. */
+export type StopReason = "cancelled" | "timeout" | "given_up";
+
+/** One background call at work in this process, as its lane and its record know it. */
+export class BackgroundTask {
+  /** Set before the vendor's connection is closed. */
+  stopped: StopReason | undefined;
+  readonly transactionId: string;
+  readonly form: BackgroundForm;
+  readonly #responseId: string;
+  #queuedText: string;
+  #fault: Fault | undefined;
+
+  constructor(
+    { form, transactionId, responseId, queuedText }: {
+      form: BackgroundForm;
+      transactionId: string;
+      responseId: string;
+      /** The response object as the caller was first told; JSON text. */
+      queuedText: string;
+    },
+  ) {
+    this.form = form;
+    this.transactionId = transactionId;
+    this.#responseId = responseId;
+    this.#queuedText = queuedText;
+  }
+
+  /** The vendor's answer under the id that the caller knows. */
+  answered(answer: unknown): unknown {
+    return this.form.answered(answer, this.#queuedText);
+  }
+
+  /** The call failed in the middle of its answer. */
+  failed(fault: Fault): void {
+    this.#fault = fault;
+  }
+
+  /** How the record says that it ended; undefined: another process has it, nothing is recorded. */
+  ending(ending: Ending): Ending | undefined {
+    if (ending.status !== "cancelled") return ending;
+    if (this.stopped === "given_up") return undefined;
+    if (this.stopped !== "timeout") return ending;
+    const fault = new Fault("upstream_timeout", {
+      message: "The call took longer than background calls may.",
+    });
+    return { status: "failed", httpStatus: 504, errorCode: fault.code, fault };
+  }
+
+  /** How it ended for its caller. `answerText`: the answer that is kept. */
+  end(ending: Ending, answerText: string | undefined): BackgroundEnd {
+    const responseId = this.#responseId;
+    if (answerText !== undefined) {
+      return { responseId, state: this.form.stateOf(answerText), answerText: null };
+    }
+    if (ending.status === "cancelled") {
+      const text = this.form.moved(this.#queuedText, "cancelled");
+      return { responseId, state: "cancelled", answerText: text };
+    }
+    const fault = ending.fault ?? this.#fault ?? new Fault(ending.errorCode ?? tooLarge);
+    const failed = this.form.moved(this.#queuedText, { failed: fault });
+    return { responseId, state: "failed", answerText: failed };
+  }
+}
+
+/** An answer that ended well and is not kept is larger than any that is. */
+const tooLarge = "upstream_invalid_response";

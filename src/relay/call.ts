@@ -1,0 +1,345 @@
+import { promptText } from "../dialects/prompt_text.ts";
+import { nanosToUsd } from "../base/money.ts";
+import { estimateTokens } from "../shared/token_estimate.ts";
+import { bareInteraction, type Interaction, type VendorAttempt } from "../shared/interaction.ts";
+import type { Kept } from "../shared/stored_response.ts";
+import { messageOf } from "../shared/fault.ts";
+import { storableCount } from "../pricing/plausible.ts";
+import type { PriceRow } from "../pricing/pricing.ts";
+import type { CallFacts, CallParts, Ending } from "./call_facts.ts";
+import { type RecordedAnswer, recordedAnswer } from "./recorded_answer.ts";
+import { type Bill, type CallMeter, type Meter, plainBill } from "./meter.ts";
+import { type BoundPayload, boundPayload, payloadLimits } from "../records/payload.ts";
+import { unreportedSearches } from "./plan/hosted_work.ts";
+import type { OpenStreams } from "./open_streams.ts";
+import { tokenColumns } from "./token_columns.ts";
+import type { SettlingStep } from "./settling_steps.ts";
+
+/** What doesn't change while a call runs. */
+type Identity = Omit<Interaction, keyof Payload | keyof ReturnType<typeof tokenColumns> | Ended>;
+type Ended =
+  | ("status" | "httpStatus" | "errorCode" | "finishReason" | "latencyMs" | "timeToFirstTokenMs")
+  | "kept";
+type Payload = Pick<
+  Interaction,
+  "requestText" | "responseText" | "payloadTruncated" | "media"
+>;
+
+/**
+ * One call to a vendor, from the moment it begins. Whatever way it ends, `settle` turns it into
+ * exactly one record and one charge; later calls of `settle` only wait for the first.
+ */
+export class Call<M extends CallMeter = Meter> {
+  readonly transactionId: string;
+  readonly meter: M;
+  readonly #parts: CallParts;
+  readonly #facts: CallFacts;
+  readonly #request: BoundPayload;
+  /** `#identity` as it was then. */
+  readonly #asBegun: Identity;
+  readonly #leaveStreams: () => void;
+  readonly #attempts: VendorAttempt[] = [];
+  #lane: CallFacts["lane"];
+  #settling: Promise<void> | undefined;
+  #isAnswered = false;
+
+  /**
+   * Notes that the call begins. Throws `overloaded` when the journal is full, and
+   * `rate_limit_exceeded` when its account has too many streams under way.
+   */
+  constructor(parts: CallParts, facts: CallFacts, meter: M) {
+    this.#parts = parts;
+    this.#facts = facts;
+    this.#lane = facts.lane;
+    this.transactionId = facts.transactionId;
+    this.meter = meter;
+    this.#request = facts.payload ?? this.#bound(facts.bodyText);
+    this.#asBegun = this.#identity();
+    const { account } = facts.caller.principal;
+    this.#leaveStreams = facts.facts.stream ? parts.streams.enter(account) : () => {};
+    try {
+      if (!facts.task) parts.journal.begin(this.begun());
+    } catch (thrown) {
+      this.#leaveStreams();
+      throw thrown;
+    }
+    facts.caller.trace.transactionId = this.transactionId;
+    facts.caller.trace.waits?.(1);
+  }
+
+  get setAsideNanos(): bigint | null {
+    return this.#facts.funds.setAsideNanos;
+  }
+
+  get streams(): OpenStreams {
+    return this.#parts.streams;
+  }
+
+  /**
+   * Resolves when the call's end survives a crash; never rejects. All else has happened when it
+   * returns.
+   */
+  settle(ending: Ending): Promise<void> {
+    return this.#settling ??= this.#settle(ending);
+  }
+
+  /** A request to the vendor came to this. */
+  attempted(attempt: VendorAttempt): void {
+    this.#attempts.push(attempt);
+  }
+
+  /** The vendor is asked once more, in another dialect. */
+  reroute(lane: CallFacts["lane"]): void {
+    this.#lane = lane;
+  }
+
+  /** Work for the call begins; see `CallTrace`. */
+  working(): void {
+    this.#facts.caller.trace.working?.();
+  }
+
+  /** The vendor's answer is there: the rest is ours. */
+  answered(): void {
+    this.working();
+    if (this.#isAnswered) return;
+    this.#isAnswered = true;
+    this.#facts.caller.trace.waits?.(-1);
+  }
+
+  /**
+   * In layers: the record is made out of what is known, whatever of it fails, and each of those who
+   * are told of it is told whatever became of the others.
+   */
+  async #settle(ending: Ending): Promise<void> {
+    const { kept, recorder } = this.#parts;
+    const { task } = this.#facts;
+    this.#try("answered", () => this.answered(), undefined);
+    const ended = task ? this.#try("task", () => task.ending(ending), ending) : ending;
+    // Given back: another process asks for it anew.
+    if (ended === undefined) return this.#leave(0n);
+    const interaction = this.#interaction(ended);
+    const noted = this.#note(interaction);
+    this.#attempt(
+      "record",
+      () => recorder.record(interaction),
+      () => this.#recordBare(interaction),
+    );
+    if (!task) this.#try("remember", () => kept.remember(interaction), undefined);
+    this.#try("tell", () => this.#tell(interaction), undefined);
+    // What is reserved is free for others only once the charge can't be lost any more.
+    await noted;
+    this.#leave(interaction.chargedNanos);
+  }
+
+  #leave(chargedNanos: bigint): void {
+    this.#try("funds", () => this.#facts.funds.settle(chargedNanos), undefined);
+    this.#try("streams", () => this.#leaveStreams(), undefined);
+  }
+
+  #recordBare(interaction: Interaction): void {
+    try {
+      this.#parts.recorder.record(bareInteraction(interaction));
+    } catch (thrown) {
+      // The journal has it, for the next start.
+      this.#parts.tries.note("record", this.transactionId, thrown);
+    }
+  }
+
+  /** Resolves when the journal has the call's end, or has refused it. */
+  async #note(interaction: Interaction): Promise<void> {
+    const { journal, tries, log } = this.#parts;
+    try {
+      await this.#attempt("journal", () => journal.end(interaction), () => {
+        // Whatever of it can't be told.
+        return journal.end(bareInteraction(interaction));
+      });
+    } catch (thrown) {
+      tries.note("journal", this.transactionId, thrown);
+      // The disk is full or broken: the record is in memory and on its way to the store.
+      log.error("the end of a call could not be noted", {
+        transaction: this.transactionId,
+        reason: messageOf(thrown),
+      });
+    }
+  }
+
+  #try<T>(step: SettlingStep, act: () => T, otherwise: T): T {
+    return this.#attempt(step, act, () => otherwise);
+  }
+
+  #attempt<T>(step: SettlingStep, act: () => T, otherwise: () => T): T {
+    return this.#parts.tries.attempt(step, this.transactionId, act, otherwise);
+  }
+
+  /** The operator is to look into it: by the log, and by the measure of the same name. */
+  #dispute({ vendor, model, chargedNanos }: Interaction): void {
+    this.#parts.log.warn("a vendor's report was not believed", {
+      transaction: this.transactionId,
+      vendor,
+      model: model.slice(0, 120),
+      charged_usd: nanosToUsd(chargedNanos),
+    });
+  }
+
+  #tell(interaction: Interaction): void {
+    const { trace } = this.#facts.caller;
+    trace.settled = interaction;
+    if (interaction.billingBasis === "disputed") this.#dispute(interaction);
+    trace.onSettled?.(interaction);
+  }
+
+  /** What is known of the call as it begins; stands for it should the process die. */
+  begun(): Interaction {
+    const nothing = {
+      ...{ usage: undefined, basis: "none", costNanos: 0n, chargedNanos: 0n } as const,
+      listCostNanos: null,
+    };
+    return {
+      ...this.#asBegun,
+      status: "interrupted",
+      httpStatus: null,
+      errorCode: null,
+      finishReason: null,
+      ...tokenColumns(nothing, (act) => act()),
+      latencyMs: 0,
+      timeToFirstTokenMs: null,
+      ...this.#payloadOf(undefined, false),
+    };
+  }
+
+  /** The call as it ended. Never throws: of what fails it holds the plainer form, and says so. */
+  #interaction(ending: Ending): Interaction {
+    const { caller } = this.#facts;
+    const answer = this.#answerOf(ending);
+    const payload = this.#try(
+      "payload",
+      () => this.#payload(answer.text, answer.isCut),
+      this.#payloadOf(undefined, true),
+    );
+    const since = (ms: number) => storableCount(Math.round(ms - caller.arrivedMs));
+    const { firstTokenMs } = this.meter;
+    return {
+      ...this.#try("identity", () => this.#identity(), this.#asBegun),
+      status: ending.status,
+      httpStatus: ending.httpStatus,
+      errorCode: ending.errorCode ?? answer.errorCode ?? null,
+      finishReason: this.meter.finishReason ?? null,
+      ...tokenColumns(this.#bill(ending), (act, otherwise) => this.#try("usage", act, otherwise)),
+      latencyMs: since(this.#parts.clock.monotonicMs()),
+      timeToFirstTokenMs: firstTokenMs === undefined ? null : since(firstTokenMs),
+      ...payload,
+      ...(this.#attempts.length > 1 ? { attempts: [...this.#attempts] } : {}),
+      ...this.#attempt(
+        "kept",
+        () => this.#kept(ending, answer.isCut ? undefined : answer.text),
+        () => this.#plainKept(ending),
+      ),
+    };
+  }
+
+  #bill(ending: Ending): Bill {
+    const { target, mode, funds, promptTokens, body } = this.#facts;
+    const price = this.#try("price", () => this.#price(), this.#facts.price);
+    const terms = {
+      status: ending.status,
+      mode,
+      setAsideNanos: funds.setAsideNanos,
+      price,
+      priceOf: (model: string) => this.#price(model),
+      vendorCostBelieved: target.vendor.reportsCost,
+      unreportedSearches: unreportedSearches(this.#lane.hosted),
+      promptTokens: () =>
+        promptTokens ?? this.#attempt(
+          "prompt",
+          () => estimateTokens(promptText(body)),
+          () => Math.ceil(this.#facts.bodyText.length / 4),
+        ),
+    };
+    return this.#attempt(
+      "bill",
+      () => this.meter.bill(terms),
+      () => plainBill(this.meter.counted(terms.promptTokens), terms),
+    );
+  }
+
+  #answerOf({ responseText: text, isTruncated: isCut = false }: Ending): RecordedAnswer {
+    if (text !== undefined) return { text, isCut };
+    return recordedAnswer(
+      () => this.meter.answer(),
+      this.#lane.encodeFolded,
+      (act, otherwise) => this.#attempt("answer", act, otherwise),
+    );
+  }
+
+  #price(model = this.#facts.target.model): PriceRow | undefined {
+    const { caller, target } = this.#facts;
+    return this.#parts.prices.find(target.vendor.label, model, caller.arrivedAt);
+  }
+
+  /** What doesn't change while the call runs. */
+  #identity(): Identity {
+    const { caller, dialect, facts, target, mode, funds } = this.#facts;
+    return {
+      transactionId: this.transactionId,
+      createdAt: caller.arrivedAt,
+      requestId: caller.requestId,
+      sessionId: caller.sessionId ?? null,
+      userId: caller.userId ?? facts.endUser ?? null,
+      accountId: caller.principal.account.id,
+      apiKeyId: caller.principal.key.id,
+      app: facts.tags.app ?? null,
+      flow: facts.tags.flow ?? null,
+      cohortId: facts.tags.cohort ?? null,
+      endpoint: caller.endpoint,
+      dialect: dialect.name,
+      vendor: target.vendor.label,
+      model: target.model,
+      requestedModel: facts.model,
+      mode,
+      stream: facts.stream,
+      priceVersion: this.#price()?.version ?? null,
+      translationLoss: [...this.#lane.losses],
+      ...(funds.leaseId === null ? {} : { leaseId: funds.leaseId }),
+      ...(caller.repeats ? { repeats: caller.repeats } : {}),
+      ...(caller.trace.repeat ? { repeat: caller.trace.repeat } : {}),
+    };
+  }
+
+  /** Nothing, but for how a background call ended. */
+  #plainKept(ending: Ending): { kept?: Kept } {
+    const { task } = this.#facts;
+    return task ? { kept: { reasoning: [], background: task.end(ending, undefined) } } : {};
+  }
+
+  /** Only an answer that ended well is continued. */
+  #kept(ending: Ending, responseText: string | undefined): { kept?: Kept } {
+    const { task } = this.#facts;
+    if (ending.status !== "completed") return this.#plainKept(ending);
+    const reasoning = this.#lane.keptReasoning(this.meter.answer());
+    const response = responseText === undefined ? undefined : this.#facts.kept?.(responseText);
+    const background = task?.end(ending, response?.answerText);
+    if (reasoning.length === 0 && !response && !background) return {};
+    return {
+      kept: { reasoning, ...(response ? { response } : {}), ...(background ? { background } : {}) },
+    };
+  }
+
+  #payload(response: string | undefined, isCut: boolean): Payload {
+    return this.#payloadOf(response === undefined ? undefined : this.#bound(response), isCut);
+  }
+
+  #payloadOf(response: BoundPayload | undefined, isCut: boolean): Payload {
+    const request = this.#request;
+    const media = [...this.#facts.bodyMedia ?? [], ...request.media, ...response?.media ?? []];
+    return {
+      requestText: request.text,
+      responseText: response?.text ?? null,
+      payloadTruncated: request.truncated || response?.truncated === true || isCut,
+      ...(media.length > 0 ? { media } : {}),
+    };
+  }
+
+  #bound(text: string): BoundPayload {
+    return boundPayload(text, payloadLimits(this.#parts, this.#facts.dialect));
+  }
+}

@@ -1,0 +1,59 @@
+import type { Step } from "../base/heavy_work.ts";
+import type { Secret } from "../base/secret.ts";
+import type { Principal } from "../keys/api_key.ts";
+import type { Interaction } from "../shared/interaction.ts";
+
+/** Who calls, and what the request said beside its body. */
+export interface Caller {
+  readonly principal: Principal;
+  /** The second half of the dual-key form. */
+  readonly vendorKey: Secret | undefined;
+  /** `X-Request-ID`, the caller's or ours. */
+  readonly requestId: string;
+  readonly sessionId: string | undefined;
+  /** `X-User-ID`. */
+  readonly userId: string | undefined;
+  /** Path template of the endpoint, under its label. */
+  readonly endpoint: string;
+  /** Path of the address. */
+  readonly path: string;
+  /** A header of the request by its lower-case name. */
+  header(name: string): string | undefined;
+  /** Lower-case names of the request's headers; absent where there was no request. */
+  readonly headerNames?: () => readonly string[];
+  /** Aborted when the caller leaves. */
+  readonly signal: AbortSignal;
+  readonly arrivedAt: Date;
+  readonly arrivedMs: number;
+  readonly trace: CallTrace;
+  /** Does what is to be done with the body; absent: at once. */
+  readonly step?: Step;
+  /** Called once the request's text for the vendor is made, and no value of the body is held. */
+  readonly onEncoded?: () => void;
+  /** Does work on a large answer, in turns with what others do; absent: at once. */
+  readonly heavyStep?: Step;
+  /** A streamed answer is read to its end and kept, should the caller leave. */
+  readonly goesOn?: boolean;
+  /** How long the vendor may be silent, in ms; absent: as configured. */
+  readonly silenceMs?: number;
+  /** Interactions whose words a call of our own says again: it is not written once they are erased. */
+  readonly repeats?: readonly string[];
+}
+
+/** What the floors above want to know of a call while it runs. */
+export interface CallTrace {
+  /** Set once a vendor call was begun; sent as `X-Transaction-ID`. */
+  transactionId?: string;
+  /** Set before where the request may be repeated: the attempt that this one is. */
+  repeat?: { key: string; claimId: string };
+  /** The call was taken in and goes on without its caller, who has the whole answer. */
+  isLeft?: boolean;
+  /** Set once the call has been settled. */
+  settled?: Interaction;
+  /** Called when a call is settled. */
+  onSettled?: (interaction: Interaction) => void;
+  /** Called where work for the call begins, so that it is known who holds the event loop. */
+  working?: () => void;
+  /** Called where the call begins (1) and ends (-1) to wait for its caller or its vendor. */
+  waits?: (change: 1 | -1) => void;
+}

@@ -1,0 +1,167 @@
+import { finish, type Steps } from "../../base/steps.ts";
+import { writeJson } from "../../base/write_json.ts";
+import type { Conversation, Dialect } from "../../dialects/dialect.ts";
+import { Fault } from "../../shared/fault.ts";
+import type { KeptResponse, KeptStore, StoredResponse } from "../../shared/stored_response.ts";
+import type { Caller } from "../call_context.ts";
+import { findSeals } from "./reasoning_store.ts";
+
+/** Makes what is kept of an answer, given its JSON text as the caller received it. */
+export type Keeper = (answerText: string) => KeptResponse | undefined;
+
+/**
+ * The request with the conversation that it continues, out of our own store for every vendor: a
+ * vendor's state would be open to whoever shares the service's key there. `sealedBy` names the
+ * vendor that is asked in this dialect and keeps nothing: reasoning is sealed for it. Throws
+ * `previous_response_not_found` when the account has no such answer.
+ */
+export async function continueConversation(
+  request: { caller: Caller; dialect: Dialect; body: unknown; bodyText: string },
+  store: KeptStore,
+  sealedBy?: string,
+): Promise<ContinuedRequest> {
+  const { conversation } = request.dialect;
+  if (!conversation) return { body: request.body, bodyText: request.bodyText, sources: [] };
+  const account = request.caller.principal.account.id;
+  const seals: Seals = (ids) =>
+    sealedBy === undefined
+      ? Promise.resolve(() => undefined)
+      : findSeals(ids, sealedBy, account, store);
+  const continued = await withPrevious(conversation, request, { account, store, seals });
+  const whole = await withItems(conversation, continued, { account, store, seals });
+  if (sealedBy === undefined) return whole;
+  // What the caller gives back itself the vendor would look for where it keeps nothing.
+  const own = conversation.unsealedIds(isBody(whole.body) ? whole.body.input : undefined);
+  return { ...whole, ...conversation.sealInput(whole, await seals(own)) };
+}
+
+/** Finds sealed reasoning by the ids of its items. */
+type Seals = (ids: readonly string[]) => Promise<(id: string) => string | undefined>;
+
+/** Where earlier answers are found. */
+interface Shelf {
+  account: number;
+  store: KeptStore;
+  seals: Seals;
+}
+
+function isBody(body: unknown): body is { input?: unknown } {
+  return typeof body === "object" && body !== null;
+}
+
+/** A request's body as value and as the text that goes on. */
+interface RequestBody {
+  body: unknown;
+  bodyText: string;
+}
+
+interface ContinuedRequest extends RequestBody {
+  /** The calls whose text was put in. */
+  sources: readonly string[];
+}
+
+async function withPrevious(
+  conversation: Conversation,
+  { body, bodyText }: RequestBody,
+  { account, store, seals }: Shelf,
+): Promise<ContinuedRequest> {
+  const previousId = conversation.previousId(body);
+  if (previousId === undefined) return { body, bodyText, sources: [] };
+  const kept = await store.findResponse(account, previousId) ??
+    await unlessUnfinished(conversation.previousField, account, previousId, store);
+  if (!kept) {
+    const field = conversation.previousField;
+    throw new Fault("previous_response_not_found", {
+      param: field,
+      message: `${field}: no stored response has the id '${previousId.slice(0, 100)}'.`,
+    });
+  }
+  const inputItems: unknown = JSON.parse(kept.inputItemsText);
+  const answer: unknown = JSON.parse(kept.answerText);
+  const unsealed = [inputItems, answer].flatMap((one) => conversation.unsealedIds(one));
+  const find = await seals(unsealed);
+  const continued = conversation.continueFrom({
+    body,
+    bodyText,
+    inputItems: conversation.sealItems(inputItems, find) as unknown[],
+    answer: conversation.sealItems(answer, find),
+  });
+  return { ...continued, sources: textsOf([kept]) };
+}
+
+/** What is not kept may be a background call that has not ended, or has just done so. */
+async function unlessUnfinished(
+  field: string,
+  account: number,
+  previousId: string,
+  store: KeptStore,
+): Promise<StoredResponse | undefined> {
+  const state = await store.backgroundState?.(account, previousId);
+  if (state === "completed" || state === "incomplete") {
+    return await store.findResponse(account, previousId);
+  }
+  if (state !== "queued" && state !== "in_progress") return undefined;
+  throw new Fault("previous_response_unfinished", {
+    param: field,
+    message: `${field}: the response '${
+      previousId.slice(0, 100)
+    }' is ${state}; it can be continued once it is completed.`,
+  });
+}
+
+/** The calls whose text these responses hold. */
+function textsOf(responses: readonly StoredResponse[]): string[] {
+  const all = responses.flatMap(({ transactionId, sources }) => [transactionId, ...sources]);
+  return [...new Set(all)];
+}
+
+/** Items that the request only names; a vendor's own would be open to others, so ours are used. */
+async function withItems(
+  conversation: Conversation,
+  request: ContinuedRequest,
+  { account, store, seals }: Shelf,
+): Promise<ContinuedRequest> {
+  const wanted = conversation.referencedIds(request.body);
+  if (wanted.length === 0) return request;
+  const found = await store.findByItems(account, wanted);
+  const known = new Set(found.flatMap(({ itemIds }) => itemIds));
+  const missing = wanted.find((id) => !known.has(id));
+  if (missing !== undefined) {
+    throw new Fault("invalid_value", {
+      param: "input",
+      message: `input: no stored item has the id '${missing.slice(0, 100)}'.`,
+    });
+  }
+  const answers = found.map((kept): unknown => JSON.parse(kept.answerText));
+  const find = await seals(answers.flatMap((answer) => conversation.unsealedIds(answer)));
+  const sealed = answers.map((answer) => conversation.sealItems(answer, find));
+  const resolved = conversation.resolve(request, sealed);
+  // Of these only the answers are taken.
+  const taken = found.map(({ transactionId }) => transactionId);
+  return { ...resolved, sources: [...new Set([...request.sources, ...taken])] };
+}
+
+/**
+ * Keeps the answer to a request, unless its caller said not to; `body` is the whole conversation,
+ * with the text of the calls `sources` in it.
+ */
+export function keeperOf(
+  dialect: Dialect,
+  { body, sources }: { body: unknown; sources: readonly string[] },
+  inputItemsText = () => finish(inputItems(dialect, body)),
+): Keeper | undefined {
+  const { conversation } = dialect;
+  if (!conversation?.wantsKept(body)) return undefined;
+  return (answerText) => {
+    const answer: unknown = JSON.parse(answerText);
+    const responseId = conversation.answerId(answer);
+    if (responseId === undefined) return undefined;
+    const itemIds = conversation.itemIds(answer);
+    return { responseId, inputItemsText: inputItemsText(), answerText, itemIds, sources };
+  };
+}
+
+/** JSON text of what a request adds to its conversation, in steps; empty where none is kept. */
+export function* inputItems({ conversation }: Dialect, body: unknown): Steps<string> {
+  return conversation?.wantsKept(body) ? yield* writeJson(conversation.inputItems(body)) : "";
+}

@@ -1,0 +1,145 @@
+import type { AnswerPart, CanonicalAnswer } from "../../dialects/canonical.ts";
+import type {
+  CanonicalRequest,
+  Opaque,
+  Part,
+  ReasoningPart,
+} from "../../dialects/canonical_request.ts";
+import { isRecord } from "../../dialects/json.ts";
+import type { DialectName } from "../../../contracts/vendors.ts";
+import type { KeptReasoning, KeptStore } from "../../shared/stored_response.ts";
+
+/** What is kept of the turn that a tool call stood in: its own opaque, and the reasoning before. */
+interface TurnReasoning {
+  call?: Opaque;
+  before: { text: string; opaque: Opaque }[];
+}
+
+/** Of the calls of one turn, those that hold the reasoning in front of them. */
+const mostHolding = 8;
+
+/**
+ * Thought signatures, signed thinking and sealed reasoning on our side, by tool-call id, for
+ * clients that can't carry them (translation.md §8.3). Nothing is kept of an answer without tool
+ * calls: no vendor asks for its reasoning back.
+ */
+export function keptReasoning(answer: CanonicalAnswer): KeptReasoning[] {
+  return answer.choices.flatMap((choice) => {
+    const before = choice.parts.flatMap((part) => {
+      const opaque = part.kind === "reasoning" ? part.opaque : workOf(part);
+      return opaque ? [{ text: part.text, opaque }] : [];
+    });
+    return choice.parts.filter(isToolCall).flatMap((part, index) => {
+      // The first of a turn's calls that comes back brings it: the others needn't each hold it all.
+      const own = index < mostHolding ? before : [];
+      if (!part.opaque && own.length === 0) return [];
+      const turn: TurnReasoning = { before: own, ...(part.opaque ? { call: part.opaque } : {}) };
+      return [{ callId: part.id, reasoningText: JSON.stringify(turn) }];
+    });
+  });
+}
+
+/** Reasoning that a vendor sealed for us and its caller doesn't see. */
+interface SealedReasoning extends TurnReasoning {
+  /** Label of the vendor that alone can open it. */
+  vendor: string;
+  sealed: string;
+}
+
+/** Sealed reasoning by the ids of its items, for callers who continue an answer by its id. */
+export function keptSeals(answer: CanonicalAnswer, vendor: string): KeptReasoning[] {
+  return answer.choices.flatMap(({ parts }) => parts).flatMap((part) => {
+    const opaque = part.kind === "reasoning" ? part.opaque : undefined;
+    if (opaque?.itemId === undefined) return [];
+    const kept: SealedReasoning = { before: [], vendor, sealed: opaque.value };
+    return [{ callId: opaque.itemId, reasoningText: JSON.stringify(kept) }];
+  });
+}
+
+/** What is kept under these ids of items for this vendor. */
+export async function findSeals(
+  ids: readonly string[],
+  vendor: string,
+  accountId: number,
+  store: KeptStore,
+): Promise<(id: string) => string | undefined> {
+  if (ids.length === 0) return () => undefined;
+  const found = await store.findReasoning(accountId, [...new Set(ids)]);
+  const seals = new Map(found.flatMap(({ callId, reasoningText }) => {
+    const kept = JSON.parse(reasoningText) as Partial<SealedReasoning>;
+    return kept.vendor === vendor && kept.sealed !== undefined ? [[callId, kept.sealed]] : [];
+  }));
+  return (id) => seals.get(id);
+}
+
+/**
+ * The vendor's own searches among its thoughts, which are bound to what stood before them: given
+ * back as the block, item or part that they were.
+ */
+function workOf(part: AnswerPart): Opaque | undefined {
+  if (part.kind !== "vendor" || !isRecord(part.value)) return undefined;
+  const { dialect, value, search, opaque } = part;
+  if (opaque?.kind === "block") return opaque;
+  return search && { dialect, kind: "block", value: JSON.stringify(value) };
+}
+
+/**
+ * The request with what its turns lost put back, for a vendor of dialect `target`. What a client
+ * carried of that dialect stands; what belongs to another one stays away, and is no reason to leave
+ * out what we hold.
+ */
+export async function recallReasoning(
+  request: CanonicalRequest,
+  target: DialectName,
+  accountId: number,
+  store: KeptStore,
+): Promise<CanonicalRequest> {
+  const callIds: string[] = [];
+  for (const { parts } of request.turns) {
+    for (const part of parts) {
+      if (part.type === "tool-call" && part.opaque?.dialect !== target) callIds.push(part.id);
+    }
+  }
+  if (callIds.length === 0) return request;
+  const found = await store.findReasoning(accountId, callIds);
+  if (found.length === 0) return request;
+  const byCall = new Map(
+    found.map((one) => [one.callId, JSON.parse(one.reasoningText) as TurnReasoning]),
+  );
+  return {
+    ...request,
+    turns: request.turns.map((turn) =>
+      turn.role === "assistant" ? { ...turn, parts: recallTurn(turn.parts, byCall, target) } : turn
+    ),
+  };
+}
+
+function recallTurn(
+  parts: readonly Part[],
+  byCall: ReadonlyMap<string, TurnReasoning>,
+  target: DialectName,
+): Part[] {
+  let before: ReasoningPart[] = [];
+  const recalled = parts.map((part): Part => {
+    const kept = part.type === "tool-call" ? byCall.get(part.id) : undefined;
+    if (!kept || part.type !== "tool-call") return part;
+    if (before.length === 0) {
+      before = kept.before.filter(({ opaque }) => opaque.dialect === target)
+        .map(({ text, opaque }) => ({ type: "reasoning", text, opaque, path: part.path }));
+    }
+    const usable = part.opaque?.dialect !== target && kept.call?.dialect === target;
+    return usable ? { ...part, opaque: kept.call! } : part;
+  });
+  const carried = parts.some((part) =>
+    part.type === "reasoning" && part.opaque?.dialect === target
+  );
+  // Searches among the thoughts are carried by no caller of another dialect: then all is put back.
+  const isWhole = carried && !before.some(({ opaque }) => opaque?.kind === "block");
+  if (isWhole || before.length === 0) return recalled;
+  // Reasoning without its seal stands for what is put back: it would be there twice.
+  return [...before, ...recalled.filter((part) => part.type !== "reasoning")];
+}
+
+function isToolCall(part: AnswerPart): part is AnswerPart & { kind: "tool-call" } {
+  return part.kind === "tool-call";
+}

@@ -1,0 +1,163 @@
+import { pushAll } from "../../base/lists.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { Interaction } from "../../shared/interaction.ts";
+import type { KeptReasoning, KeptStore, StoredResponse } from "../../shared/stored_response.ts";
+import type { SelectableCall } from "../../shared/interaction.ts";
+
+/**
+ * Kept answers as the gateway sees them: what was just kept is in memory, since its row may not be
+ * written yet when the next turn comes; everything else is in the store.
+ */
+export interface KeptMemory extends KeptStore {
+  /** Takes what a call keeps, unless it was erased meanwhile. */
+  remember(interaction: Interaction): void;
+  /** Forgets what these calls said, in later responses too. */
+  forget(transactionIds: readonly string[]): void;
+}
+
+/** Long enough for a slow write; short, since another process may forget a response meanwhile. */
+const rememberMs = 5_000;
+/** UTF-16 units that are remembered at most. */
+const maxChars = 64 * 1024 * 1024;
+const maxGone = 10_000;
+
+interface KeptMemoryParts {
+  store: KeptStore;
+  clock: Pick<Clock, "monotonicMs">;
+  isErased: (call: SelectableCall) => boolean;
+}
+
+export function createKeptMemory(parts: KeptMemoryParts): KeptMemory {
+  return new KeptFront(parts);
+}
+
+interface Remembered {
+  value: StoredResponse | KeptReasoning;
+  /** The calls whose text it holds. */
+  sources: readonly string[];
+  atMs: number;
+  chars: number;
+}
+
+class KeptFront implements KeptMemory {
+  readonly #store: KeptStore;
+  readonly #clock: KeptMemoryParts["clock"];
+  readonly #isErased: KeptMemoryParts["isErased"];
+  /** Oldest first. */
+  readonly #entries = new Map<string, Remembered>();
+  /** Calls forgotten of late, for answers under way that continue them. */
+  readonly #gone = new Set<string>();
+  #chars = 0;
+
+  constructor({ store, clock, isErased }: KeptMemoryParts) {
+    this.#store = store;
+    this.#clock = clock;
+    this.#isErased = isErased;
+  }
+
+  remember(interaction: Interaction): void {
+    const { accountId, transactionId, kept } = interaction;
+    if (!kept || this.#isErased(interaction)) return;
+    if (kept.response && !kept.response.sources.some((id) => this.#gone.has(id))) {
+      const { response } = kept;
+      const chars = response.inputItemsText.length + response.answerText.length;
+      const sources = [transactionId, ...response.sources];
+      const value = { ...response, transactionId };
+      this.#put(responseKey(accountId, response.responseId), { value, sources, chars });
+    }
+    for (const one of kept.reasoning) {
+      const chars = one.reasoningText.length;
+      const sources = [transactionId];
+      this.#put(reasoningKey(accountId, one.callId), { value: one, sources, chars });
+    }
+    this.#forgetOld();
+  }
+
+  forget(transactionIds: readonly string[]): void {
+    for (const id of transactionIds) this.#gone.add(id);
+    for (const [key, { sources }] of this.#entries) {
+      if (sources.some((id) => this.#gone.has(id))) this.#drop(key);
+    }
+    for (const id of this.#gone) {
+      if (this.#gone.size <= maxGone) break;
+      this.#gone.delete(id);
+    }
+  }
+
+  async findResponse(accountId: number, responseId: string): Promise<StoredResponse | undefined> {
+    const remembered = this.#get(responseKey(accountId, responseId));
+    return remembered as StoredResponse | undefined ??
+      await this.#store.findResponse(accountId, responseId);
+  }
+
+  async backgroundState(accountId: number, responseId: string): Promise<string | undefined> {
+    return await this.#store.backgroundState?.(accountId, responseId);
+  }
+
+  async findByItems(accountId: number, itemIds: readonly string[]): Promise<StoredResponse[]> {
+    this.#forgetOld();
+    const prefix = responseKey(accountId, "");
+    const found: StoredResponse[] = [];
+    const missing = new Set(itemIds);
+    for (const [key, { value }] of this.#entries) {
+      if (!key.startsWith(prefix)) continue;
+      const response = value as StoredResponse;
+      if (!response.itemIds.some((id) => missing.has(id))) continue;
+      found.push(response);
+      for (const id of response.itemIds) missing.delete(id);
+    }
+    if (missing.size === 0) return found;
+    return [...found, ...await this.#store.findByItems(accountId, [...missing])];
+  }
+
+  async removeResponse(accountId: number, responseId: string): Promise<boolean> {
+    const key = responseKey(accountId, responseId);
+    const remembered = this.#get(key) !== undefined;
+    this.#drop(key);
+    return await this.#store.removeResponse(accountId, responseId) || remembered;
+  }
+
+  async findReasoning(accountId: number, callIds: readonly string[]): Promise<KeptReasoning[]> {
+    const found: KeptReasoning[] = [];
+    const missing: string[] = [];
+    for (const callId of callIds) {
+      const remembered = this.#get(reasoningKey(accountId, callId));
+      if (remembered) found.push(remembered as KeptReasoning);
+      else missing.push(callId);
+    }
+    if (missing.length > 0) pushAll(found, await this.#store.findReasoning(accountId, missing));
+    return found;
+  }
+
+  #put(key: string, one: Omit<Remembered, "atMs">): void {
+    this.#drop(key);
+    this.#entries.set(key, { ...one, atMs: this.#clock.monotonicMs() });
+    this.#chars += one.chars;
+  }
+
+  #get(key: string): Remembered["value"] | undefined {
+    this.#forgetOld();
+    return this.#entries.get(key)?.value;
+  }
+
+  #drop(key: string): void {
+    this.#chars -= this.#entries.get(key)?.chars ?? 0;
+    this.#entries.delete(key);
+  }
+
+  #forgetOld(): void {
+    const nowMs = this.#clock.monotonicMs();
+    for (const [key, { atMs }] of this.#entries) {
+      if (nowMs - atMs < rememberMs && this.#chars <= maxChars) return;
+      this.#drop(key);
+    }
+  }
+}
+
+function responseKey(accountId: number, responseId: string): string {
+  return `${accountId}/response/${responseId}`;
+}
+
+function reasoningKey(accountId: number, callId: string): string {
+  return `${accountId}/reasoning/${callId}`;
+}

@@ -1,0 +1,90 @@
+import assert from "@std/assert";
+import { FakeClock } from "../../base/clock.ts";
+import type { Kept, KeptResponse, KeptStore } from "../../shared/stored_response.ts";
+import { interactionRow } from "../../../tests/support/interaction_row.ts";
+import { createKeptMemory } from "./stored_response_cache.ts";
+
+const response: KeptResponse = {
+  responseId: "resp_1",
+  inputItemsText: "[]",
+  answerText: "{}",
+  itemIds: ["msg_1"],
+  sources: [],
+};
+const stored = { ...response, transactionId: "t1" };
+
+/** A call of account 1 that keeps this. */
+function callWith(kept: Partial<Kept>, transactionId = "t1") {
+  return interactionRow(transactionId, { kept: { reasoning: [], ...kept } });
+}
+
+/** An empty store that counts how often it is asked. */
+function setUp() {
+  const asked: string[] = [];
+  const store: KeptStore = {
+    findResponse: (_account, id) => (asked.push(id), Promise.resolve(undefined)),
+    findByItems: (_account, ids) => (asked.push(...ids), Promise.resolve([])),
+    removeResponse: (_account, id) => (asked.push(id), Promise.resolve(false)),
+    findReasoning: (_account, ids) => (asked.push(...ids), Promise.resolve([])),
+  };
+  const clock = new FakeClock();
+  const erased = new Set<string>();
+  const isErased = ({ transactionId }: { transactionId: string }) => erased.has(transactionId);
+  return { asked, clock, erased, memory: createKeptMemory({ store, clock, isErased }) };
+}
+
+Deno.test("what was just kept is found before its row is written", async () => {
+  const { asked, memory } = setUp();
+  memory.remember(callWith({ response, reasoning: [{ callId: "c1", reasoningText: "{}" }] }));
+  assert.deepEqual(await memory.findResponse(1, "resp_1"), stored);
+  assert.deepEqual(await memory.findByItems(1, ["msg_1"]), [stored]);
+  assert.equal((await memory.findReasoning(1, ["c1"])).length, 1);
+  assert.deepEqual(asked, []);
+});
+
+Deno.test("another account finds nothing of it", async () => {
+  const { asked, memory } = setUp();
+  memory.remember(callWith({ response }));
+  assert.equal(await memory.findResponse(11, "resp_1"), undefined);
+  assert.deepEqual(await memory.findByItems(11, ["msg_1"]), []);
+  assert.deepEqual(asked, ["resp_1", "msg_1"]);
+});
+
+Deno.test("after some seconds the store is asked, whose row another process may have removed", async () => {
+  const { asked, clock, memory } = setUp();
+  memory.remember(callWith({ response }));
+  clock.advance(5_000);
+  assert.equal(await memory.findResponse(1, "resp_1"), undefined);
+  assert.deepEqual(asked, ["resp_1"]);
+});
+
+Deno.test("a removed response is gone from memory at once", async () => {
+  const { memory } = setUp();
+  memory.remember(callWith({ response }));
+  assert.equal(await memory.removeResponse(1, "resp_1"), true);
+  assert.equal(await memory.findResponse(1, "resp_1"), undefined);
+  assert.equal(await memory.removeResponse(1, "resp_1"), false);
+});
+
+Deno.test("a call that is erased is not remembered", async () => {
+  const { asked, erased, memory } = setUp();
+  erased.add("t1");
+  memory.remember(callWith({ response, reasoning: [{ callId: "c1", reasoningText: "{}" }] }));
+  assert.equal(await memory.findResponse(1, "resp_1"), undefined);
+  assert.deepEqual(await memory.findReasoning(1, ["c1"]), []);
+  assert.deepEqual(asked, ["resp_1", "c1"]);
+});
+
+Deno.test("a forgotten call takes the responses with it that continue it, later ones too", async () => {
+  const { memory } = setUp();
+  const later = (id: string) => ({ ...response, responseId: id, itemIds: [], sources: ["t1"] });
+  memory.remember(callWith({ response }));
+  memory.remember(callWith({ response: later("resp_2") }, "t2"));
+  memory.remember(callWith({ response: { ...later("resp_9"), sources: [] } }, "t9"));
+  memory.forget(["t1"]);
+  memory.remember(callWith({ response: later("resp_3") }, "t3"));
+  for (const id of ["resp_1", "resp_2", "resp_3"]) {
+    assert.equal(await memory.findResponse(1, id), undefined, id);
+  }
+  assert.notEqual(await memory.findResponse(1, "resp_9"), undefined);
+});

@@ -1,0 +1,254 @@
+import type { CanonicalAnswer, CanonicalEvent } from "../dialects/canonical.ts";
+import { Fold } from "../dialects/fold.ts";
+import { estimateTokens } from "../shared/token_estimate.ts";
+import type { BillingBasis, FinishReason, InteractionStatus, Mode } from "../shared/interaction.ts";
+import { callCost } from "../pricing/call_cost.ts";
+import { plausible } from "../pricing/plausible.ts";
+import { type BillableUsage, type PriceRow, vendorCostNanos } from "../pricing/pricing.ts";
+import type { Usage } from "../shared/usage.ts";
+
+/** What one call came to, once it has ended. */
+export interface Bill {
+  /** Undefined when nothing is known and nothing was produced. */
+  usage: Usage | undefined;
+  basis: BillingBasis;
+  /** Null when no price is known. */
+  costNanos: bigint | null;
+  /** For a cost that the vendor told: what its price list says; null when it says nothing. */
+  listCostNanos: bigint | null;
+  chargedNanos: bigint;
+}
+
+/** What a bill depends on beside what was heard of the answer. */
+export interface BillTerms {
+  status: InteractionStatus;
+  mode: Mode;
+  /** What the call was to cost at most; null where it is charged nothing. */
+  setAsideNanos: bigint | null;
+  price: PriceRow | undefined;
+  /** The price of another model that took part. */
+  priceOf: (model: string) => PriceRow | undefined;
+  vendorCostBelieved: boolean;
+  /** Web searches that the call made and usage doesn't count. */
+  unreportedSearches?: number;
+  /** Counts the prompt; called only where the vendor's count is missing. */
+  promptTokens: () => number;
+}
+
+/** What a call asks its meter when it ends. */
+export interface CallMeter {
+  readonly firstTokenMs: number | undefined;
+  readonly finishReason: FinishReason | undefined;
+  bill(terms: BillTerms): Bill;
+  /** What a plainer bill goes by; undefined where nothing was heard. Never throws. */
+  counted(promptTokens: () => number): Counted | undefined;
+  /** The folded answer; without choices where the record is told the answer's text. */
+  answer(): CanonicalAnswer;
+}
+
+/** Usage as it was told or counted. */
+export interface Counted {
+  usage: BillableUsage;
+  basis: BillingBasis;
+}
+
+/** The bill of a call that came to nothing. */
+export const nothingBilled: Bill = {
+  usage: undefined,
+  basis: "none",
+  costNanos: 0n,
+  listCostNanos: null,
+  chargedNanos: 0n,
+};
+
+/** Of pictures and sound in one streamed answer, as base64. */
+const maxMediaChars = 32 * 1024 * 1024;
+
+/**
+ * Listens to the canonical events of one answer, whichever lane it takes: usage as the vendor last
+ * reported it, when the first words came, how it ended, and the folded answer for the record.
+ */
+export class Meter implements CallMeter {
+  readonly #fold: Fold;
+  readonly #nowMs: () => number;
+  #usage: Usage | undefined;
+  #firstTokenMs: number | undefined;
+  #model: string | undefined;
+  #finish: FinishReason | undefined;
+  #outputChars = 0;
+  /** Something could not be folded: the answer lacks it. */
+  #isBroken = false;
+  #isUnread = false;
+
+  /** `maxChars` caps the folded answer's text; `nowMs` is a monotonic clock. */
+  constructor(maxChars: number, nowMs: () => number) {
+    this.#fold = new Fold(maxChars, maxMediaChars);
+    this.#nowMs = nowMs;
+  }
+
+  /** Never throws: what can't be folded is left out of the answer, and counts all the same. */
+  listen(events: readonly CanonicalEvent[]): void {
+    for (const event of events) {
+      this.#count(event);
+      try {
+        this.#fold.add(event);
+      } catch {
+        this.#isBroken = true;
+      }
+    }
+  }
+
+  /**
+   * A whole answer came that can't be read: what its vendor told of usage, else so many characters
+   * of words, count for it.
+   */
+  unread(told: Usage | undefined, chars: number): void {
+    if (told === undefined && chars === 0) return;
+    this.#isUnread = true;
+    this.#usage = told ?? this.#usage;
+    this.#firstTokenMs ??= this.#nowMs();
+    this.#outputChars += chars;
+  }
+
+  #count(event: CanonicalEvent): void {
+    if (event.type === "block-delta") {
+      this.#firstTokenMs ??= this.#nowMs();
+      this.#outputChars += event.text?.length ?? 0;
+    } else if (event.type === "block-start") {
+      this.#firstTokenMs ??= this.#nowMs();
+    } else if (event.type === "usage") {
+      // The last report wins; reports are never added (field.md 3).
+      this.#usage = event.usage;
+    } else if (event.type === "finish") {
+      this.#finish ??= event.reason;
+    } else if (event.type === "start") {
+      this.#model = event.model;
+    }
+  }
+
+  get firstTokenMs(): number | undefined {
+    return this.#firstTokenMs;
+  }
+
+  /** The reason of the first answer that ended. */
+  get finishReason(): FinishReason | undefined {
+    return this.#finish;
+  }
+
+  /** The model that the vendor says it used. */
+  get reportedModel(): string | undefined {
+    return this.#model;
+  }
+
+  answer(): CanonicalAnswer {
+    const answer = this.#fold.answer();
+    return this.#isBroken ? { ...answer, truncated: true } : answer;
+  }
+
+  counted(promptTokens: () => number): Counted | undefined {
+    return this.#hasHeard ? this.#usageFor(promptTokens) : undefined;
+  }
+
+  get #hasHeard(): boolean {
+    return this.#outputChars > 0 || this.#firstTokenMs !== undefined || this.#usage !== undefined;
+  }
+
+  /**
+   * What the call costs (pricing.md §3): the vendor's own numbers for an answer that ended; what
+   * was produced, counted, where they are missing; nothing where nothing was produced.
+   */
+  bill(ending: BillTerms): Bill {
+    if (ending.status !== "completed" && !this.#hasHeard) return nothingBilled;
+    const { usage, basis } = this.#usageFor(ending.promptTokens);
+    const { unreportedSearches: searches = 0 } = ending;
+    const isCounted = (usage.webSearches ?? 0) >= searches;
+    const counted = isCounted ? usage : { ...usage, webSearches: searches };
+    const bill = billOf(counted, basis, ending);
+    // How much of what nobody could read was an answer is a guess: no dearer than the call may be.
+    return this.#isUnread && basis === "estimated" ? atMost(bill, ending.setAsideNanos) : bill;
+  }
+
+  #usageFor(promptTokens: () => number): { usage: Usage; basis: BillingBasis } {
+    // A whole answer that can't be read tells its usage as one that can.
+    const isTold = this.#finish !== undefined || this.#isUnread;
+    if (this.#usage && isTold) return { usage: this.#usage, basis: "reported" };
+    // A report in the middle of a stream may lag behind what was sent: the larger count holds.
+    const written = this.#writtenTokens();
+    const input = this.#usage?.input || promptTokens();
+    const output = Math.max(this.#usage?.output ?? 0, written);
+    return { usage: { ...this.#usage, input, output }, basis: "estimated" };
+  }
+
+  #writtenTokens(): number {
+    const text = this.#words();
+    // What the fold's cap left out is counted by its length.
+    return estimateTokens(text) + Math.ceil(Math.max(0, this.#outputChars - text.length) / 4);
+  }
+
+  #words(): string {
+    let text = "";
+    try {
+      for (const choice of this.answer().choices) {
+        for (const part of choice.parts) {
+          text += part.kind === "tool-call" ? part.name + part.text : part.text;
+        }
+      }
+    } catch {
+      // The rest is counted by its length.
+    }
+    return text;
+  }
+}
+
+function atMost(bill: Bill, nanos: bigint | null): Bill {
+  if (nanos === null || bill.costNanos === null || bill.costNanos <= nanos) return bill;
+  return { ...bill, costNanos: nanos, chargedNanos: bill.chargedNanos === 0n ? 0n : nanos };
+}
+
+/**
+ * A bill by the plainest means, for a call whose own could not be made: the counts alone, at the
+ * row's prices; what was set aside where not even that can be told. Never throws.
+ */
+export function plainBill(counted: Counted | undefined, terms: BillTerms): Bill {
+  if (!counted) return nothingBilled;
+  const usage = numbersOf(counted.usage);
+  try {
+    const plain = { ...terms, vendorCostBelieved: false, priceOf: () => undefined };
+    return billOf(usage, counted.basis, plain);
+  } catch {
+    const costNanos = terms.setAsideNanos;
+    const chargedNanos = terms.mode === "managed" ? costNanos ?? 0n : 0n;
+    return { usage, basis: "estimated", costNanos, listCostNanos: null, chargedNanos };
+  }
+}
+
+/** The counts without what else a report may hold. */
+function numbersOf(usage: BillableUsage): BillableUsage {
+  const numbers = Object.entries(usage).filter(([, value]) => Number.isFinite(value));
+  return {
+    ...Object.fromEntries(numbers),
+    input: usage.input || 0,
+    output: usage.output || 0,
+    ...(usage.images ? { images: usage.images } : {}),
+  };
+}
+
+/**
+ * What a usage costs: as the vendor told, where it is believed, else by the price row; no more than
+ * can be true.
+ */
+export function billOf(usage: BillableUsage, basis: BillingBasis, terms: BillTerms): Bill {
+  // A cost told before the end lags behind as a count does.
+  const believed = terms.vendorCostBelieved && basis === "reported";
+  const told = believed ? vendorCostNanos(usage) : undefined;
+  const nanos = terms.price ? callCost(usage, terms.price, terms.priceOf).nanos : null;
+  const costNanos = told ?? nanos;
+  return plausible({
+    usage,
+    basis: told === undefined ? basis : "vendor_cost",
+    costNanos,
+    // A fallback price is a guess, nothing to compare with.
+    listCostNanos: told === undefined || terms.price?.fallback === true ? null : nanos,
+    chargedNanos: terms.mode === "managed" ? costNanos ?? 0n : 0n,
+  }, terms.setAsideNanos);
+}

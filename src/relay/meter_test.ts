@@ -1,0 +1,321 @@
+import assert from "@std/assert";
+import type { CanonicalEvent } from "../dialects/canonical.ts";
+import { estimateTokens } from "../shared/token_estimate.ts";
+import type { InteractionStatus, Mode } from "../shared/interaction.ts";
+import type { PriceRow } from "../pricing/pricing.ts";
+import type { Usage } from "../shared/usage.ts";
+import { Meter } from "./meter.ts";
+
+/** 1 USD per million tokens in, 2 out, 0.1 cached: in pico-dollars per token. */
+const price: PriceRow = {
+  label: "vendor-b",
+  model: "m",
+  rates: { input: 1_000_000n, output: 2_000_000n, cacheRead: 100_000n },
+  contextTiers: [],
+  serviceTiers: {},
+  version: "v",
+  source: "test",
+};
+
+const start: CanonicalEvent = { type: "start", id: "c", model: "m-2026", created: 1 };
+const open: CanonicalEvent = {
+  type: "block-start",
+  choice: 0,
+  block: 0,
+  content: { kind: "text" },
+};
+const words = (text: string): CanonicalEvent => ({
+  type: "block-delta",
+  choice: 0,
+  block: 0,
+  text,
+});
+const finish: CanonicalEvent = { type: "finish", choice: 0, reason: "stop", raw: "stop" };
+const report = (usage: Usage): CanonicalEvent => ({ type: "usage", usage });
+
+const said = "twelve chars"; // 3 tokens by estimate
+const promptTokens = 100;
+
+interface Ending {
+  status?: InteractionStatus;
+  mode?: Mode;
+  price?: PriceRow | undefined;
+  vendorCostBelieved?: boolean;
+}
+
+function bill(events: readonly CanonicalEvent[], ending: Ending = {}, maxChars = 1000) {
+  const meter = new Meter(maxChars, () => 0);
+  meter.listen(events);
+  let counted = 0;
+  const result = meter.bill({
+    status: "completed",
+    mode: "managed",
+    setAsideNanos: 1_000_000_000n,
+    price,
+    priceOf: () => undefined,
+    vendorCostBelieved: false,
+    promptTokens: () => {
+      counted++;
+      return promptTokens;
+    },
+    ...ending,
+  });
+  return { ...result, counted };
+}
+
+interface Row {
+  name: string;
+  events: readonly CanonicalEvent[];
+  ending?: Ending;
+  usage: Usage | undefined;
+  basis: string;
+  /** Nano-dollars. */
+  cost: bigint | null;
+  charged?: bigint;
+}
+
+const whole = [start, open, words(said), finish];
+const usage: Usage = { input: 50, output: 10 };
+const rows: Row[] = [
+  {
+    name: "an answer that ended, with usage: the vendor's numbers",
+    events: [...whole, report(usage)],
+    usage,
+    basis: "reported",
+    cost: 70_000n,
+  },
+  {
+    name: "usage before the finish counts too",
+    events: [start, open, report(usage), words(said), finish],
+    usage,
+    basis: "reported",
+    cost: 70_000n,
+  },
+  {
+    name: "several reports: the last wins, they are never added",
+    events: [...whole, report({ input: 50, output: 3 }), report({ input: 50, output: 7 })],
+    usage: { input: 50, output: 7 },
+    basis: "reported",
+    cost: 64_000n,
+  },
+  {
+    name: "a reported 0 stays 0 and costs nothing",
+    events: [...whole, report({ input: 0, output: 0, cacheRead: 0 })],
+    usage: { input: 0, output: 0, cacheRead: 0 },
+    basis: "reported",
+    cost: 0n,
+  },
+  {
+    name: "cached tokens at their own price",
+    events: [...whole, report({ input: 50, output: 0, cacheRead: 40 })],
+    usage: { input: 50, output: 0, cacheRead: 40 },
+    basis: "reported",
+    cost: 14_000n,
+  },
+  {
+    name: "usage that never came: the text is counted",
+    events: whole,
+    usage: { input: 100, output: 3 },
+    basis: "estimated",
+    cost: 106_000n,
+  },
+  {
+    name: "an empty answer without usage costs its prompt",
+    events: [start, finish],
+    usage: { input: 100, output: 0 },
+    basis: "estimated",
+    cost: 100_000n,
+  },
+  {
+    name: "what the vendor says it charged",
+    events: [...whole, report({ ...usage, vendorCostUsd: "0.000123456789" })],
+    ending: { vendorCostBelieved: true },
+    usage: { ...usage, vendorCostUsd: "0.000123456789" },
+    basis: "vendor_cost",
+    cost: 123_457n,
+  },
+  {
+    name: "a charge of 0 that the vendor is believed",
+    events: [...whole, report({ ...usage, vendorCostUsd: "0.000000000000" })],
+    ending: { vendorCostBelieved: true },
+    usage: { ...usage, vendorCostUsd: "0.000000000000" },
+    basis: "vendor_cost",
+    cost: 0n,
+  },
+  {
+    name: "a charge of a vendor that isn't believed",
+    events: [...whole, report({ ...usage, vendorCostUsd: "9" })],
+    usage: { ...usage, vendorCostUsd: "9" },
+    basis: "reported",
+    cost: 70_000n,
+  },
+  {
+    name: "a believed vendor that says no charge: the price table",
+    events: [...whole, report(usage)],
+    ending: { vendorCostBelieved: true },
+    usage,
+    basis: "reported",
+    cost: 70_000n,
+  },
+  {
+    name: "no price known: no cost",
+    events: [...whole, report(usage)],
+    ending: { price: undefined },
+    usage,
+    basis: "reported",
+    cost: null,
+    charged: 0n,
+  },
+];
+
+const cut: Row[] = [
+  {
+    name: "left before anything came: nothing",
+    events: [],
+    ending: { status: "cancelled" },
+    usage: undefined,
+    basis: "none",
+    cost: 0n,
+  },
+  {
+    name: "left after the start alone: nothing",
+    events: [start],
+    ending: { status: "cancelled" },
+    usage: undefined,
+    basis: "none",
+    cost: 0n,
+  },
+  {
+    name: "the vendor failed before its first word: nothing",
+    events: [],
+    ending: { status: "failed" },
+    usage: undefined,
+    basis: "none",
+    cost: 0n,
+  },
+  {
+    name: "left in the middle: prompt and what was produced, never free",
+    events: [start, open, words(said)],
+    ending: { status: "cancelled" },
+    usage: { input: 100, output: 3 },
+    basis: "estimated",
+    cost: 106_000n,
+  },
+  {
+    name: "left between the finish and the usage: counted, never free",
+    events: whole,
+    ending: { status: "cancelled" },
+    usage: { input: 100, output: 3 },
+    basis: "estimated",
+    cost: 106_000n,
+  },
+  {
+    name: "left after the last report of an answer that ended: the vendor's numbers",
+    events: [...whole, report(usage)],
+    ending: { status: "cancelled" },
+    usage,
+    basis: "reported",
+    cost: 70_000n,
+  },
+  {
+    name: "the stream was cut after a report that lags: the larger count holds",
+    events: [start, open, report({ input: 50, output: 1, cacheRead: 40 }), words(said)],
+    ending: { status: "truncated" },
+    usage: { input: 50, output: 3, cacheRead: 40 },
+    basis: "estimated",
+    cost: 20_000n,
+  },
+  {
+    name: "the stream was cut after a report that is ahead: the vendor's count",
+    events: [start, open, words(said), report({ input: 50, output: 9 })],
+    ending: { status: "truncated" },
+    usage: { input: 50, output: 9 },
+    basis: "estimated",
+    cost: 68_000n,
+  },
+  {
+    name: "cut, and the report knew no prompt yet: the prompt is counted",
+    events: [start, report({ input: 0, output: 0 }), open, words(said)],
+    ending: { status: "failed" },
+    usage: { input: 100, output: 3 },
+    basis: "estimated",
+    cost: 106_000n,
+  },
+  {
+    name: "cut, with a charge told before the end: it lags, so it isn't believed",
+    events: [start, open, report({ ...usage, vendorCostUsd: "0.0" }), words(said)],
+    ending: { status: "cancelled", vendorCostBelieved: true },
+    usage: { ...usage, vendorCostUsd: "0.0" },
+    basis: "estimated",
+    cost: 70_000n,
+  },
+  {
+    name: "a tool call whose arguments never came was begun: its name counts",
+    events: [{ ...open, content: { kind: "tool-call", id: "t", name: "look_up", custom: false } }],
+    ending: { status: "cancelled" },
+    usage: { input: 100, output: 2 },
+    basis: "estimated",
+    cost: 104_000n,
+  },
+];
+
+for (
+  const { name, events, ending, usage, basis, cost, charged = cost ?? 0n } of [...rows, ...cut]
+) {
+  Deno.test(`${name} (${basis})`, () => {
+    const managed = bill(events, ending);
+    assert.deepEqual([managed.usage, managed.basis], [usage, basis]);
+    assert.deepEqual([managed.costNanos, managed.chargedNanos], [cost, charged]);
+    for (const mode of ["stored_key", "dual_key"] as const) {
+      const own = bill(events, { ...ending, mode });
+      assert.deepEqual([own.costNanos, own.chargedNanos], [cost, 0n], mode);
+    }
+  });
+}
+
+Deno.test("the prompt is counted only where the vendor's count is missing", () => {
+  assert.equal(bill([...whole, report(usage)]).counted, 0);
+  assert.equal(bill(whole).counted, 1);
+});
+
+Deno.test("text beyond the record's cap is billed by its length", () => {
+  const long = "abcd".repeat(1000);
+  const { usage } = bill([start, open, words(long), finish], {}, 40);
+  assert.equal(usage?.output, estimateTokens(long));
+});
+
+Deno.test("the first token is the first block or word, not the start; later ones don't move it", () => {
+  let nowMs = 10;
+  const meter = new Meter(100, () => nowMs);
+  meter.listen([start]);
+  assert.equal(meter.firstTokenMs, undefined);
+  nowMs = 25;
+  meter.listen([open]);
+  nowMs = 30;
+  meter.listen([words("x")]);
+  assert.equal(meter.firstTokenMs, 25);
+});
+
+Deno.test("the finish is that of the first answer that ended, the model the vendor's own", () => {
+  const meter = new Meter(100, () => 0);
+  assert.deepEqual([meter.finishReason, meter.reportedModel], [undefined, undefined]);
+  meter.listen([start, { ...finish, choice: 1, reason: "length" }, finish]);
+  assert.deepEqual([meter.finishReason, meter.reportedModel], ["length", "m-2026"]);
+});
+
+Deno.test("the folded answer is there for the record, cut at the cap", () => {
+  const meter = new Meter(6, () => 0);
+  meter.listen([start, open, words("twelve chars")]);
+  const answer = meter.answer();
+  assert.equal(answer.choices[0]?.parts[0]?.text, "twelve");
+  assert.equal(answer.truncated, true);
+});
+
+Deno.test("what the vendor told is compared with its list price, never with a guess", () => {
+  const events = [...whole, report({ ...usage, vendorCostUsd: "0.000123456789" })];
+  const listed = (ending: Ending) => bill(events, ending).listCostNanos;
+  assert.equal(listed({ vendorCostBelieved: true }), 70_000n);
+  assert.equal(listed({ vendorCostBelieved: true, price: { ...price, fallback: true } }), null);
+  assert.equal(listed({ vendorCostBelieved: true, price: undefined }), null);
+  assert.equal(listed({ vendorCostBelieved: false }), null);
+});

@@ -1,0 +1,110 @@
+import type { Clock } from "../base/clock.ts";
+import type { PushStream } from "../base/streams.ts";
+import { type Later, systemLater, Watch } from "../base/watch.ts";
+import type { Account } from "../keys/account.ts";
+import { Fault } from "../shared/fault.ts";
+
+/** What is kept of streams that nobody reads, for each account and for each of them. */
+export interface StreamLimits {
+  /** Streams that an account may have under way; the free tier a tenth. */
+  perAccount: number;
+  /** A stream whose caller takes nothing for so long is ended. */
+  unreadMs: number;
+}
+
+/** All streams under way. */
+export interface OpenStreams {
+  readonly unreadMs: number;
+  readonly later: Later;
+  /** Counts one in until the result is called. Throws `rate_limit_exceeded` beyond the limit. */
+  enter(account: Pick<Account, "id" | "tier">): () => void;
+  /** How many are under way. */
+  readonly count: number;
+}
+
+/** Streams that end make room at any time. */
+const retryAfterSeconds = 5;
+
+export function createOpenStreams(limits: StreamLimits, later: Later = systemLater): OpenStreams {
+  const open = new Map<number, number>();
+  let count = 0;
+  return {
+    unreadMs: limits.unreadMs,
+    later,
+    get count() {
+      return count;
+    },
+    enter({ id, tier }) {
+      const most = tier === "free" ? Math.ceil(limits.perAccount / 10) : limits.perAccount;
+      const before = open.get(id) ?? 0;
+      if (before >= most) {
+        throw new Fault("rate_limit_exceeded", {
+          message: `This account has ${most} streams under way, as many as it may.`,
+          retryAfterSeconds,
+        });
+      }
+      open.set(id, before + 1);
+      count++;
+      let isIn = true;
+      return () => {
+        if (!isIn) return;
+        isIn = false;
+        count--;
+        const left = open.get(id)! - 1;
+        if (left > 0) open.set(id, left);
+        else open.delete(id);
+      };
+    },
+  };
+}
+
+/** What breaks such a stream off. The listener prints it: one line is enough. */
+export function unreadError(): Error {
+  const message = "a caller took nothing of its stream for too long";
+  return Object.assign(new Error(message), { stack: message });
+}
+
+/** Ends what a caller doesn't take: neither vendor nor journal is to wait for who reads nothing. */
+export class UnreadLimit {
+  readonly #out: Pick<PushStream, "takenBytes">;
+  readonly #afterMs: number;
+  readonly #watch: Watch;
+  #isBehind = false;
+  #takenBytes = 0;
+
+  constructor(
+    out: Pick<PushStream, "takenBytes">,
+    { unreadMs, later }: Pick<OpenStreams, "unreadMs" | "later">,
+    clock: Pick<Clock, "monotonicMs">,
+    expired: () => void,
+  ) {
+    this.#out = out;
+    this.#afterMs = unreadMs;
+    this.#watch = new Watch(clock, later, () => {
+      // Who is slow has taken something.
+      if (this.#out.takenBytes > this.#takenBytes) this.#start();
+      else expired();
+    });
+  }
+
+  /** The caller has enough to read. */
+  behind(): void {
+    if (this.#isBehind) return;
+    this.#isBehind = true;
+    this.#start();
+  }
+
+  caughtUp(): void {
+    this.#isBehind = false;
+    this.#watch.suspend();
+  }
+
+  stop(): void {
+    this.#watch.stop();
+  }
+
+  #start(): void {
+    this.#takenBytes = this.#out.takenBytes;
+    this.#watch.limit(this.#afterMs);
+  }
+}

@@ -1,0 +1,48 @@
+import { changeMembers, splice, topLevelMembers } from "../../base/json_text.ts";
+import type { BackgroundTask } from "../background_task.ts";
+import type { Lane } from "./call_plan.ts";
+
+/**
+ * A lane at whose end nobody reads: the answer is only recorded and kept, under the id that its
+ * caller was given before there was one.
+ */
+export function backgroundLane(lane: Lane, task: BackgroundTask): Lane {
+  return {
+    upstream: lane.upstream,
+    sameDialect: lane.sameDialect,
+    quirks: lane.quirks,
+    requestText: lane.requestText,
+    plainRequestText: () => lane.plainRequestText(),
+    wholeRequestText: () => withoutStream(lane),
+    losses: lane.losses,
+    hosted: lane.hosted,
+    whole(answer) {
+      const { text: told, ...whole } = lane.whole(answer);
+      const text = JSON.stringify(task.answered(JSON.parse(told)));
+      return { ...whole, body: "", text };
+    },
+    stream() {
+      const stream = lane.stream();
+      return {
+        contentType: stream.contentType,
+        forward: (event, decoded) => ({
+          events: stream.forward(event, decoded).events,
+          bytes: undefined,
+        }),
+        end: (rest) => ({ events: stream.end(rest).events, bytes: undefined }),
+        fail(fault) {
+          task.failed(fault);
+          return new Uint8Array();
+        },
+      };
+    },
+    encodeFolded: (answer) => task.answered(lane.encodeFolded(answer)),
+    keptReasoning: (answer) => lane.keptReasoning(answer),
+  };
+}
+
+function withoutStream({ requestText: text, upstream }: Lane): string {
+  const members = topLevelMembers(text);
+  if (!members) return text;
+  return splice(text, changeMembers(text, members.range, { remove: upstream.asking.streaming }));
+}

@@ -1,0 +1,164 @@
+import type { HostedTool, HostedWork, VendorState } from "../../dialects/hosted.ts";
+import { Fault } from "../../shared/fault.ts";
+import { hostedCounts, type PriceRow } from "../../pricing/pricing.ts";
+import { dimensionWords } from "../../pricing/table/price_words.ts";
+
+/** What a managed call is checked against. */
+export interface ChargingTerms {
+  price: PriceRow;
+  /** The price of another model of the same vendor. */
+  priceOf: (model: string) => PriceRow | undefined;
+  /** The vendor tells what it charged and is believed: its tools need no price here. */
+  vendorReportsCost: boolean;
+}
+
+/** What hosted work can add to the cost of a call at most. */
+export interface HostedBound {
+  /** Uses by what usage counts them as. */
+  readonly uses: Readonly<Partial<Record<HostedCount, number>>>;
+  /** Prompt tokens that results add. */
+  readonly inputTokens: number;
+  readonly region?: string;
+  /** Uses that only the vendor knows the price of. */
+  readonly unlistedUses: number;
+  readonly models: readonly HostedModel[];
+}
+
+/** Another model that takes part. */
+export interface HostedModel {
+  readonly price: PriceRow;
+  readonly role: "instead" | "besides";
+  readonly uses: number;
+  /** Of one use; absent: as many as are asked for of the whole. */
+  readonly maxOutputTokens?: number;
+}
+
+type HostedCount = typeof hostedCounts[number][1];
+
+/** Uses of one tool that a bound counts where the caller sets no limit. */
+const usualUses = 5;
+/** Prompt tokens that a bound counts for the results of one use: twenty pieces of 800 tokens. */
+const usualTokensPerUse = 16_000;
+
+/**
+ * Refuses state in the vendor's account: under the service's key it would be open to every account,
+ * and our erasure doesn't reach it (interface.md §4).
+ */
+export function refuseState(state: readonly VendorState[]): void {
+  const [first] = state;
+  if (!first) return;
+  const { path, details } = first;
+  throw new Fault("unsupported_parameter", {
+    param: path,
+    message: `${path}: state in the vendor's account can't be used with the service's own key. ` +
+      "Leave it out, or call with a vendor key of your own.",
+    ...(details ? { details } : {}),
+  });
+}
+
+/**
+ * What the hosted work of a managed call adds to its bound. Throws `unsupported_parameter`, naming
+ * what has no price: nobody would know what to charge (interface.md §4). `shown` names a field by
+ * the caller's words.
+ */
+export function chargeHosted(
+  work: HostedWork,
+  terms: ChargingTerms,
+  shown: (path: string) => string,
+): HostedBound {
+  const { region, tier } = work;
+  if (tier && !isPriced(tier.name, terms)) {
+    throw unpriced(shown(tier.path), `'${tier.name.slice(0, 40)}'`, "service_tiers");
+  }
+  if (region && !terms.price.regions?.[region.name] && !terms.vendorReportsCost) {
+    throw unpriced(shown(region.path), `region '${region.name.slice(0, 40)}'`, "regions");
+  }
+  const uses: Partial<Record<HostedCount, number>> = {};
+  const models: HostedModel[] = [];
+  let inputTokens = 0;
+  let unlistedUses = 0;
+  for (const tool of work.tools) {
+    const count = usesOf(tool, work.maxUses);
+    const { cost } = tool;
+    if (cost.type === "model") {
+      const price = terms.priceOf(cost.model);
+      if (!price) throw unpriced(shown(tool.path), `model '${cost.model.slice(0, 100)}'`, "a row");
+      const { role, maxOutputTokens } = cost;
+      models.push({ price, role, uses: count, ...(maxOutputTokens ? { maxOutputTokens } : {}) });
+    } else if (cost.type === "unknown" && !terms.vendorReportsCost) {
+      throw new Fault("unsupported_parameter", {
+        param: shown(tool.path),
+        message: `${shown(tool.path)}: what '${tool.name.slice(0, 60)}' costs can't be told, so ` +
+          "the service's own key may not pay for it. Call with a vendor key of your own.",
+      });
+    } else if (cost.type === "per-use") {
+      const isListed = terms.price.rates[cost.dimension] !== undefined;
+      if (!isListed && !terms.vendorReportsCost) {
+        throw unpriced(
+          shown(tool.path),
+          `'${tool.name.slice(0, 60)}'`,
+          dimensionWords[cost.dimension],
+        );
+      }
+      const counted = hostedCounts.find(([dimension]) => dimension === cost.dimension)![1];
+      if (isListed) uses[counted] = (uses[counted] ?? 0) + count;
+      else unlistedUses += count;
+    } else if (cost.type === "unknown") {
+      unlistedUses += count;
+    }
+    if (isFed(tool)) inputTokens += count * (tool.tokensPerUse ?? usualTokensPerUse);
+  }
+  return { uses, inputTokens, unlistedUses, models, ...(region ? { region: region.name } : {}) };
+}
+
+/** Whether its results come back into the prompt without the caller. */
+function isFed({ cost, tokensPerUse, name }: HostedTool): boolean {
+  if (cost.type === "model") return cost.role === "besides" && tokensPerUse === undefined;
+  return cost.type !== "none" || tokensPerUse !== undefined || loops.has(name);
+}
+
+/** Paid for by their tokens, which they may make many of. */
+const loops: ReadonlySet<string> = new Set([
+  "mcp",
+  "mcp_toolset",
+  "mcpServers",
+  "codeExecution",
+  "urlContext",
+]);
+
+function usesOf({ maxUses }: HostedTool, maxOfAll: number | undefined): number {
+  return Math.min(maxUses ?? maxOfAll ?? usualUses, maxOfAll ?? Infinity, mostUses);
+}
+
+/** No call makes more. */
+const mostUses = 1000;
+
+/** Tiers that cost what the row says or less. */
+const plainTiers: ReadonlySet<string> = new Set([
+  "auto",
+  "default",
+  "standard",
+  "standard_only",
+  "flex",
+  "batch",
+  "on_demand",
+  "unspecified",
+  "service_tier_unspecified",
+]);
+
+function isPriced(tier: string, { price, vendorReportsCost }: ChargingTerms): boolean {
+  return vendorReportsCost || plainTiers.has(tier) || Object.hasOwn(price.serviceTiers, tier);
+}
+
+function unpriced(param: string, what: string, field: string): Fault {
+  return new Fault("unsupported_parameter", {
+    param,
+    message: `${param}: the service has no price for ${what} with this model, so its own key may ` +
+      `not pay for it. Call with a vendor key of your own, or ask the operator to add ${field} to PRICES_FILE.`,
+  });
+}
+
+/** Searches that the vendor's usage does not tell of, though it bills them. */
+export function unreportedSearches(hosted: HostedWork | undefined): number {
+  return (hosted?.tools ?? []).reduce((sum, tool) => sum + (tool.unreportedSearches ?? 0), 0);
+}

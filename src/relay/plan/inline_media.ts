@@ -1,0 +1,170 @@
+import { Buffer } from "node:buffer";
+import type {
+  CanonicalRequest,
+  MediaPart,
+  ToolResultPart,
+  Turn,
+} from "../../dialects/canonical_request.ts";
+import { base64Source } from "../../dialects/media_source.ts";
+import { Fault } from "../../shared/fault.ts";
+import { isAccepted, maxPublicBytes, type PublicFetch } from "../../vendors/public_fetch.ts";
+
+/**
+ * The request with the media that it names by address put in as data, for targets that take no
+ * addresses (translation.md §11). Each distinct address is fetched once; parts for which `needs`
+ * is false stay.
+ * Rejects with a Fault whose `param` and message begin with the part's path, or with an abort when
+ * `signal` fires. The given request is left as it was.
+ */
+export async function inlineMedia(
+  request: CanonicalRequest,
+  fetch: PublicFetch,
+  signal: AbortSignal,
+  needs: (part: MediaPart) => boolean = () => true,
+): Promise<CanonicalRequest> {
+  const wanted = collect(request.turns, needs);
+  if (wanted.size === 0) return request;
+  const fetched = await fetchAll([...wanted.values()], fetch, signal);
+  const inlined = (part: Part): Part => {
+    if (part.type === "tool-result") return { ...part, parts: part.parts.map(inlined) as Results };
+    const media = isNamed(part) && needs(part) ? fetched.get(part.source.url) : undefined;
+    return media === undefined ? part : inlinedPart(part as NamedPart, media);
+  };
+  return {
+    ...request,
+    turns: request.turns.map((turn) => ({ ...turn, parts: turn.parts.map(inlined) })),
+  };
+}
+
+const maxAddresses = 20;
+const maxAtOnce = 4;
+/** Of all addresses of one request together: as much as a request's own body holds by default. */
+const maxTotalBytes = 32 * 1024 * 1024;
+
+type Part = Turn["parts"][number];
+type Results = ToolResultPart["parts"];
+type NamedPart = MediaPart & { source: { type: "url" } };
+
+/** One address and the parts that name it, in their order. */
+interface Wanted {
+  readonly url: string;
+  readonly parts: NamedPart[];
+}
+
+interface Fetched {
+  readonly data: string;
+  readonly mimeType: string;
+}
+
+/** By kind of part. Some clients put documents where images go; the type says what they are. */
+const accepted: Readonly<Record<MediaPart["kind"], readonly string[]>> = {
+  image: ["image/*", "application/pdf"],
+  audio: ["audio/*"],
+  video: ["video/*"],
+  file: ["application/pdf", "text/plain", "image/*", "audio/*", "video/*"],
+};
+
+/** What buckets say of files whose type nobody set: the first bytes decide. */
+const vagueTypes: readonly string[] = ["application/octet-stream", "binary/octet-stream"];
+
+function collect(
+  turns: readonly Turn[],
+  needs: (part: MediaPart) => boolean,
+): ReadonlyMap<string, Wanted> {
+  const wanted = new Map<string, Wanted>();
+  for (const part of namedParts(turns, needs)) {
+    const { url } = part.source;
+    const known = wanted.get(url);
+    if (known) known.parts.push(part);
+    else if (wanted.size < maxAddresses) wanted.set(url, { url, parts: [part] });
+    else throw faultAt(part, `at most ${maxAddresses} addresses are fetched for one request`);
+  }
+  return wanted;
+}
+
+/** Parts that name an address, those of tools' results too. Hundreds of thousands may be looked at. */
+function namedParts(turns: readonly Turn[], needs: (part: MediaPart) => boolean): NamedPart[] {
+  const named: NamedPart[] = [];
+  const look = (part: Part) => {
+    if (isNamed(part) && needs(part)) named.push(part);
+  };
+  for (const { parts } of turns) {
+    for (const part of parts) {
+      if (part.type !== "tool-result") look(part);
+      else for (const one of part.parts) look(one);
+    }
+  }
+  return named;
+}
+
+function isNamed(part: Part): part is NamedPart {
+  return part.type === "media" && part.source.type === "url";
+}
+
+/** Fetches a few at a time; the first failure ends the others. */
+async function fetchAll(
+  wanted: readonly Wanted[],
+  fetch: PublicFetch,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, Fetched>> {
+  const fetched = new Map<string, Fetched>();
+  const failed = new AbortController();
+  const either = AbortSignal.any([signal, failed.signal]);
+  let next = 0;
+  let totalBytes = 0;
+  const work = async () => {
+    for (let one = wanted[next++]; one !== undefined; one = wanted[next++]) {
+      const { bytes, mimeType } = await fetchOne(one, fetch, either);
+      totalBytes += bytes.byteLength;
+      if (totalBytes > maxTotalBytes) {
+        throw faultAt(
+          one.parts[0]!,
+          `the addresses of one request hold more than ${maxTotalBytes} bytes`,
+        );
+      }
+      const { buffer, byteOffset, byteLength } = bytes;
+      const data = Buffer.from(buffer, byteOffset, byteLength).toString("base64");
+      fetched.set(one.url, { data, mimeType });
+    }
+  };
+  try {
+    await Promise.all(Array.from({ length: Math.min(maxAtOnce, wanted.length) }, work));
+  } catch (thrown) {
+    failed.abort();
+    throw thrown;
+  }
+  return fetched;
+}
+
+async function fetchOne({ url, parts }: Wanted, fetch: PublicFetch, signal: AbortSignal) {
+  const accept = [...new Set(parts.flatMap((part) => accepted[part.kind])), ...vagueTypes];
+  try {
+    return await fetch.fetch(url, { signal, maxBytes: maxPublicBytes, accept });
+  } catch (thrown) {
+    if (!(thrown instanceof Fault)) throw thrown;
+    throw faultAt(parts[0]!, thrown.message, thrown);
+  }
+}
+
+function inlinedPart(part: NamedPart, { data, mimeType }: Fetched): MediaPart {
+  const said = vagueTypes.includes(mimeType) ? part.source.mimeType : mimeType;
+  const source = base64Source(data, said);
+  const accept = accepted[part.kind];
+  if (!isAccepted(source.mimeType, accept)) {
+    throw faultAt(
+      part,
+      `the address holds '${source.mimeType.slice(0, 80)}'; expected ${accept.join(", ")}`,
+    );
+  }
+  const isDocument = part.kind === "image" && !source.mimeType.startsWith("image/");
+  return { ...part, source, kind: isDocument ? "file" : part.kind };
+}
+
+function faultAt(part: MediaPart, problem: string, cause?: Fault): Fault {
+  return new Fault(cause?.code ?? "invalid_value", {
+    param: part.path,
+    message: `${part.path}: ${problem}.`,
+    ...(cause?.note === undefined ? {} : { note: cause.note }),
+    cause,
+  });
+}

@@ -1,0 +1,114 @@
+import type { SseEvent } from "../../base/sse.ts";
+import type { Steps } from "../../base/steps.ts";
+import type { CanonicalAnswer } from "../../dialects/canonical.ts";
+import type {
+  Dialect,
+  RequestFacts,
+  StatelessCall,
+  StreamReframer,
+} from "../../dialects/dialect.ts";
+import type { KeptReasoning } from "../../shared/stored_response.ts";
+import type { ResolvedModel } from "../../vendors/model_name.ts";
+import type { Vendor } from "../../vendors/registry.ts";
+import type { Lane, StreamLane } from "./call_plan.ts";
+import { keptSeals } from "../conversation/reasoning_store.ts";
+import { shownModel } from "../shown_model.ts";
+
+/**
+ * Same dialect on both sides: bytes go on as they are and a decoder listens. In the request only
+ * the model's name, the usage flag and the tag lines are exchanged, in its own text; and where the
+ * vendor is to keep nothing, what tells it so. In the answer only what that adds is taken out, and
+ * the model's name exchanged where the dialect's clients compare it.
+ */
+export function* passThrough(
+  call: {
+    dialect: Dialect;
+    body: unknown;
+    bodyText: string;
+    facts: RequestFacts;
+    target: ResolvedModel;
+    vendor?: Vendor | undefined;
+    jsonArray: boolean;
+    keepNothing: boolean;
+  },
+): Steps<Lane> {
+  // The lane lives as long as the call: it holds no more of the request than it needs.
+  const { dialect, body, bodyText, facts, target, jsonArray } = call;
+  const stateless = call.keepNothing ? dialect.stateless?.(body, target.model) : undefined;
+  const sealReasoning = stateless?.sealReasoning === true;
+  const keepNothing = call.keepNothing ? { keepNothing: { sealReasoning } } : {};
+  const changes = { model: target.model, askStreamUsage: facts.stream, ...keepNothing };
+  const requestText = yield* dialect.spliceSteps(bodyText, facts, changes);
+  const shown = shownModel(call);
+  // What the vendor itself repeats as the whole is truer than the fold of its pieces.
+  let repeated: unknown;
+  const { label } = target.vendor;
+  return {
+    upstream: dialect,
+    sameDialect: true,
+    quirks: target.vendor.quirks,
+    hosted: dialect.hostedWork(body),
+    requestText,
+    plainRequestText: () =>
+      dialect.spliceRequest(bodyText, facts, { ...changes, askStreamUsage: false }),
+    losses: [],
+    whole({ bytes, text, events }) {
+      const seen = stateless?.show(text) ?? text;
+      const told = shown === undefined ? seen : dialect.naming?.whole(seen, shown) ?? seen;
+      return { body: told === text ? bytes : told, text: told, contentType: undefined, events };
+    },
+    stream: () =>
+      jsonArray && dialect.reframe ? reframed(dialect.reframe()) : ({
+        contentType: undefined,
+        forward(given, { events, usageOnly }) {
+          const event = stateless ? shownEvent(given, stateless) : given;
+          repeated ??= dialect.wholeOf?.(event);
+          // Who didn't ask for usage doesn't see the event that holds nothing else.
+          const hidden = usageOnly && !facts.wantsStreamUsage;
+          const bytes = shown === undefined ? event.bytes : dialect.naming!.event(event, shown);
+          return { events, bytes: hidden ? undefined : bytes };
+        },
+        end: (rest) => ({ events: rest, bytes: undefined }),
+        fail: (fault) => new TextEncoder().encode(dialect.errorFrame(fault)),
+      }),
+    encodeFolded: (answer) =>
+      repeated ?? dialect.encodeAnswer(shown === undefined ? answer : { ...answer, model: shown }),
+    // A client that speaks the vendor's dialect carries its reasoning itself, but for what it
+    // doesn't see.
+    keptReasoning: sealReasoning ? sealsOf(label) : () => [],
+  };
+}
+
+/** Made out here: a function that lives as long as the call holds all that stands around it. */
+function sealsOf(label: string): (answer: CanonicalAnswer) => KeptReasoning[] {
+  return (answer) => keptSeals(answer, label);
+}
+
+/** The event with what its caller is to see; itself where nothing differs. */
+function shownEvent(event: SseEvent, { show }: StatelessCall): SseEvent {
+  const { data } = event;
+  if (data === undefined) return event;
+  const shown = show(data);
+  if (shown === data) return event;
+  const text = new TextDecoder().decode(event.bytes);
+  // Its own framing stays where the data stand in one line.
+  const at = text.indexOf(data);
+  const name = event.event === undefined ? "" : `event: ${event.event}\n`;
+  const lines = shown.split("\n").map((line) => `data: ${line}\n`).join("");
+  const written = at < 0
+    ? `${name}${lines}\n`
+    : text.slice(0, at) + shown + text.slice(at + data.length);
+  return { ...event, data: shown, bytes: new TextEncoder().encode(written) };
+}
+
+/** The vendor's events in the other form that the caller asked for. */
+function reframed(reframer: StreamReframer): StreamLane {
+  const encoder = new TextEncoder();
+  const bytesOf = (text: string) => text === "" ? undefined : encoder.encode(text);
+  return {
+    contentType: "application/json",
+    forward: (event, { events }) => ({ events, bytes: bytesOf(reframer.event(event)) }),
+    end: (rest) => ({ events: rest, bytes: bytesOf(reframer.end()) }),
+    fail: (fault) => encoder.encode(reframer.fail(fault)),
+  };
+}

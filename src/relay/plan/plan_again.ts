@@ -1,0 +1,52 @@
+import type { Step } from "../../base/heavy_work.ts";
+import { countInSteps } from "../../base/heavy_json.ts";
+import { JsonCount } from "../../base/json_count.ts";
+import { parseInSteps } from "../../base/parse_in_steps.ts";
+import type { Steps } from "../../base/steps.ts";
+import type { DialectName } from "../../../contracts/vendors.ts";
+import { isRecord } from "../../dialects/json.ts";
+import type { Lane } from "./call_plan.ts";
+import { type LaneParts, type LaneRequest, layLane } from "./plan_call.ts";
+
+/** Prepares a call's request once more, for another of its vendor's dialects. */
+export type LayAgain = (upstream: DialectName) => Promise<Lane>;
+
+/**
+ * Undefined where the vendor has no other dialect. A heavy request is held for it, as text, only as
+ * long as nothing shows that the vendor has the endpoint that is asked first.
+ */
+export function layingAgain(
+  parts: LaneParts,
+  request: LaneRequest,
+  lane: Lane,
+  step: Step,
+): LayAgain | undefined {
+  const { vendor } = request.target;
+  if (vendor.dialects.length < 2) return undefined;
+  if (!step.isHeavy) return (upstream) => layLane(parts, request, upstream);
+  // The lane of the caller's own dialect holds the text anyway.
+  const isProven = parts.learned.isProven(vendor.label, lane.upstream.name);
+  if (isProven && !lane.sameDialect) return undefined;
+  const { body: _, ...held } = request;
+  return async (upstream) =>
+    layLane(parts, { ...held, body: await readAgain(held, step) }, upstream);
+}
+
+/** The body out of its text; it has passed the contract. Some dialects name the model in the path. */
+async function readAgain(
+  { bodyText, dialect, facts }: Omit<LaneRequest, "body">,
+  step: Step,
+): Promise<unknown> {
+  const body = await step.inSteps(() => parsing(bodyText));
+  const { model, stream } = facts;
+  return dialect.asking.modelInPath && isRecord(body) ? { ...body, model, stream } : body;
+}
+
+function* parsing(text: string): Steps<unknown> {
+  const count = new JsonCount(wideLimits);
+  yield* countInSteps(count, text);
+  return yield* parseInSteps(text, count);
+}
+
+/** The narrow ones held when the request came. */
+const wideLimits = { values: 1e9, depth: 1024, members: 1e9, names: 1e6 } as const;

@@ -1,0 +1,203 @@
+import { writeJson } from "../../base/write_json.ts";
+import { atOnce } from "../../base/heavy_work.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { DialectName } from "../../../contracts/vendors.ts";
+import type { CanonicalRequest, Loss } from "../../dialects/canonical_request.ts";
+import type { RequestFacts } from "../../dialects/dialect.ts";
+import { promptTokens } from "../../dialects/prompt_text.ts";
+import type { Target } from "../../dialects/translator.ts";
+import { cacheForm } from "../../vendors/cache_form.ts";
+import { withoutTags } from "../../dialects/tag_blocks.ts";
+import { demandOf, type ToolDemand } from "../../dialects/tool_demand.ts";
+import type { TranslationMode } from "../../keys/api_key.ts";
+import { Fault } from "../../shared/fault.ts";
+import type { Interaction } from "../../shared/interaction.ts";
+import type { KeptStore } from "../../shared/stored_response.ts";
+import type { ResolvedModel } from "../../vendors/model_name.ts";
+import type { LearnedEndpoints } from "../../vendors/learned_endpoints.ts";
+import type { Prices } from "../../pricing/table/prices.ts";
+import type { Vendor } from "../../vendors/registry.ts";
+import type { PublicFetch } from "../../vendors/public_fetch.ts";
+import { searchForm } from "../../vendors/web_search.ts";
+import type { Caller } from "../call_context.ts";
+import { chatIsRefused, type DialectCall, dialectsFor } from "./choose_dialects.ts";
+import { inlineMedia } from "./inline_media.ts";
+import type { Lane } from "./call_plan.ts";
+import { passThrough } from "./pass_through.ts";
+import { recallReasoning } from "../conversation/reasoning_store.ts";
+import { shownModel } from "../shown_model.ts";
+import { translate } from "./translation.ts";
+import type { FullDialect } from "../../dialects/translator.ts";
+
+export interface LaneParts {
+  clock: Clock;
+  dialects: Readonly<Record<DialectName, FullDialect>>;
+  prices: Prices;
+  learned: LearnedEndpoints;
+  kept: KeptStore;
+  publicFetch: PublicFetch;
+  keepAliveMs: number;
+}
+
+/** A request whose vendor is known. */
+export interface LaneRequest {
+  transactionId: string;
+  caller: Caller;
+  dialect: FullDialect;
+  body: unknown;
+  bodyText: string;
+  facts: RequestFacts;
+  target: ResolvedModel;
+  /** The vendor whose family was called; undefined on the unified family. */
+  vendor?: Vendor | undefined;
+  /** Whose vendor key the call goes with. */
+  mode: Interaction["mode"];
+  /** The caller wants a stream as one JSON array, where its dialect has that form. */
+  jsonArray: boolean;
+  /** The service's own key is used: nothing of the call is to stay in the vendor's account. */
+  keepNothing: boolean;
+}
+
+/**
+ * Chooses the lane of a call and prepares its request for the vendor's dialect `upstream`; absent:
+ * the best that is known (`dialectsFor`). Throws what is wrong with the request.
+ */
+export async function layLane(
+  parts: LaneParts,
+  request: LaneRequest,
+  upstream?: DialectName,
+): Promise<Lane> {
+  const { dialect, facts, caller } = request;
+  const { step = atOnce } = caller;
+  const demand = dialect.toolDemand?.(request.body);
+  const first = upstream ?? dialectsFor(parts, dialectCall(request, demand ?? "none"))[0];
+  if (first === dialect.name) return await step.inSteps(() => passThrough(request));
+  const mode = translationMode(caller);
+  const read = await step.inSteps(() =>
+    dialect.decodeSteps(withoutTags(request.body, facts.tagBlocks))
+  );
+  const isMoved = request.target.vendor.dialects.includes(dialect.name);
+  const decoded = isMoved ? unshown(read) : read;
+  const inputTokens = await step.inSteps(() => promptTokens(request.body));
+  const asked = dialectCall(request, demand ?? demandOf(decoded));
+  const [best, ...others] = upstream === undefined ? dialectsFor(parts, asked) : [upstream];
+  let encoded = await encodeFor(parts, request, decoded, best!);
+  // The row prefers an endpoint for what it takes; what only its first one can carry goes there.
+  const other = request.target.vendor.dialects[0]!;
+  const isOpen = others.includes(other) && !(other === "chat" && chatIsRefused(parts, asked));
+  if (isOpen && other !== dialect.name && isRefused(encoded.losses, mode)) {
+    const carried = await encodeFor(parts, request, decoded, other);
+    if (!isRefused(carried.losses, mode)) encoded = carried;
+  }
+  return translate({
+    transactionId: request.transactionId,
+    dialect,
+    ...encoded,
+    body: request.body,
+    inputTokens,
+    target: request.target,
+    shownModel: shownModel(request),
+    mode,
+    showUsage: facts.wantsStreamUsage,
+    jsonArray: request.jsonArray,
+    keepAliveMs: parts.keepAliveMs,
+    created: Math.floor(caller.arrivedAt.getTime() / 1000),
+    now: secondsOf(parts.clock),
+  });
+}
+
+/**
+ * For a caller of an endpoint that the vendor has, but not for this call: it expects what that one
+ * gives, without summaries of the reasoning, for which vendors want an organisation to be verified.
+ */
+function unshown(request: CanonicalRequest): CanonicalRequest {
+  const { reasoning } = request;
+  return reasoning?.show ? { ...request, reasoning: { ...reasoning, show: false } } : request;
+}
+
+function dialectCall(request: LaneRequest, demand: ToolDemand): DialectCall {
+  const { target, dialect, caller } = request;
+  return { target, own: dialect.name, demand, at: caller.arrivedAt };
+}
+
+/** Whether these losses would end the call; `judge` says by which. In lenient mode: change it. */
+function isRefused(losses: readonly Loss[], mode: TranslationMode): boolean {
+  return losses.some(({ weight }) => mode === "strict" || weight === "meaning");
+}
+
+/** The request in a dialect of the vendor, with the reasoning of earlier turns put back. */
+async function encodeFor(
+  parts: LaneParts,
+  request: LaneRequest,
+  decoded: CanonicalRequest,
+  name: DialectName,
+) {
+  const { caller, target } = request;
+  const { step = atOnce } = caller;
+  const upstream = parts.dialects[name];
+  const { needsInline } = upstream;
+  const inlined = needsInline
+    ? await inlineMedia(
+      decoded,
+      parts.publicFetch,
+      caller.signal,
+      (part) => part.source.type === "url" && needsInline(part, part.source.url),
+    )
+    : decoded;
+  const account = caller.principal.account.id;
+  const recalled = await recallReasoning(inlined, upstream.name, account, parts.kept);
+  const encoded = await step.inSteps(() =>
+    upstream.encodeSteps(recalled, targetOf(parts, request, upstream.name))
+  );
+  return {
+    upstream,
+    request: recalled.reasoning ? { reasoning: recalled.reasoning } : {},
+    encoded: { losses: encoded.losses, undo: encoded.undo },
+    losses: encoded.losses,
+    hosted: upstream.hostedWork(encoded.body),
+    requestText: await step.inSteps(() =>
+      writeJson(upstream.fitToModel?.(encoded.body, target.model) ?? encoded.body)
+    ),
+  };
+}
+
+/** What the encoder must know of where the request goes. */
+function targetOf(parts: LaneParts, request: LaneRequest, dialect: DialectName): Target {
+  const { target: { vendor, model }, caller, mode } = request;
+  const price = parts.prices.find(vendor.label, model, caller.arrivedAt);
+  return {
+    model,
+    maxOutputTokens: price?.maxOutputTokens,
+    quirks: vendor.quirks,
+    ...searchForm(vendor, dialect, model, price, mode === "managed"),
+    ...cacheForm(vendor, dialect, price),
+    autoCache: setsCacheMarks(caller),
+  };
+}
+
+/** Made out here: a function that lives as long as the call holds all that stands around it. */
+function secondsOf(clock: Clock): () => number {
+  return () => Math.floor(clock.now().getTime() / 1000);
+}
+
+/** `X-Prompt-Cache`, else the key's own setting (interface.md §4). */
+function setsCacheMarks(caller: Caller): boolean {
+  const asked = caller.header("x-prompt-cache");
+  if (asked === undefined) return caller.principal.key.promptCache;
+  if (asked === "on" || asked === "off") return asked === "on";
+  throw new Fault("invalid_value", {
+    param: "X-Prompt-Cache",
+    message: "X-Prompt-Cache: expected 'on' or 'off'.",
+  });
+}
+
+/** `X-Translation-Mode`, else the key's own (interface.md §5). */
+export function translationMode(caller: Caller): TranslationMode {
+  const asked = caller.header("x-translation-mode");
+  if (asked === undefined) return caller.principal.key.translationMode;
+  if (asked === "strict" || asked === "lenient" || asked === "default") return asked;
+  throw new Fault("invalid_value", {
+    param: "X-Translation-Mode",
+    message: "X-Translation-Mode: expected 'strict' or 'lenient'.",
+  });
+}

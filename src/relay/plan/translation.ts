@@ -1,0 +1,141 @@
+import type { CanonicalAnswer, CanonicalEvent } from "../../dialects/canonical.ts";
+import type { Loss } from "../../dialects/canonical_request.ts";
+import { foldEvents } from "../../dialects/fold.ts";
+import type { HostedWork } from "../../dialects/hosted.ts";
+import type { AnswerContext, EncodedRequest, FullDialect } from "../../dialects/translator.ts";
+import { Undoing } from "../../dialects/undo.ts";
+import { Fault } from "../../shared/fault.ts";
+import type { TranslationMode } from "../../keys/api_key.ts";
+import type { ResolvedModel } from "../../vendors/model_name.ts";
+import { answerIds } from "../answer_ids.ts";
+import type { Lane, StreamLane } from "./call_plan.ts";
+import { keptReasoning } from "../conversation/reasoning_store.ts";
+
+export interface TranslationCall {
+  transactionId: string;
+  /** The caller's dialect. */
+  dialect: FullDialect;
+  /** The vendor's dialect. */
+  upstream: FullDialect;
+  /** Of the caller's request what the answer is written by. */
+  request: AnswerContext["request"];
+  /** The caller's body, for what is echoed as it was sent. */
+  body: unknown;
+  target: ResolvedModel;
+  /** The model's name that the answer has to say; undefined: as the vendor says it. */
+  shownModel: string | undefined;
+  /** The request as the vendor gets it. */
+  encoded: Pick<EncodedRequest, "losses" | "undo">;
+  /** JSON text of that. */
+  requestText: string;
+  /** What of that runs at the vendor beside the model. */
+  hosted: HostedWork;
+  /** Estimated. */
+  inputTokens: number;
+  mode: TranslationMode;
+  showUsage: boolean;
+  /** The caller wants a stream as one JSON array. */
+  jsonArray: boolean;
+  /** After so long without a word a stream's caller is sent something without meaning. */
+  keepAliveMs: number;
+  /** Unix time in seconds. */
+  created: number;
+  /** Unix time in seconds as it is when it is asked for. */
+  now: () => number;
+}
+
+/** Another dialect on the vendor's side: request and answer go by way of the canonical form. */
+export function translate(given: TranslationCall): Lane {
+  let ended: number | undefined;
+  // An answer ends once: what the caller sees of it and what is kept say the same.
+  const call = { ...given, now: () => ended ??= given.now() };
+  const { dialect, upstream, target, encoded } = call;
+  const losses = judge(encoded.losses, call.mode);
+  const undoing = () => {
+    const ids = answerIds(`${call.transactionId}/tools`);
+    return new Undoing(encoded.undo, () => ids("call_"));
+  };
+  const encodeWhole = (answer: CanonicalAnswer) => dialect.encodeWhole(answer, contextOf(call));
+  return {
+    upstream,
+    sameDialect: false,
+    quirks: target.vendor.quirks,
+    hosted: call.hosted,
+    requestText: call.requestText,
+    plainRequestText: () => {
+      const { usageFlag } = upstream;
+      // Hardly ever asked for: the value is not held for it.
+      return usageFlag && JSON.stringify(usageFlag.without(JSON.parse(call.requestText)));
+    },
+    losses,
+    whole({ events }) {
+      const undo = undoing();
+      const undone = events.flatMap((event) => undo.apply(event));
+      const text = JSON.stringify(encodeWhole(foldEvents(undone)));
+      return { body: text, text, contentType: "application/json", events: undone };
+    },
+    stream: () => streamLane(call, undoing()),
+    encodeFolded: encodeWhole,
+    keptReasoning,
+  };
+}
+
+function streamLane(call: TranslationCall, undo: Undoing): StreamLane {
+  const encoder = call.dialect.streamEncoder(contextOf(call));
+  const write = (events: readonly CanonicalEvent[], after = "") => {
+    const undone = events.flatMap((event) => undo.apply(event));
+    const text = undone.map((event) => encoder.encode(event)).join("") + after;
+    return { undone, text };
+  };
+  const bytesOf = (text: string) => text === "" ? undefined : new TextEncoder().encode(text);
+  return {
+    contentType: encoder.contentType ?? "text/event-stream",
+    forward(_event, decoded) {
+      const { undone, text } = write(decoded.events);
+      return { events: undone, bytes: bytesOf(text) };
+    },
+    end(rest) {
+      const { undone, text } = write(rest);
+      return { events: undone, bytes: bytesOf(text + encoder.end()) };
+    },
+    fail: (fault) => new TextEncoder().encode(encoder.fail(fault)),
+    keepAlive: {
+      afterMs: call.keepAliveMs,
+      bytes: () => new TextEncoder().encode(encoder.keepAlive()),
+    },
+  };
+}
+
+function contextOf(call: TranslationCall): AnswerContext {
+  return {
+    id: answerIds(call.transactionId),
+    created: call.created,
+    model: call.target.model,
+    shownModel: call.shownModel,
+    request: call.request,
+    body: call.body,
+    showUsage: call.showUsage,
+    inputTokens: call.inputTokens,
+    jsonArray: call.jsonArray,
+    now: call.now,
+  };
+}
+
+/**
+ * What a mode makes of losses (translation.md §12): `strict` refuses each, `lenient` none, else
+ * those are refused that change what was asked for. Gives the paths to report.
+ */
+export function judge(losses: readonly Loss[], mode: TranslationMode): string[] {
+  const refused = losses.find(({ weight }) =>
+    mode === "strict" || (mode === "default" && weight === "meaning")
+  );
+  if (refused) {
+    throw new Fault("unsupported_parameter", {
+      param: refused.path,
+      message: `${refused.path}: the vendor of this model can't carry this field.${
+        mode === "strict" ? "" : " Leave it out, or send 'X-Translation-Mode: lenient' to drop it."
+      }`,
+    });
+  }
+  return [...new Set(losses.map(({ path }) => path))];
+}

@@ -1,0 +1,273 @@
+import type { DialectName } from "../../contracts/vendors.ts";
+import { atOnce, type Step } from "../base/heavy_work.ts";
+import type { ApiKey } from "../keys/api_key.ts";
+import { promptTokens as countTokens } from "../dialects/prompt_text.ts";
+import { Fault, messageOf } from "../shared/fault.ts";
+import type { Catalogue } from "../vendors/catalogue.ts";
+import { type ResolvedModel, resolveTarget, resolveUnified } from "../vendors/model_name.ts";
+import type { Registry, Vendor } from "../vendors/registry.ts";
+import type { Upstream } from "../vendors/upstream.ts";
+import type { RequestFacts } from "../dialects/dialect.ts";
+import type { PriceRow } from "../pricing/pricing.ts";
+import type { BackgroundCall } from "./background_task.ts";
+import { backgroundLane } from "./plan/background_plan.ts";
+import { Call } from "./call.ts";
+import type { CallFacts, CallParts } from "./call_facts.ts";
+import { boundOf, type Funds, type FundsParts, noFunds, setAside } from "./authorize.ts";
+import type { Lane } from "./plan/call_plan.ts";
+import { type CallMeter, Meter } from "./meter.ts";
+import type { Caller } from "./call_context.ts";
+import { chooseKey } from "./resolve_vendor_key.ts";
+import { continueConversation, inputItems, keeperOf } from "./conversation/conversation.ts";
+import { deliver } from "./deliver.ts";
+import { chargeHosted, type HostedBound, refuseState } from "./plan/hosted_work.ts";
+import type { KeptMemory } from "./conversation/stored_response_cache.ts";
+import { letGo } from "./release_request.ts";
+import { layingAgain } from "./plan/plan_again.ts";
+import { type LaneParts, layLane } from "./plan/plan_call.ts";
+import type { FullDialect } from "../dialects/translator.ts";
+import type { Reply } from "./reply.ts";
+import { boundPayloadSteps, payloadLimits } from "../records/payload.ts";
+import { callVendor } from "./vendor_call.ts";
+import type { VendorKeyRing } from "../keys/vendor_key_cache.ts";
+
+/** One proxied request, validated by its contract. */
+export interface RelayRequest {
+  caller: Caller;
+  /** The caller's dialect. */
+  dialect: FullDialect;
+  /** The vendor whose family was called; undefined on the unified family. */
+  vendor: Vendor | undefined;
+  body: unknown;
+  /** The body as the caller wrote it. */
+  bodyText: string;
+  /** The caller wants a stream as one JSON array, where its dialect has that form. */
+  jsonArray?: boolean;
+  /** The body as it is recorded, where the vendor is asked otherwise than the caller wrote. */
+  sentText?: string;
+  /** The call goes on without its caller. */
+  background?: BackgroundCall;
+}
+
+export interface Relay {
+  /** Sends a call to its vendor and gives the answer back, whole or as a stream. */
+  send(request: RelayRequest): Promise<Reply>;
+}
+
+export interface RelayParts extends CallParts, LaneParts, FundsParts {
+  newTransactionId: () => string;
+  kept: KeptMemory;
+  registry: Registry;
+  catalogue: Catalogue;
+  upstream: Upstream;
+  storedKeys: VendorKeyRing;
+}
+
+export function createRelay(parts: RelayParts): Relay {
+  return {
+    async send(request) {
+      parts.recorder.admit();
+      const { caller, dialect, background } = request;
+      const { step = atOnce } = caller;
+      const own = await step(() => dialect.readRequest(request.body));
+      const target = resolveTarget(parts.registry, request.vendor, own.model);
+      permitModel(caller.principal.key, target, parts.registry);
+      const { key, mode } = await chooseKey(target.vendor, caller, parts.storedKeys);
+      const keepNothing = mode === "managed";
+      await step(() => refuseSharedState(request, target, keepNothing));
+      const speaks = target.vendor.dialects.includes(dialect.name);
+      const sealedBy = keepNothing && speaks ? target.vendor.label : undefined;
+      const continued = await continueConversation(request, parts.kept, sealedBy);
+      const facts = continued.body === request.body
+        ? own
+        : await step(() => dialect.readRequest(continued.body));
+      const price = mode === "managed"
+        ? await requirePrice(parts, target, caller.arrivedAt)
+        : undefined;
+      // The lane is laid before the call begins: what is wrong with the request is no interaction.
+      const transactionId = background?.task.transactionId ?? parts.newTransactionId();
+      const jsonArray = request.jsonArray === true;
+      const known = { ...request, transactionId, facts, target, mode, jsonArray, keepNothing };
+      const laneRequest = { ...known, ...continued };
+      const laid = await layLane(parts, laneRequest);
+      const again = layingAgain(parts, laneRequest, laid, step);
+      const workOf = (laid: Lane) =>
+        price && chargeableWork(parts, { lane: laid, target, price, caller });
+      const hosted = workOf(laid);
+      const forTask = (laid: Lane) => background ? backgroundLane(laid, background.task) : laid;
+      const lane = forTask(laid);
+      const layAgain = again && (async (upstream: DialectName) => {
+        const other = await again(upstream);
+        workOf(other);
+        return forTask(other);
+      });
+      const { promptTokens, inputItemsText }: Remembered = step.isHeavy
+        ? await lightened(request, continued.body, step)
+        : {};
+      const kept = keeperOf(dialect, continued, inputItemsText);
+      const bodyText = request.sentText ?? request.bodyText;
+      const limits = payloadLimits(parts, dialect);
+      const payload = await step.inSteps(() => boundPayloadSteps(bodyText, limits));
+      const funds = background?.funds
+        ? background.funds
+        : price && hosted
+        ? await fundsOf(parts, { transactionId, caller, facts, lane, price, hosted, step })
+        : noFunds;
+      const begun = { payload, promptTokens, price };
+      const mostChars = background ? maxBackgroundChars : parts.payloadMaxBytes;
+      const meter = new Meter(mostChars, () => parts.clock.monotonicMs());
+      const told = background ? { task: background.task, facts: { ...facts, stream: false } } : {};
+      const call = begin(parts, { ...known, ...begun, lane, kept, funds, ...told }, meter);
+      if (background?.taken) {
+        call.answered();
+        return await background.taken({ call, target, funds, losses: lane.losses });
+      }
+      const out = { transactionId, caller, facts, target, key, mode, lane, call, layAgain };
+      return await deliver(parts.clock, out, () => callVendor(parts, out));
+    },
+  };
+}
+
+/** Nobody reads along: the answer of a background call is kept as a whole, up to this length. */
+const maxBackgroundChars = 16 * 1024 * 1024;
+
+/** What is asked of a body after its vendor was. */
+interface Remembered {
+  promptTokens?: number;
+  inputItemsText?: () => string;
+}
+
+/** Lets a heavy body go: it has become the vendor's text, and what else is asked of it is known. */
+async function lightened(
+  { caller, dialect, body: sent }: RelayRequest,
+  body: unknown,
+  step: Step,
+): Promise<Remembered> {
+  const promptTokens = await step.inSteps(() => countTokens(sent));
+  const items = await step.inSteps(() => inputItems(dialect, body));
+  for (const one of [sent, body]) letGo(one, dialect.answerFields);
+  caller.onEncoded?.();
+  return { promptTokens, inputItemsText: () => items };
+}
+
+/**
+ * State in a vendor's account is for callers with a key of their own there, and for a vendor of
+ * their own dialect: another one would answer as if it had never been.
+ */
+function refuseSharedState(
+  { dialect, body }: Pick<RelayRequest, "dialect" | "body">,
+  { vendor }: ResolvedModel,
+  isManaged: boolean,
+): void {
+  const { state } = dialect.hostedWork(body);
+  const speaks = vendor.dialects.includes(dialect.name);
+  // What clients of a dialect recover from is told in their words on translated lanes too; the
+  // rest is named there by the translation.
+  refuseState(isManaged ? state : speaks ? [] : state.filter(({ details }) => details));
+}
+
+/** The hosted work of a managed call, for its bound; throws where it can't be charged for. */
+function chargeableWork(
+  parts: Pick<RelayParts, "prices">,
+  { lane, target, price, caller }: {
+    lane: Lane;
+    target: ResolvedModel;
+    price: PriceRow;
+    caller: Caller;
+  },
+): HostedBound {
+  const { label, reportsCost } = target.vendor;
+  // A translated field stands elsewhere in the caller's request.
+  const shown = (path: string) => lane.sameDialect ? path : path.split(/[[.]/, 1)[0]!;
+  if (!lane.sameDialect) refuseState(lane.hosted.state);
+  return chargeHosted(lane.hosted, {
+    price,
+    priceOf: (model) => parts.prices.find(label, model, caller.arrivedAt),
+    vendorReportsCost: reportsCost,
+  }, shown);
+}
+
+/** Credit and room under caps for the most that the call can cost. */
+function fundsOf(
+  parts: FundsParts,
+  { transactionId, caller, facts, lane, price, hosted, step }: {
+    transactionId: string;
+    caller: Caller;
+    facts: RequestFacts;
+    lane: Lane;
+    price: PriceRow;
+    hosted: HostedBound;
+    step: Step;
+  },
+): Promise<Funds> {
+  const { principal, arrivedAt: at } = caller;
+  const bound = () => boundOf(price, facts, lane.requestText, hosted);
+  const set = (boundNanos: bigint) => setAside(parts, { principal, transactionId, at, boundNanos });
+  return step.isHeavy ? step(bound).then(set) : set(bound());
+}
+
+/** The record holds what the caller sent, not what stood before it. */
+export function begin<M extends CallMeter>(parts: CallParts, facts: CallFacts, meter: M): Call<M> {
+  try {
+    return new Call(parts, facts, meter);
+  } catch (thrown) {
+    facts.funds.settle(0n);
+    throw thrown;
+  }
+}
+
+/** The same for a model as a call names it; nothing is looked up for a key without a list. */
+export function permitNamed(
+  registry: Registry,
+  { principal: { key } }: Pick<Caller, "principal">,
+  vendor: Vendor | undefined,
+  model: string,
+): void {
+  if (key.models.length > 0) permitModel(key, resolveTarget(registry, vendor, model), registry);
+}
+
+/** Throws `permission_denied` for a model outside of the key's list. */
+export function permitModel(key: ApiKey, target: ResolvedModel, registry: Registry): void {
+  if (key.models.length === 0) return;
+  const allowed = key.models.some((name) => {
+    try {
+      return resolveUnified(registry, name).id === target.id;
+    } catch {
+      return false;
+    }
+  });
+  if (allowed) return;
+  throw new Fault("permission_denied", {
+    param: "model",
+    message: `model: this API key may not call '${target.id.slice(0, 100)}'.`,
+  });
+}
+
+/** In managed mode a model without a price is refused: nobody would know what to charge. */
+export async function requirePrice(
+  parts: Pick<RelayParts, "prices" | "catalogue" | "log">,
+  target: ResolvedModel,
+  at: Date,
+): Promise<PriceRow> {
+  const find = () => parts.prices.find(target.vendor.label, target.model, at);
+  const known = find();
+  if (known && !known.fallback) return known;
+  if (target.vendor.listedPrices) {
+    const learning = parts.catalogue.models(target.vendor).catch((thrown) => {
+      parts.log.warn("a vendor's price list could not be read", {
+        vendor: target.vendor.label,
+        reason: messageOf(thrown),
+      });
+    });
+    // With a fallback price at hand the call need not wait for the list.
+    if (!known) await learning;
+  }
+  const found = find();
+  if (found) return found;
+  throw new Fault("model_not_found", {
+    param: "model",
+    message: `model: no price is known for '${
+      target.id.slice(0, 100)
+    }', so the service cannot bill it. Call it with a vendor key of your own, or ask the operator to add it to PRICES_FILE.`,
+  });
+}

@@ -1,0 +1,40 @@
+import assert from "@std/assert";
+import { Fault } from "../shared/fault.ts";
+import { type SettlingStep, Tries } from "./settling_steps.ts";
+
+Deno.test("a step that fails is done otherwise, counted, and logged without what it was about", () => {
+  const lines: string[] = [];
+  const tries = new Tries({
+    log: { error: (message, fields) => lines.push(`${message} ${JSON.stringify(fields)}`) },
+  });
+  const secret = "a word of the answer\n    at secret/words.ts:1:1";
+  const given = tries.attempt("payload", "t1", () => {
+    throw new TypeError(secret);
+  }, () => "plain");
+  assert.equal(given, "plain");
+  tries.note("bill", "t2", new Fault("upstream_invalid_response", { message: secret }));
+  tries.note("bill", "t3", secret);
+  assert.equal(tries.failed, 3);
+  assert.match(lines[0]!, /"step":"payload","reason":"TypeError","at":"tries_test.ts:\d+:\d+"/);
+  assert.match(lines[1]!, /"reason":"upstream_invalid_response"/);
+  assert.match(lines[2]!, /"reason":"string"/);
+  assert.doesNotMatch(lines.join("\n"), /secret|word/);
+});
+
+Deno.test("what is to be called before each step may fail it, and a log that fails stops nothing", () => {
+  const seen: SettlingStep[] = [];
+  const tries = new Tries({
+    log: {
+      error() {
+        throw new Error("nobody reads the log");
+      },
+    },
+    before(step) {
+      seen.push(step);
+      if (step === "tell") throw new Error("a fault of the test's");
+    },
+  });
+  assert.equal(tries.attempt("usage", "t1", () => 1, () => 2), 1);
+  assert.equal(tries.attempt("tell", "t1", () => 1, () => 2), 2);
+  assert.deepEqual(seen, ["usage", "tell"]);
+});

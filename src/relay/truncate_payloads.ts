@@ -1,0 +1,121 @@
+import { pushAll } from "../base/lists.ts";
+import type { Garbage } from "../base/garbage.ts";
+import type { MediaField } from "../dialects/media_field.ts";
+import { bareInteraction, type Interaction, type InteractionStore } from "../shared/interaction.ts";
+import type { RecordedForm } from "./call_facts.ts";
+import { liftMedia } from "../records/externalize_media.ts";
+import { capPayload } from "../records/payload.ts";
+import { type StoredBytes, worthStoring } from "../records/stored_bytes.ts";
+import type { Tries } from "./settling_steps.ts";
+
+/** What becomes of payloads on their way into the store. */
+export interface PayloadRules {
+  /** `PAYLOAD_MAX_BYTES`, of each payload, without its media. */
+  payloadMaxBytes: number;
+  /** `MEDIA_INLINE_BYTES`. */
+  mediaInlineBytes: number;
+  /** Dialect → where its media stands. */
+  mediaFields: Readonly<Record<string, readonly MediaField[]>>;
+}
+
+/** The rules that the configuration gives, with what dialects and operations know of media. */
+export function payloadRulesOf(
+  config: Pick<PayloadRules, "payloadMaxBytes" | "mediaInlineBytes">,
+  forms: readonly RecordedForm[],
+): PayloadRules {
+  // Several operations are recorded under one name, such as all that draw.
+  const mediaFields: Record<string, MediaField[]> = {};
+  for (const { name, mediaFields: fields } of forms) {
+    mediaFields[name] = [...new Set([...mediaFields[name] ?? [], ...fields])];
+  }
+  const { payloadMaxBytes, mediaInlineBytes } = config;
+  return { payloadMaxBytes, mediaInlineBytes, mediaFields };
+}
+
+/** UTF-16 units of payloads that are worked on at once; one row's may be more. */
+const portionUnits = 8 * 1024 * 1024;
+
+/**
+ * A store that takes rows with payloads as they were sent: large media is taken out, and what is
+ * left is cut to its limit. Nothing of this is done while a caller waits.
+ */
+export function storePayloads(
+  store: Pick<InteractionStore, "insert">,
+  rules: PayloadRules,
+  { garbage = { left() {} }, room = unbounded, tries }: {
+    garbage?: Garbage;
+    room?: Pick<StoredBytes, "fit">;
+    tries?: Tries;
+  } = {},
+): Pick<InteractionStore, "insert"> {
+  // A payload that can't be brought into its form takes no row with it, least of all others'.
+  const formOf = (row: Interaction) =>
+    tries
+      ? tries.attempt(
+        "stored form",
+        row.transactionId,
+        () => storedForm(row, rules),
+        () => bareInteraction(row),
+      )
+      : storedForm(row, rules);
+  const insert = async (portion: readonly Interaction[]) => {
+    const { rows, stored } = room.fit(portion);
+    await store.insert(rows);
+    stored();
+    garbage.left(mediaBytes(portion));
+  };
+  return {
+    async insert(rows) {
+      let portion: Interaction[] = [];
+      let units = 0;
+      for (const row of rows) {
+        const size = (row.requestText?.length ?? 0) + (row.responseText?.length ?? 0) +
+          mediaBytes([row]);
+        if (portion.length > 0 && units + size > portionUnits) {
+          await insert(portion);
+          portion = [];
+          units = 0;
+        }
+        portion.push(formOf(row));
+        units += size;
+      }
+      if (portion.length > 0) await insert(portion);
+    },
+  };
+}
+
+const unbounded: Pick<StoredBytes, "fit"> = {
+  fit: (rows) => ({ rows: [...rows], stored() {} }),
+};
+
+function mediaBytes(rows: readonly Interaction[]): number {
+  return rows.flatMap(({ media }) => media ?? [])
+    .reduce((sum, { content }) => sum + content.length, 0);
+}
+
+/** The row as it is stored; doing it twice changes nothing. */
+export function storedForm(row: Interaction, rules: PayloadRules): Interaction {
+  const options = {
+    inlineBytes: rules.mediaInlineBytes,
+    fields: rules.mediaFields[row.dialect] ?? [],
+  };
+  const media = [...row.media ?? []];
+  let truncated = row.payloadTruncated;
+  const store = (text: string | null) => {
+    if (text === null) return null;
+    const lifted = liftMedia(text, options);
+    pushAll(media, lifted.media);
+    const capped = capPayload(lifted.text, rules.payloadMaxBytes);
+    truncated ||= capped.truncated;
+    return capped.text;
+  };
+  const requestText = store(row.requestText);
+  const responseText = store(row.responseText);
+  return worthStoring({
+    ...row,
+    requestText,
+    responseText,
+    payloadTruncated: truncated,
+    ...(media.length > 0 ? { media } : {}),
+  });
+}

@@ -1,0 +1,57 @@
+import assert from "@std/assert";
+import { Buffer } from "node:buffer";
+import { interactionRow } from "../../tests/support/interaction_row.ts";
+import { chat } from "../dialects/chat/mod.ts";
+import type { Interaction } from "../shared/interaction.ts";
+import { storedForm, storePayloads } from "./truncate_payloads.ts";
+
+const rules = {
+  payloadMaxBytes: 1000,
+  mediaInlineBytes: 100,
+  mediaFields: { chat: chat.mediaFields },
+};
+const url = `data:image/png;base64,${Buffer.alloc(5000, 1).toString("base64")}`;
+const requestText = JSON.stringify({ messages: [{ content: [{ image_url: { url } }] }] });
+
+Deno.test("the payload's limit counts what is left when media is taken out", () => {
+  const row = interactionRow("t", { requestText, status: "completed" });
+  const stored = storedForm(row, rules);
+  assert.equal(stored.payloadTruncated, false);
+  assert.ok(stored.requestText!.length < 1000);
+  JSON.parse(stored.requestText!);
+  assert.equal(stored.media?.length, 1);
+});
+
+Deno.test("text without media is cut at the limit and marked", () => {
+  const stored = storedForm(interactionRow("t", { responseText: `"${"x".repeat(2000)}"` }), rules);
+  assert.equal(stored.responseText!.length, 1000);
+  assert.equal(stored.payloadTruncated, true);
+  assert.equal(stored.media, undefined);
+});
+
+Deno.test("doing it twice changes nothing", () => {
+  const row = interactionRow("t", { requestText, responseText: "x".repeat(2000) });
+  const once = storedForm(row, rules);
+  assert.deepEqual(storedForm(once, rules), once);
+});
+
+Deno.test("rows of a dialect without media fields are cut all the same", () => {
+  const stored = storedForm(interactionRow("t", { dialect: "other", requestText }), rules);
+  assert.equal(stored.payloadTruncated, true);
+});
+
+Deno.test("a batch goes in one piece, and large payloads a portion at a time", async () => {
+  const pieces: (readonly Interaction[])[] = [];
+  const store = storePayloads({
+    insert: (rows) => Promise.resolve(void pieces.push(rows)),
+  }, rules);
+  await store.insert(Array.from({ length: 500 }, (_, n) => interactionRow(`t${n}`)));
+  assert.deepEqual(pieces.splice(0).map(({ length }) => length), [500]);
+  const large = "x".repeat(3 * 1024 * 1024);
+  await store.insert(
+    Array.from({ length: 5 }, (_, n) => interactionRow(`t${n}`, { requestText: large })),
+  );
+  assert.deepEqual(pieces.splice(0).map(({ length }) => length), [2, 2, 1]);
+  await store.insert([]);
+  assert.deepEqual(pieces, []);
+});

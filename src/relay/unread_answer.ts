@@ -1,0 +1,60 @@
+import { membersAt } from "../base/json_text.ts";
+import { mendJson } from "../base/mend_json.ts";
+import type { CanonicalEvent } from "../dialects/canonical.ts";
+import type { Dialect, DialectQuirks } from "../dialects/dialect.ts";
+import { isRecord } from "../dialects/json.ts";
+import type { Usage } from "../shared/usage.ts";
+import type { Meter } from "./meter.ts";
+import { readRawUsage } from "../repricing/raw_usage.ts";
+
+/** Texts of more units are not parsed again: their usage is looked for, and the rest is counted. */
+const mostRead = 1024 * 1024;
+
+/**
+ * Lets the meter know of a whole answer that came and can't be given to the caller: cut, of odd
+ * form, or too much. The vendor's usage counts where it is told, else what can be read of the words;
+ * of a text that is none of an answer nothing does. Never throws.
+ */
+export function hearUnread(
+  meter: Meter,
+  text: string,
+  { dialect, quirks }: { dialect: Dialect; quirks: DialectQuirks },
+): void {
+  // A page of a proxy is nobody's work.
+  if (!/^\s{0,64}[{[]/.test(text)) return;
+  const read = (raw: unknown) => attempt(() => readRawUsage(dialect.name, raw, quirks));
+  const field = dialect.usageMember;
+  if (text.length > mostRead) return meter.unread(read(lastObject(text, field)), text.length);
+  let told: Usage | undefined;
+  let words: CanonicalEvent[] = [];
+  attempt(() => {
+    for (const value of mendJson(text)) {
+      told ??= isRecord(value) ? read(value[field]) : undefined;
+      const events = attempt(() => dialect.decodeAnswer(value, quirks)) ?? [];
+      words = events.filter(({ type }) => type !== "error" && type !== "finish");
+      if (words.some(({ type }) => type === "block-start")) break;
+    }
+  });
+  meter.listen(words);
+  meter.unread(told, 0);
+}
+
+/** The last object that stands behind this name, which is no text in a string: that is escaped. */
+function lastObject(text: string, name: string): unknown {
+  const token = `"${name}"`;
+  const at = text.lastIndexOf(token);
+  const start = at < 0 ? -1 : text.indexOf("{", at + token.length);
+  if (start < 0 || !/^\s*:\s*$/.test(text.slice(at + token.length, start).slice(0, 64))) return;
+  return attempt(() => {
+    const { range } = membersAt(text, start)!;
+    return JSON.parse(text.slice(range.start, range.end)) as unknown;
+  });
+}
+
+function attempt<T>(act: () => T): T | undefined {
+  try {
+    return act();
+  } catch {
+    return undefined;
+  }
+}

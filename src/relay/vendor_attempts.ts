@@ -1,0 +1,44 @@
+import { Fault } from "../shared/fault.ts";
+import type { VendorAttempt } from "../shared/interaction.ts";
+import type { AttemptLogEntry, UpstreamAnswer } from "../vendors/upstream.ts";
+import type { Errand } from "./ask_vendor.ts";
+import { vendorFault } from "./vendor_fault.ts";
+
+/** The tries of one request that was answered, for the record; its last one is the answer. */
+export function attemptsOf(errand: Errand, { attemptLog }: UpstreamAnswer): VendorAttempt[] {
+  return attemptLog.map((entry) => ({
+    ...of(errand),
+    http_status: entry.status ?? null,
+    error_code: codeOf(errand, entry),
+    ms: Math.round(entry.ms),
+  }));
+}
+
+/** A request that came to nothing. */
+export function failedAttempt(errand: Errand, thrown: unknown, ms: number): VendorAttempt {
+  return {
+    ...of(errand),
+    http_status: null,
+    error_code: thrown instanceof Fault ? thrown.code : null,
+    ms: Math.round(ms),
+  };
+}
+
+function of({ target: { vendor, model } }: Errand): Pick<VendorAttempt, "vendor" | "model"> {
+  return { vendor: vendor.label, model };
+}
+
+/** By the status alone: the body of a try that is repeated isn't read. */
+function codeOf({ mode, target, key }: Errand, { status }: AttemptLogEntry) {
+  if (status === undefined) return "upstream_unreachable";
+  if (status >= 200 && status < 300) return null;
+  const nothing = {
+    code: undefined,
+    type: undefined,
+    message: undefined,
+    param: undefined,
+    retryAfterSeconds: undefined,
+  };
+  const context = { mode, address: target.vendor.baseUrl, key };
+  return vendorFault({ status, ...nothing }, context).code;
+}

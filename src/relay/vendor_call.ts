@@ -1,0 +1,164 @@
+import type { Clock } from "../base/clock.ts";
+import type { Log } from "../base/log.ts";
+import type { DialectName } from "../../contracts/vendors.ts";
+import type { RequestFacts } from "../dialects/dialect.ts";
+import { Fault } from "../shared/fault.ts";
+import type { LearnedEndpoints } from "../vendors/learned_endpoints.ts";
+import { isAbort, type Upstream, type UpstreamAnswer } from "../vendors/upstream.ts";
+import { type Errand, isGood, postToVendor, readRefusal, refusalFault } from "./ask_vendor.ts";
+import type { Call } from "./call.ts";
+import { type EndpointRefusal, readEndpointRefusal } from "./plan/choose_dialects.ts";
+import type { Lane } from "./plan/call_plan.ts";
+import type { LayAgain } from "./plan/plan_again.ts";
+import { attemptsOf, failedAttempt } from "./vendor_attempts.ts";
+
+/** A call that is about to be sent. */
+export interface Outgoing extends Errand {
+  facts: RequestFacts;
+  /** That of the last request, once the vendor has answered. */
+  lane: Lane;
+  call: Call;
+  /** Undefined where no other dialect could be asked. */
+  layAgain: LayAgain | undefined;
+}
+
+export interface VendorCallParts {
+  upstream: Upstream;
+  learned: LearnedEndpoints;
+  log: Log;
+  clock: Clock;
+}
+
+/** A refusal that was read. */
+interface Refused {
+  answer: UpstreamAnswer;
+  json: unknown;
+  text: string;
+}
+
+/**
+ * The vendor's answer with a good status; any other is thrown as a fault. A vendor that says that
+ * its other endpoint is the one for the call, or that this one isn't there, is asked in another of
+ * its dialects, each once; what that shows is remembered.
+ */
+export async function callVendor(parts: VendorCallParts, out: Outgoing): Promise<UpstreamAnswer> {
+  const { learned } = parts;
+  const { label } = out.target.vendor;
+  /** What each dialect that was tried has shown; it holds once another one has answered. */
+  const lessons: (() => void)[] = [];
+  const tried: DialectName[] = [];
+  for (;;) {
+    const asked = await askOnce(parts, out);
+    const name = out.lane.upstream.name;
+    if (!("text" in asked)) {
+      learned.learnProven(label, name);
+      for (const learn of lessons) learn();
+      return asked.answer;
+    }
+    tried.push(name);
+    const fault = refusalFault(asksOf(parts), out, asked.answer, asked.json);
+    const { status } = asked.answer;
+    const refusal = readEndpointRefusal({ ...asked, status }, out.target.model);
+    const next = refusal && nextDialect(learned, out, refusal, tried);
+    const lane = next && await layOther(out, next);
+    if (!lane) throw fault;
+    lessons.push(lessonOf(learned, out, refusal!));
+    out.lane = lane;
+    out.call.reroute(lane);
+  }
+}
+
+function nextDialect(
+  learned: LearnedEndpoints,
+  { target: { vendor }, lane, layAgain }: Outgoing,
+  refusal: EndpointRefusal,
+  tried: readonly DialectName[],
+): DialectName | undefined {
+  if (!layAgain) return undefined;
+  const isOpen = (name: DialectName) =>
+    !tried.includes(name) && !learned.isMissing(vendor.label, name);
+  if (refusal === "points-to-responses" && lane.upstream.name === "chat") {
+    return vendor.dialects.find((name) => name === "responses" && isOpen(name));
+  }
+  return refusal === "missing" ? vendor.dialects.find(isOpen) : undefined;
+}
+
+/** What the other dialect can't carry isn't sent: the vendor's own refusal says why it came to that. */
+async function layOther(out: Outgoing, next: DialectName): Promise<Lane | undefined> {
+  try {
+    return await out.layAgain!(next);
+  } catch (thrown) {
+    if (isAbort(thrown) || !(thrown instanceof Fault)) throw thrown;
+    return undefined;
+  }
+}
+
+function lessonOf(learned: LearnedEndpoints, out: Outgoing, refusal: EndpointRefusal): () => void {
+  const { target: { vendor, model }, lane: { upstream, requestText } } = out;
+  if (refusal === "missing") return () => learned.learnMissing(vendor.label, upstream.name);
+  const demand = upstream.toolDemand?.(JSON.parse(requestText)) ?? "none";
+  return () => learned.learnChatRefusal(vendor.label, model, demand);
+}
+
+/** The request without what was ours in it and is refused; undefined where that is the caller's. */
+function withoutRefused(
+  { lane, facts }: Outgoing,
+  refusal: string,
+): { text: string; stream?: boolean } | undefined {
+  const { upstream, sameDialect, requestText } = lane;
+  // A server that doesn't know the usage flag: go on without, and count for ourselves.
+  if (facts.stream && upstream.usageFlag?.isRefusedIn(refusal)) {
+    const text = lane.plainRequestText();
+    return text === undefined ? undefined : { text };
+  }
+  // A background call is asked for as a stream by us, and some models stream none.
+  if (/\bstream(ing|ed)?\b/i.test(refusal)) {
+    const text = lane.wholeRequestText?.();
+    if (text !== undefined) return { text, stream: false };
+  }
+  if (sameDialect || !upstream.withoutRefused) return undefined;
+  const plain = upstream.withoutRefused(JSON.parse(requestText), refusal);
+  return plain && { text: JSON.stringify(plain) };
+}
+
+/** One request by the call's lane; a second one without what the vendor refuses of ours. */
+async function askOnce(
+  parts: VendorCallParts,
+  out: Outgoing,
+): Promise<{ answer: UpstreamAnswer } | Refused> {
+  const answer = await post(parts, out, out.lane.requestText);
+  if (isGood(answer)) return { answer };
+  const refusal = await readRefusal(answer);
+  const plain = answer.status === 400 ? withoutRefused(out, refusal.text) : undefined;
+  if (plain === undefined) return { answer, ...refusal };
+  const again = await post(parts, out, plain.text, plain.stream);
+  return isGood(again) ? { answer: again } : { answer: again, ...await readRefusal(again) };
+}
+
+async function post(
+  parts: VendorCallParts,
+  out: Outgoing,
+  body: string,
+  stream = out.facts.stream,
+): Promise<UpstreamAnswer> {
+  const { target, lane, call } = out;
+  const begunMs = parts.clock.monotonicMs();
+  try {
+    const answer = await postToVendor(parts.upstream, out, {
+      path: lane.upstream.upstreamPath(target.model, stream),
+      contentType: "application/json",
+      accept: stream ? "text/event-stream" : "application/json",
+      body,
+      sameDialect: lane.sameDialect,
+    });
+    for (const attempt of attemptsOf(out, answer)) call.attempted(attempt);
+    return answer;
+  } catch (thrown) {
+    call.attempted(failedAttempt(out, thrown, parts.clock.monotonicMs() - begunMs));
+    throw thrown;
+  }
+}
+
+function asksOf({ upstream, log, clock }: VendorCallParts) {
+  return { upstream, log, now: () => clock.now() };
+}

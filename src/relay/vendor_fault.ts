@@ -1,0 +1,159 @@
+import { type ErrorCode } from "../../contracts/errors.ts";
+import { maskSecrets, type Secret } from "../base/secret.ts";
+import type { VendorError } from "../dialects/vendor_error.ts";
+import { Fault } from "../shared/fault.ts";
+import type { Mode } from "../shared/interaction.ts";
+import { publicDetails } from "./vendor_details.ts";
+
+/**
+ * What a vendor's failure is to our caller (translation.md §14.1). The vendor's message is passed
+ * on, scrubbed, only where the caller's input caused it.
+ */
+export function vendorFault(
+  error: VendorError,
+  context: {
+    mode: Mode;
+    /** The vendor's base address. */
+    address: string;
+    /** What it was called with, which it may repeat in any words. */
+    key: Secret;
+    retryAfterSeconds?: number | undefined;
+  },
+): Fault {
+  const managed = context.mode === "managed";
+  const code = codeOf(error, managed);
+  const retryAfterSeconds = context.retryAfterSeconds ?? error.retryAfterSeconds;
+  const text = callersFault.has(code) && error.message ? scrub(error.message, context) : undefined;
+  const isShown = callersFault.has(code) || !managed;
+  const details = isShown && publicDetails(error.details, (one) => scrub(one, context));
+  return new Fault(code, {
+    ...(text === undefined ? {} : { message: text.slice(0, 2000) }),
+    ...(details ? { vendorDetails: details } : {}),
+    ...(callersFault.has(code) && error.param
+      ? { param: scrub(error.param, context).slice(0, 200) }
+      : {}),
+    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+    note: `vendor status ${error.status ?? "none"}, code ${
+      identifier(error.code ?? error.type, context.key)
+    }`,
+  });
+}
+
+/** For the log: a name such as `insufficient_quota`; never words, which may be the prompt's. */
+function identifier(code: string | undefined, key: Secret): string {
+  if (code === undefined) return "none";
+  if (!/^[A-Za-z][A-Za-z0-9_.]{0,59}$/.test(code)) return "unreadable";
+  return maskSecrets(withoutKey(code, key));
+}
+
+/** The message without keys, the vendor's address and the ids of the account behind the key. */
+function scrub(message: string, { address, key }: { address: string; key: Secret }): string {
+  const host = URL.canParse(address) ? new URL(address).host : "";
+  // The key goes first, out of the whole text: a caller's may be any text.
+  return maskSecrets(withoutKey(message, key), [address, host])
+    .replace(/\b(?:(?:org|proj)[-_][0-9A-Za-z]{6}|projects\/[\w-])[\w-]*/g, "***");
+}
+
+/** Whatever form the key has; a few letters are none, and would be in every word. */
+function withoutKey(text: string, key: Secret): string {
+  const value = key.reveal();
+  return value.length < 6 ? text : text.replaceAll(value, "***");
+}
+
+const callersFault: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  "invalid_request",
+  "context_length_exceeded",
+  "content_policy_violation",
+  "request_too_large",
+  "model_not_found",
+  "upstream_forbidden",
+]);
+
+function codeOf(error: VendorError, managed: boolean): ErrorCode {
+  const status = error.status ?? statusByName(error);
+  // What a decoder found wrong with the vendor's answer already has a name of ours.
+  const ours = unreadable.find((code) => code === error.type || code === error.code);
+  if (ours) return ours;
+  const said = `${error.code ?? ""} ${error.type ?? ""} ${error.message ?? ""}`.toLowerCase();
+  if (isKeyProblem(status, said)) {
+    return managed ? "upstream_authentication_failed" : "invalid_vendor_api_key";
+  }
+  if (isQuotaProblem(status, said, error.retryAfterSeconds !== undefined)) {
+    return managed ? "upstream_quota_exhausted" : "vendor_quota_exhausted";
+  }
+  switch (status) {
+    case 400:
+    case 409:
+    case 422:
+      return badRequestCode(said);
+    case 403:
+      return "upstream_forbidden";
+    case 404:
+      // Of what a request names, models are nearly all; the rest is the request's own fault.
+      return /\b(item|file|response|conversation) with id\b/.test(said)
+        ? "invalid_request"
+        : "model_not_found";
+    case 408:
+    case 504:
+      return "upstream_timeout";
+    case 413:
+      return "request_too_large";
+    case 429:
+      return "upstream_rate_limited";
+    case 502:
+    case 503:
+    case 529:
+      return "upstream_overloaded";
+    default:
+      return status >= 400 && status < 500 ? "invalid_request" : "upstream_error";
+  }
+}
+
+const unreadable = [
+  "upstream_invalid_tool_call",
+  "upstream_invalid_response",
+  "upstream_stream_truncated",
+] as const;
+
+/** An error without a status: go by the names that the vendors give (messages.md §6). */
+function statusByName(error: VendorError): number {
+  const name = `${error.type ?? ""} ${error.code ?? ""}`.toLowerCase();
+  if (name.includes("overloaded") || name.includes("unavailable")) return 503;
+  if (/rate_limit|resource_exhausted|quota/.test(name)) return 429;
+  if (name.includes("billing")) return 402;
+  if (name.includes("too_large")) return 413;
+  if (name.includes("timeout") || name.includes("deadline")) return 504;
+  if (name.includes("authentication")) return 401;
+  if (name.includes("permission")) return 403;
+  if (name.includes("not_found")) return 404;
+  if (/invalid_request|invalid_argument/.test(name) || badRequestCode(name) !== "invalid_request") {
+    return 400;
+  }
+  return 500;
+}
+
+function isKeyProblem(status: number, said: string): boolean {
+  if (status === 401) return true;
+  if (status === 400) return said.includes("api_key_invalid") || said.includes("api key not valid");
+  return status === 403 &&
+    /api[ _-]?key|credential|unregistered callers|permission_denied/.test(said);
+}
+
+function isQuotaProblem(status: number, said: string, saysWhenToRetry: boolean): boolean {
+  if (status === 402) return true;
+  // Where waiting helps it is a rate: Google says "quota" and "billing" of both.
+  if (status === 429 && saysWhenToRetry) return false;
+  if (status === 429) return said.includes("insufficient_quota") || said.includes("billing");
+  return status === 400 && said.includes("credit balance is too low");
+}
+
+function badRequestCode(said: string): ErrorCode {
+  if (
+    /context_length_exceeded|prompt is too long|exceeds the maximum number of tokens|input token count/
+      .test(said)
+  ) return "context_length_exceeded";
+  if (/content_policy|content_filter|moderation|safety system/.test(said)) {
+    return "content_policy_violation";
+  }
+  return "invalid_request";
+}

@@ -1,0 +1,97 @@
+import {
+  type CorrectedCall,
+  type Kept,
+  type PricedCall,
+  type PricedCallQuery,
+  repriced,
+  type RepricingStore,
+} from "./repricing.ts";
+import type { Prices } from "../pricing/table/prices.ts";
+import type { Registry } from "../vendors/registry.ts";
+import { storedUsage } from "./stored_usage.ts";
+
+/** What pricing the calls of one model again came to; amounts in nano-dollars, over all its calls. */
+export interface ModelCorrection {
+  vendor: string;
+  model: string;
+  calls: number;
+  corrected: number;
+  oldCostNanos: bigint;
+  newCostNanos: bigint;
+  /** What the balances lose on top; below zero: get back. */
+  chargedNanos: bigint;
+  kept: Record<Kept, number>;
+}
+
+/**
+ * Prices the stored calls of these accounts again at `prices`, each at the row of its own time, and
+ * writes what changed unless it is a dry run, which walks the same code. Memory stays flat: one
+ * small batch of rows, and one sum per model. `prices` must hold no learned rows, since a vendor's
+ * list of today says nothing about a call of last month.
+ */
+export async function reprice(
+  parts: { store: RepricingStore; prices: Prices; registry: Registry },
+  queries: readonly PricedCallQuery[],
+  dryRun: boolean,
+): Promise<ModelCorrection[]> {
+  const sums = new Map<string, ModelCorrection>();
+  for (const query of queries) {
+    for await (const calls of parts.store.read(query)) {
+      const outcomes = calls.map((call) => ({ call, outcome: priceAgain(parts, call) }));
+      const corrections = outcomes.flatMap(({ outcome }) => isCorrection(outcome) ? [outcome] : []);
+      const written = dryRun
+        ? new Set(corrections.map(({ call }) => call.transactionId))
+        : await parts.store.correct(query.accountId, corrections);
+      for (const { call, outcome } of outcomes) add(sumOf(sums, call), call, outcome, written);
+    }
+  }
+  return [...sums.values()];
+}
+
+type Outcome = ReturnType<typeof repriced>;
+
+function isCorrection(outcome: Outcome): outcome is CorrectedCall {
+  return typeof outcome === "object";
+}
+
+function priceAgain(
+  { prices, registry }: { prices: Prices; registry: Registry },
+  call: PricedCall,
+): Outcome {
+  const priceOf = (model: string) => prices.find(call.vendor, model, call.createdAt);
+  return repriced(call, storedUsage(call, registry), priceOf(call.model), priceOf);
+}
+
+function sumOf(sums: Map<string, ModelCorrection>, { vendor, model }: PricedCall): ModelCorrection {
+  const key = JSON.stringify([vendor, model]);
+  const sum = sums.get(key) ?? {
+    vendor,
+    model,
+    calls: 0,
+    corrected: 0,
+    oldCostNanos: 0n,
+    newCostNanos: 0n,
+    chargedNanos: 0n,
+    kept: { vendor_cost: 0, disputed: 0, no_usage: 0, no_price: 0, list_price: 0 },
+  };
+  sums.set(key, sum);
+  return sum;
+}
+
+function add(
+  sum: ModelCorrection,
+  call: PricedCall,
+  outcome: Outcome,
+  written: ReadonlySet<string>,
+): void {
+  const old = call.costNanos ?? 0n;
+  // What somebody else changed meanwhile counts as it was read.
+  const corrected = isCorrection(outcome) && written.has(call.transactionId) ? outcome : undefined;
+  sum.calls++;
+  sum.oldCostNanos += old;
+  sum.newCostNanos += corrected?.costNanos ?? old;
+  if (corrected) {
+    sum.corrected++;
+    sum.chargedNanos += corrected.chargedNanos - call.chargedNanos;
+  } else if (typeof outcome === "string" && outcome !== "same") sum.kept[outcome]++;
+}

@@ -1,0 +1,109 @@
+import { callCost } from "../pricing/call_cost.ts";
+import type { BillingBasis, Mode } from "../shared/interaction.ts";
+import type { PriceRow } from "../pricing/pricing.ts";
+import type { Usage } from "../shared/usage.ts";
+
+/** What a stored call was priced on. Amounts are nano-dollars. */
+export interface PricedCall {
+  transactionId: string;
+  createdAt: Date;
+  /** `createdAt` in full precision, in the store's own words. */
+  place: string;
+  accountId: number;
+  /** Dialect of the caller, which decides in which one the vendor was called. */
+  dialect: string;
+  vendor: string;
+  model: string;
+  mode: Mode;
+  basis: BillingBasis;
+  costNanos: bigint | null;
+  chargedNanos: bigint;
+  priceVersion: string | null;
+  /** `pricedUsageText`; null in rows from before it was kept. */
+  pricedUsageText: string | null;
+  usageRawText: string | null;
+  /** The columns; undefined when the call had no usage. */
+  counts: Usage | undefined;
+}
+
+/** A call with the cost that it should have had. */
+export interface CorrectedCall {
+  call: PricedCall;
+  costNanos: bigint;
+  chargedNanos: bigint;
+  priceVersion: string;
+}
+
+/** Which calls are looked at; times are half-open. */
+export interface PricedCallQuery {
+  accountId: number;
+  since?: Date;
+  until?: Date;
+  vendor?: string;
+  model?: string;
+  /** Only calls with this basis. */
+  basis?: BillingBasis;
+}
+
+/**
+ * Where calls and their charges are corrected. Implemented in `src/store/`; a store that is away
+ * throws `Fault("store_unavailable")`.
+ */
+export interface RepricingStore {
+  /** One account's calls that have a cost or could have one, oldest first, in small batches. */
+  read(query: PricedCallQuery): AsyncIterable<readonly PricedCall[]>;
+  /**
+   * Writes the corrected costs and, for each charge that changes, one `adjust` entry that names the
+   * call. A call that somebody else has changed meanwhile, or that is gone, is left alone. Gives the
+   * ids of the calls that were written.
+   */
+  correct(accountId: number, calls: readonly CorrectedCall[]): Promise<ReadonlySet<string>>;
+}
+
+/** Why a call keeps its cost. */
+export type Kept = "vendor_cost" | "disputed" | "no_usage" | "no_price" | "list_price";
+
+/**
+ * The call at this price row: corrected, `"same"`, or why it keeps what it has:
+ *
+ * - `vendor_cost`: the vendor told what it charged, which no price table changes;
+ * - `disputed`: it was charged what had been set aside, since the usage can't be true;
+ * - `no_usage`: nothing is known to compute from;
+ * - `no_price`: the table has no row for that model and time;
+ * - `list_price`: only a fallback row is left, and the call was priced at something better, such as
+ *   the vendor's own list of that day, which isn't kept.
+ *
+ * The charge follows the cost where the service's own key was used, unless it was given back.
+ */
+export function repriced(
+  call: PricedCall,
+  usage: Usage | undefined,
+  row: PriceRow | undefined,
+  priceOf: (model: string) => PriceRow | undefined,
+): CorrectedCall | "same" | Kept {
+  if (call.basis === "vendor_cost" || call.basis === "disputed") return call.basis;
+  if (!usage) return "no_usage";
+  if (!row) return "no_price";
+  if (row.fallback === true && call.costNanos !== null) return "list_price";
+  const costNanos = callCost(usage, row, priceOf).nanos;
+  if (costNanos === call.costNanos) return "same";
+  const follows = call.mode === "managed" && call.chargedNanos === (call.costNanos ?? 0n);
+  const chargedNanos = follows ? costNanos : call.chargedNanos;
+  return { call, costNanos, chargedNanos, priceVersion: row.version };
+}
+
+/** Everything of a usage that a price can depend on, as JSON text: counts and tiers, no content. */
+export function pricedUsageText(usage: Usage): string {
+  const { raw: _raw, ...priced } = usage;
+  return JSON.stringify({
+    ...priced,
+    ...(priced.otherModels
+      ? {
+        otherModels: priced.otherModels.map(({ model, usage: { raw: _own, ...rest } }) => ({
+          model,
+          usage: rest,
+        })),
+      }
+      : {}),
+  });
+}

@@ -1,0 +1,56 @@
+import assert from "@std/assert";
+import type { PriceRow } from "../pricing/pricing.ts";
+import { type PricedCall, pricedUsageText, repriced } from "./repricing.ts";
+
+const row: PriceRow = {
+  ...{ label: "vendor-x", model: "m", rates: { input: 2000n }, contextTiers: [] },
+  ...{ serviceTiers: {}, version: "new", source: "test" },
+};
+const usage = { input: 1000, output: 0 };
+
+function call(more: Partial<PricedCall> = {}): PricedCall {
+  return {
+    ...{ transactionId: "t", createdAt: new Date(0), place: "", accountId: 1, dialect: "chat" },
+    ...{ vendor: "vendor-x", model: "m", mode: "managed", basis: "reported" },
+    ...{ costNanos: 1000n, chargedNanos: 1000n, priceVersion: "old" },
+    ...{ pricedUsageText: null, usageRawText: null, counts: usage },
+    ...more,
+  };
+}
+
+const none = () => undefined;
+const again = (one: PricedCall, at: PriceRow | undefined = row) => repriced(one, usage, at, none);
+
+Deno.test("the charge follows the cost only where the service's own key paid and still does", () => {
+  const charged = (more: Partial<PricedCall>) => {
+    const outcome = again(call(more));
+    return typeof outcome === "object" ? [outcome.costNanos, outcome.chargedNanos] : outcome;
+  };
+  assert.deepEqual(charged({}), [2000n, 2000n]);
+  assert.deepEqual(charged({ mode: "dual_key", chargedNanos: 0n }), [2000n, 0n]);
+  assert.deepEqual(charged({ chargedNanos: 0n }), [2000n, 0n], "given back stays given back");
+  assert.deepEqual(charged({ costNanos: null, chargedNanos: 0n }), [2000n, 2000n]);
+  assert.deepEqual(charged({ costNanos: 2000n }), "same");
+});
+
+Deno.test("a call keeps its cost where no table can say better", () => {
+  assert.equal(again(call({ basis: "vendor_cost" })), "vendor_cost");
+  assert.equal(again(call({ basis: "disputed" })), "disputed");
+  assert.equal(repriced(call(), undefined, row, none), "no_usage");
+  assert.equal(repriced(call(), usage, undefined, none), "no_price");
+  const fallback = { ...row, fallback: true };
+  assert.equal(again(call(), fallback), "list_price");
+  assert.equal(typeof again(call({ costNanos: null, chargedNanos: 0n }), fallback), "object");
+});
+
+Deno.test("what is kept of a usage holds every count and no word of the vendor's object", () => {
+  const other = { model: "dear", usage: { input: 1, output: 2, raw: "words" } };
+  const text = pricedUsageText({
+    ...{ input: 9, cacheWriteLong: 3, output: 1, webSearches: 2, serviceTier: "flex" },
+    ...{ vendorCostUsd: "0.1", otherModels: [other], raw: { text: "words" } },
+  });
+  assert.deepEqual(JSON.parse(text), {
+    ...{ input: 9, cacheWriteLong: 3, output: 1, webSearches: 2, serviceTier: "flex" },
+    ...{ vendorCostUsd: "0.1", otherModels: [{ model: "dear", usage: { input: 1, output: 2 } }] },
+  });
+});

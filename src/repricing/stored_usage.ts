@@ -1,0 +1,48 @@
+import type { PricedCall } from "./repricing.ts";
+import type { Usage } from "../shared/usage.ts";
+import type { Registry } from "../vendors/registry.ts";
+import { readRawUsage } from "./raw_usage.ts";
+
+/**
+ * The usage that a stored call was priced on. Rows from before it was kept have the vendor's own
+ * object, read again in the dialect in which the vendor was called; the columns' totals hold where
+ * they say something else, as they do for an answer that was cut and counted by us.
+ */
+export function storedUsage(call: PricedCall, registry: Registry): Usage | undefined {
+  if (call.pricedUsageText !== null) return JSON.parse(call.pricedUsageText) as Usage;
+  if (!call.counts) return undefined;
+  const raw = rawUsage(call, registry);
+  const { cacheWrite, ...counts } = call.counts;
+  return { ...raw, ...counts, ...lifetimes(raw, cacheWrite) };
+}
+
+function rawUsage(call: PricedCall, registry: Registry): Usage | undefined {
+  const vendor = registry.find(call.vendor);
+  if (!vendor || call.usageRawText === null) return undefined;
+  const raw = parse(call.usageRawText);
+  const own = vendor.dialects.find((name) => name === call.dialect) ?? vendor.dialects[0];
+  // A vendor with several dialects may have been called in any of them; each has its own names.
+  for (const dialect of [own, ...vendor.dialects]) {
+    const usage = dialect && readRawUsage(dialect, raw, vendor.quirks);
+    if (usage) return usage;
+  }
+  return undefined;
+}
+
+/** The column holds the sum of both lifetimes, which only the vendor's own object tells apart. */
+function lifetimes(raw: Usage | undefined, written: number | undefined): Partial<Usage> {
+  if (written === undefined) return {};
+  const cacheWriteLong = Math.min(raw?.cacheWriteLong ?? 0, written);
+  return {
+    cacheWrite: written - cacheWriteLong,
+    ...(cacheWriteLong > 0 ? { cacheWriteLong } : {}),
+  };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,47 @@
+import { callCost } from "../pricing/call_cost.ts";
+import { vendorCostNanos } from "../pricing/pricing.ts";
+import type { RepricingStore } from "./repricing.ts";
+import type { Prices } from "../pricing/table/prices.ts";
+import type { Registry } from "../vendors/registry.ts";
+import { storedUsage } from "./stored_usage.ts";
+
+/** What a vendor told that it charged for one model, beside what its price list says. Nano-dollars. */
+export interface ToldCost {
+  vendor: string;
+  model: string;
+  calls: number;
+  toldNanos: bigint;
+  /** Of the calls with a price, as `comparedNanos` is what was told for them. */
+  listNanos: bigint;
+  comparedNanos: bigint;
+}
+
+/** Vendors that report their cost are believed; this compares them with their own price lists. */
+export async function toldCosts(
+  parts: { store: RepricingStore; prices: Prices; registry: Registry },
+  accountIds: readonly number[],
+  since: Date,
+): Promise<ToldCost[]> {
+  const sums = new Map<string, ToldCost>();
+  for (const accountId of accountIds) {
+    for await (const calls of parts.store.read({ accountId, since, basis: "vendor_cost" })) {
+      for (const call of calls) {
+        const { vendor, model } = call;
+        const key = JSON.stringify([vendor, model]);
+        const sum = sums.get(key) ??
+          { vendor, model, calls: 0, toldNanos: 0n, listNanos: 0n, comparedNanos: 0n };
+        sums.set(key, sum);
+        const usage = storedUsage(call, parts.registry);
+        const told = (usage && vendorCostNanos(usage)) ?? call.costNanos ?? 0n;
+        const priceOf = (name: string) => parts.prices.find(vendor, name, call.createdAt);
+        const row = priceOf(model);
+        sum.calls++;
+        sum.toldNanos += told;
+        if (!usage || !row || row.fallback === true) continue;
+        sum.comparedNanos += told;
+        sum.listNanos += callCost(usage, row, priceOf).nanos;
+      }
+    }
+  }
+  return [...sums.values()];
+}

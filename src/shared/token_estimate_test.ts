@@ -1,0 +1,63 @@
+import assert from "@std/assert";
+import { estimateTokens, inputTokenBound, vendorOverheadTokens } from "./token_estimate.ts";
+
+Deno.test("an estimate is a quarter token per Latin character and more for denser scripts", () => {
+  const cases: [string, number][] = [
+    ["", 0],
+    ["a", 1],
+    ["abcd", 1],
+    ["abcde", 2],
+    ["The quick brown fox jumps over the lazy dog", 11],
+    ["déjà vu", 2],
+    ["Привет", 3],
+    ["漢字かな交じり文", 8],
+    ["안녕하세요", 5],
+    ["😀", 2],
+  ];
+  for (const [text, tokens] of cases) assert.equal(estimateTokens(text), tokens, text);
+});
+
+Deno.test("the bound is the UTF-8 bytes, but for words of small Latin letters, and what vendors add", () => {
+  const cases: [string, number][] = [
+    ["", 0],
+    ["a", 1],
+    ["abcd", 3],
+    ["the end", 5],
+    ["The End", 6],
+    ["a b c d", 4],
+    ["a  b", 3],
+    [" 1 2", 4],
+    ["A1", 2],
+    ["HELLO", 5],
+    ['{"n":12}', 8],
+    ["é漢", 5],
+    // Halves of a pair count as they would alone, which is more than the pair's four bytes.
+    ["😀", 6],
+    ["\ud800", 3],
+  ];
+  for (const [text, tokens] of cases) {
+    assert.equal(inputTokenBound(text), tokens + vendorOverheadTokens, JSON.stringify(text));
+  }
+});
+
+Deno.test("the bound is never below the estimate", () => {
+  for (const text of ["plain words", "漢字", "Привет", "😀😀", "\u0600".repeat(50), "\u1100"]) {
+    assert.ok(inputTokenBound(text) >= estimateTokens(text), text);
+  }
+});
+
+Deno.test("an inline image counts as the dearest image at most, a document by its bytes", () => {
+  const base64 = "A".repeat(4_000_000);
+  const bound = (start: string) =>
+    inputTokenBound(JSON.stringify({ text: "x", data: start + base64 }));
+  for (const start of ["data:image/png;base64,iVBORw0KGgo", "/9j/", "R0lGOD", "UklGRiQAAABXRUJQ"]) {
+    assert.ok(bound(start) < 20_000 && bound(start) > 16_000, `${start}: ${bound(start)}`);
+  }
+  for (const start of ["JVBERi0", "data:audio/mp3;base64,SUQz", "UklGRiQAAABXQVZF"]) {
+    assert.ok(bound(start) > 1_000_000 && bound(start) < 1_010_000, `${start}: ${bound(start)}`);
+  }
+  // Words that only look long are words, as is what stands around a picture.
+  assert.ok(bound("words") > 4_000_000);
+  const around = "x".repeat(30_000);
+  assert.ok(bound(`${around}","data":"iVBORw0KGgo`) > 16_000 + 20_000);
+});

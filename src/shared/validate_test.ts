@@ -1,0 +1,258 @@
+import assert from "@std/assert";
+import { z } from "zod";
+import type { ErrorCode } from "../../contracts/errors.ts";
+import { Fault } from "./fault.ts";
+import { chatRequest } from "../../contracts/chat.ts";
+import { generateRequest } from "../../contracts/generate.ts";
+import { messagesRequest } from "../../contracts/messages.ts";
+import { responsesRequest } from "../../contracts/responses.ts";
+import { validate, validateSteps } from "./validate.ts";
+
+const schema = z.looseObject({
+  model: z.string().min(1),
+  messages: z.array(z.looseObject({ role: z.enum(["system", "user"]) })).min(1),
+  n: z.number().int().min(1).max(128).nullish(),
+  stop: z.union([z.string(), z.array(z.string()).max(4)]).optional(),
+  confirm: z.literal(true).optional(),
+  at: z.iso.datetime({ offset: true }).optional(),
+  on: z.iso.date().optional(),
+  id: z.uuid().optional(),
+  above: z.number().gt(0).lt(10).optional(),
+  options: z.strictObject({ usage: z.boolean().optional() }).optional(),
+});
+const good = { model: "m", messages: [{ role: "user" }] };
+
+interface Scenario {
+  name: string;
+  value: unknown;
+  code: ErrorCode;
+  param: string;
+  message: string;
+}
+
+const missing = "missing_required_field";
+const invalid = "invalid_value";
+const scenarios: Scenario[] = [
+  {
+    name: "no body",
+    value: undefined,
+    code: missing,
+    param: "",
+    message: "The request body: required, expected an object.",
+  },
+  {
+    name: "an array for a body",
+    value: [],
+    code: invalid,
+    param: "",
+    message: "The request body: expected an object, received an array.",
+  },
+  {
+    name: "null for a body",
+    value: null,
+    code: invalid,
+    param: "",
+    message: "The request body: expected an object, received null.",
+  },
+  {
+    name: "a missing string",
+    value: { ...good, model: undefined },
+    code: missing,
+    param: "model",
+    message: "model: required, expected a string.",
+  },
+  {
+    name: "a missing choice of words",
+    value: { ...good, messages: [{ role: "user" }, {}] },
+    code: missing,
+    param: "messages[1].role",
+    message: "messages[1].role: required, expected 'system' or 'user'.",
+  },
+  {
+    name: "a number for a string",
+    value: { ...good, model: 7 },
+    code: invalid,
+    param: "model",
+    message: "model: expected a string, received a number.",
+  },
+  {
+    name: "an empty string",
+    value: { ...good, model: "" },
+    code: invalid,
+    param: "model",
+    message: "model: expected at least 1 character.",
+  },
+  {
+    name: "an empty array",
+    value: { ...good, messages: [] },
+    code: invalid,
+    param: "messages",
+    message: "messages: expected at least 1 item.",
+  },
+  {
+    name: "an unknown word",
+    value: { ...good, messages: [{ role: "a secret prompt" }] },
+    code: invalid,
+    param: "messages[0].role",
+    message: "messages[0].role: expected 'system' or 'user'.",
+  },
+  {
+    name: "a fraction for a whole number",
+    value: { ...good, n: 1.5 },
+    code: invalid,
+    param: "n",
+    message: "n: expected a whole number, received a number.",
+  },
+  {
+    name: "a number too large",
+    value: { ...good, n: 129 },
+    code: invalid,
+    param: "n",
+    message: "n: expected at most 128.",
+  },
+  {
+    name: "a number at an open bound",
+    value: { ...good, above: 0 },
+    code: invalid,
+    param: "above",
+    message: "above: expected more than 0.",
+  },
+  {
+    name: "a number at the upper open bound",
+    value: { ...good, above: 10 },
+    code: invalid,
+    param: "above",
+    message: "above: expected less than 10.",
+  },
+  {
+    name: "none of several forms",
+    value: { ...good, stop: { a: "secret" } },
+    code: invalid,
+    param: "stop",
+    message: "stop: the value has none of the accepted forms.",
+  },
+  {
+    name: "the wrong constant",
+    value: { ...good, confirm: false },
+    code: invalid,
+    param: "confirm",
+    message: "confirm: expected true.",
+  },
+  {
+    name: "no timestamp",
+    value: { ...good, at: "secret" },
+    code: invalid,
+    param: "at",
+    message: "at: expected an RFC 3339 timestamp such as 2026-11-21T09:00:00Z.",
+  },
+  {
+    name: "no date",
+    value: { ...good, on: "secret" },
+    code: invalid,
+    param: "on",
+    message: "on: expected a date such as 2026-11-21.",
+  },
+  {
+    name: "no UUID",
+    value: { ...good, id: "secret" },
+    code: invalid,
+    param: "id",
+    message: "id: expected a UUID.",
+  },
+  {
+    name: "an unknown field of a strict object",
+    value: { ...good, options: { usge: true } },
+    code: invalid,
+    param: "options.usge",
+    message: "options.usge: unknown field.",
+  },
+];
+
+function refusal(value: unknown, against: z.ZodType = schema): Fault {
+  try {
+    validate(against, value);
+  } catch (thrown) {
+    if (thrown instanceof Fault) return thrown;
+    throw thrown;
+  }
+  throw new Error("accepted");
+}
+
+for (const { name, value, code, param, message } of scenarios) {
+  Deno.test(`${name}: 400 that names the field and says what was expected`, () => {
+    const fault = refusal(value);
+    assert.deepEqual(
+      { code: fault.code, param: fault.param, message: fault.message },
+      { code, param, message },
+    );
+    assert.doesNotMatch(fault.message, /secret/);
+  });
+}
+
+Deno.test("a missing value of several forms, or of any form, is a missing field", () => {
+  const union = z.object({ stop: z.union([z.string(), z.array(z.string())]) });
+  const some = z.object({ content: z.unknown().nonoptional() });
+  assert.equal(refusal({}, union).code, missing);
+  assert.equal(refusal({}, union).message, "stop: required.");
+  assert.equal(refusal({}, some).message, "content: required.");
+});
+
+Deno.test("the first wrong field is named when several are", () => {
+  assert.equal(refusal({ model: 1, messages: 2, n: 0 }).param, "model");
+});
+
+Deno.test("a very long unknown name is cut in the answer", () => {
+  const fault = refusal({ ...good, options: { ["x".repeat(5000)]: 1 } });
+  assert.ok(fault.message.length < 200, `${fault.message.length}`);
+});
+
+Deno.test("what passes comes back parsed, unknown fields included, defaults filled in", () => {
+  const parsed = validate(
+    z.looseObject({ a: z.string(), b: z.number().default(3) }),
+    { a: "x", extra: [1] },
+  );
+  assert.deepEqual(parsed, { a: "x", b: 3, extra: [1] });
+});
+
+const many = <T>(count: number, one: T) => Array<T>(count).fill(one);
+const user = { role: "user", content: "a" };
+const longRequests: readonly (readonly [z.ZodType, unknown])[] = [
+  [chatRequest, { model: "m", messages: many(20_000, user), more: [1] }],
+  [chatRequest, { model: "m", messages: many(20_001, user) }],
+  [chatRequest, { model: 1, messages: many(2_000, user) }],
+  [chatRequest, { model: "m", messages: [...many(900, user), { role: "nobody" }, 3] }],
+  [chatRequest, { model: "m", messages: many(900, 3) }],
+  [chatRequest, {
+    model: "m",
+    messages: [...many(900, user), { ...user, content: many(10_001, 1) }],
+  }],
+  [messagesRequest, { model: "m", max_tokens: 1, messages: [...many(900, user), {}] }],
+  [messagesRequest, { model: "m", max_tokens: 1, messages: many(900, user) }],
+  [generateRequest, { contents: many(900, { parts: [{ text: "a" }] }) }],
+  [responsesRequest, { model: "m", input: many(900, user) }],
+  [responsesRequest, { model: "m", input: many(20_001, user) }],
+];
+
+Deno.test("a long list is checked in steps, and says what it would say at once", () => {
+  for (const [against, value] of longRequests) {
+    const inSteps = told(() => {
+      const steps = validateSteps(against, value);
+      for (let number = 0;; number++) {
+        const step = steps.next();
+        if (!step.done) continue;
+        assert.ok(number > 20, `${number} steps`);
+        return step.value;
+      }
+    });
+    assert.deepEqual(inSteps, told(() => validate(against, value)));
+  }
+});
+
+function told(act: () => unknown): unknown {
+  try {
+    return act();
+  } catch (thrown) {
+    if (!(thrown instanceof Fault)) throw thrown;
+    return [thrown.code, thrown.param, thrown.message];
+  }
+}

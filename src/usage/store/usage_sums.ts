@@ -1,0 +1,159 @@
+import { LatencyHistogram } from "../latency_histogram.ts";
+import type { UsageQuery, UsageStore, UsageSums } from "../usage_sums.ts";
+import type { Interaction } from "../../shared/interaction.ts";
+import type { Queryable, SqlRow, SqlValue } from "../../database/database.ts";
+import { storable } from "../../database/sanitize_text.ts";
+
+/**
+ * Reads the sums that triggers keep beside the rows of calls (migrations/0016_overview.sql);
+ * `analytics` is where these are.
+ */
+export function createUsageSums(analytics: Queryable): UsageStore {
+  return {
+    async steps(query) {
+      const rows = await analytics.query(
+        `select at, ${summed} from usage_sums where ${within} and part = 'all'
+         group by at order by at`,
+        boundaries(query),
+      );
+      return rows.map((row) => ({ at: row.at as Date, ...readSums(row) }));
+    },
+    async erased(query) {
+      const [row] = await analytics.query(
+        `select coalesce(sum(calls), 0) as calls, coalesce(sum(cost_nanos), 0) as cost_nanos,
+           coalesce(sum(charged_nanos), 0) as charged_nanos
+         from usage_sums where ${within} and part = 'all' and erased`,
+        boundaries(query),
+      );
+      return {
+        calls: Number(row!.calls),
+        costNanos: whole(row!.cost_nanos),
+        chargedNanos: whole(row!.charged_nanos),
+      };
+    },
+    async values(query, part, limit) {
+      // Only those that are shown are summed whole, each found by its key: histograms are long.
+      // Which these are, whole days tell with the fewest rows.
+      const rankedBy = isWholeDays(query) ? "day" : query.span;
+      const rows = await analytics.query(
+        `with dearest as (
+           select value, count(*) over () as all_values, sum(cost_nanos) as cost, sum(calls) as made
+           from usage_sums
+           where account_id = $1 and span = $7 and at >= $3 and at < $4 and part = $5
+           group by value having sum(calls) > 0
+           order by cost desc, made desc, value limit $6
+         ), steps as (
+           select distinct at from usage_sums where ${within} and part = 'all'
+         )
+         select d.value, all_values, ${summed},
+           json_agg(json_build_array(s.at, cost_nanos::text))::text as costs
+         from dearest d cross join steps
+         cross join lateral (
+           select * from usage_sums where ${within} and part = $5 and at = steps.at
+             and value = d.value offset 0
+         ) as s
+         group by d.value, all_values, cost, made order by cost desc, made desc, d.value`,
+        [...boundaries(query), part, limit, rankedBy],
+      );
+      return {
+        values: rows.map((row) => ({
+          value: String(row.value),
+          ...readSums(row),
+          costs: readCosts(String(row.costs)),
+        })),
+        all: Number(rows[0]?.all_values ?? 0),
+      };
+    },
+  };
+}
+
+/**
+ * Counts calls that were erased while they were under way: charged, and never stored. Those that
+ * are stored are counted as every row is; part of the transaction that leaves them out.
+ */
+export async function countUnstored(tx: Queryable, rows: readonly Interaction[]): Promise<void> {
+  const stored = await tx.query(
+    "select transaction_id from interactions where transaction_id = any($1::text[])",
+    [rows.map((row) => row.transactionId)],
+  );
+  const known = new Set(stored.map((row) => String(row.transaction_id)));
+  const unstored = rows.filter((row) => !known.has(row.transactionId));
+  if (unstored.length === 0) return;
+  await tx.query("select count_unstored_usage($1::text::json)", [JSON.stringify(unstored.map(
+    (row) => ({
+      account_id: row.accountId,
+      created_at: row.createdAt.toISOString(),
+      vendor: row.vendor,
+      model: storable(row.model),
+      api_key_id: row.apiKeyId,
+      mode: row.mode,
+      status: row.status,
+      billing_basis: row.billingBasis,
+      input_tokens: row.inputTokens,
+      cache_read_tokens: row.cacheReadTokens,
+      cache_write_tokens: row.cacheWriteTokens,
+      output_tokens: row.outputTokens,
+      reasoning_tokens: row.reasoningTokens,
+      cost_nanos: row.costNanos === null ? null : String(row.costNanos),
+      charged_nanos: String(row.chargedNanos),
+      latency_ms: row.latencyMs,
+    }),
+  ))]);
+}
+
+/** The condition of `boundaries`, which are its parameters $1 to $4. */
+const within = "account_id = $1 and span = $2 and at >= $3 and at < $4";
+
+function boundaries({ accountId, span, from, to }: UsageQuery): SqlValue[] {
+  return [accountId, span, from, to];
+}
+
+function isWholeDays({ from, to }: UsageQuery): boolean {
+  return from.getTime() % dayMs === 0 && to.getTime() % dayMs === 0;
+}
+
+const dayMs = 86_400_000;
+
+const sumColumns = [
+  ...["calls", "failed", "truncated", "cancelled", "interrupted", "unpriced"],
+  ...["input_tokens", "cache_read_tokens", "cache_write_tokens"],
+  ...["output_tokens", "reasoning_tokens"],
+  ...["cost_nanos", "charged_nanos", "own_key_nanos", "latencies"],
+];
+const summed = sumColumns.map((name) => `sum(${name}) as ${name}`).join(", ");
+
+function readSums(row: SqlRow): UsageSums {
+  const count = (name: string) => Number(row[name]);
+  return {
+    calls: count("calls"),
+    failed: count("failed"),
+    truncated: count("truncated"),
+    cancelled: count("cancelled"),
+    interrupted: count("interrupted"),
+    inputTokens: whole(row.input_tokens),
+    cacheReadTokens: whole(row.cache_read_tokens),
+    cacheWriteTokens: whole(row.cache_write_tokens),
+    outputTokens: whole(row.output_tokens),
+    reasoningTokens: whole(row.reasoning_tokens),
+    costNanos: whole(row.cost_nanos),
+    chargedNanos: whole(row.charged_nanos),
+    ownKeyNanos: whole(row.own_key_nanos),
+    unpriced: count("unpriced"),
+    latency: LatencyHistogram.parse(String(row.latencies)),
+  };
+}
+
+/** JSON of pairs of time and nano-dollars; those of one time belong together. */
+function readCosts(text: string): Map<number, bigint> {
+  const costs = new Map<number, bigint>();
+  for (const [time, nanos] of JSON.parse(text) as [string, string][]) {
+    const at = Date.parse(time);
+    costs.set(at, (costs.get(at) ?? 0n) + BigInt(nanos));
+  }
+  return costs;
+}
+
+/** Sums of integers come as `numeric`, whose text is a whole number. */
+function whole(value: unknown): bigint {
+  return BigInt(String(value));
+}

@@ -1,0 +1,100 @@
+import { LatencyHistogram } from "./latency_histogram.ts";
+
+/** What calls are told apart by. */
+export type UsagePart = "model" | "vendor" | "api_key" | "app";
+export const usageParts: readonly UsagePart[] = ["model", "vendor", "api_key", "app"];
+
+/** Calls added up. Money in nano-dollars. */
+export interface UsageSums {
+  calls: number;
+  /** Of `calls`, by how they ended (`InteractionStatus`); the others were completed. */
+  failed: number;
+  truncated: number;
+  cancelled: number;
+  interrupted: number;
+  /** Whole prompts, cached parts included. */
+  inputTokens: bigint;
+  cacheReadTokens: bigint;
+  cacheWriteTokens: bigint;
+  /** Reasoning included. */
+  outputTokens: bigint;
+  reasoningTokens: bigint;
+  /** What the calls cost at the price table, those through vendor keys of the account's own too. */
+  costNanos: bigint;
+  /** What the balance lost. */
+  chargedNanos: bigint;
+  /** Of the cost: calls with a vendor key of the account's own. */
+  ownKeyNanos: bigint;
+  /** Calls that cost something nobody knows. */
+  unpriced: number;
+  /** Of completed calls. */
+  latency: LatencyHistogram;
+}
+
+export interface UsageStep extends UsageSums {
+  /** The beginning of the hour or day. */
+  at: Date;
+}
+
+/** One vendor, model (`vendor/model`), key (its id) or app (empty: none). */
+export interface UsageValue extends UsageSums {
+  value: string;
+  /** Nano-dollars by the beginning of the hour or day (milliseconds); those without calls lack. */
+  costs: ReadonlyMap<number, bigint>;
+}
+
+/** Half-open, both ends at the beginning of an hour or day of UTC. */
+export interface UsageQuery {
+  accountId: number;
+  span: "hour" | "day";
+  from: Date;
+  to: Date;
+}
+
+/** Sums of calls, kept as they are written. Implemented in `src/usage/store/usage_sums.ts`. */
+export interface UsageStore {
+  /** Hours or days that had calls, in their order, calls whose records are erased included. */
+  steps(query: UsageQuery): Promise<UsageStep[]>;
+  /** Of these, calls whose records were erased: by request, or for their age. */
+  erased(query: UsageQuery): Promise<Pick<UsageSums, "calls" | "costNanos" | "chargedNanos">>;
+  /** The dearest of a part, then those with the most calls; `all` is how many there are. */
+  values(
+    query: UsageQuery,
+    part: UsagePart,
+    limit: number,
+  ): Promise<{ values: UsageValue[]; all: number }>;
+}
+
+/** Sums of nothing. */
+export const noUsage: UsageSums = {
+  ...{ calls: 0, failed: 0, truncated: 0, cancelled: 0, interrupted: 0, unpriced: 0 },
+  ...{ inputTokens: 0n, cacheReadTokens: 0n, cacheWriteTokens: 0n },
+  ...{ outputTokens: 0n, reasoningTokens: 0n },
+  ...{ costNanos: 0n, chargedNanos: 0n, ownKeyNanos: 0n },
+  latency: new LatencyHistogram([]),
+};
+
+export function addUsage(one: UsageSums, other: UsageSums): UsageSums {
+  return {
+    calls: one.calls + other.calls,
+    failed: one.failed + other.failed,
+    truncated: one.truncated + other.truncated,
+    cancelled: one.cancelled + other.cancelled,
+    interrupted: one.interrupted + other.interrupted,
+    inputTokens: one.inputTokens + other.inputTokens,
+    cacheReadTokens: one.cacheReadTokens + other.cacheReadTokens,
+    cacheWriteTokens: one.cacheWriteTokens + other.cacheWriteTokens,
+    outputTokens: one.outputTokens + other.outputTokens,
+    reasoningTokens: one.reasoningTokens + other.reasoningTokens,
+    costNanos: one.costNanos + other.costNanos,
+    chargedNanos: one.chargedNanos + other.chargedNanos,
+    ownKeyNanos: one.ownKeyNanos + other.ownKeyNanos,
+    unpriced: one.unpriced + other.unpriced,
+    latency: one.latency.plus(other.latency),
+  };
+}
+
+/** Calls that did not end as they should; a caller who left is none. */
+export function errorsOf({ failed, truncated, interrupted }: UsageSums): number {
+  return failed + truncated + interrupted;
+}

@@ -1,4 +1,0 @@
-import manifest from "../deno.json" with { type: "json" };
-
-/** Semantic version of the service. */
-export const version: string = manifest.version;
