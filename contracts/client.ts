@@ -1,6 +1,6 @@
 import type { z } from "zod";
-import type { Contract } from "./contract.ts";
-import type { ErrorCode } from "./errors.ts";
+import type { Contract } from "./kernel/contract.ts";
+import type { ErrorCode } from "./kernel/errors.ts";
 
 /** How a client reaches the service. */
 export interface ClientOptions {

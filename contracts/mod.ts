@@ -1,24 +1,24 @@
-import { familyChat, unifiedChat } from "./chat.ts";
-import { getCohort, postCohortOutcome } from "./cohort.ts";
-import type { Contract } from "./contract.ts";
-import { documents } from "./document.ts";
-import { deleteData, getDeletion, requestErasure } from "./deletion.ts";
-import { cancelEval, createEval, getEval, listEvals } from "./evals.ts";
-import { familyGenerate, unifiedGenerate } from "./generate.ts";
-import { unifiedEmbeddings } from "./embeddings.ts";
-import { unifiedGenerateOperations } from "./generate_operations.ts";
-import { familyOperations } from "./family_operations.ts";
-import { createExport, deleteExport, listExports, streamExport } from "./exports.ts";
-import { familyHealth, unifiedHealth } from "./health.ts";
-import { generateImage } from "./images.ts";
-import { getMedia } from "./media.ts";
-import { familyMessages, unifiedMessages } from "./messages.ts";
-import { familyModels, unifiedModels } from "./models.ts";
-import { livez, metrics, readyz } from "./operations.ts";
-import { familyResponses, unifiedResponses } from "./responses.ts";
-import { generateSpeech } from "./speech.ts";
-import { status } from "./status.ts";
-import { vendorFamilies, type VendorFamily } from "./vendors.ts";
+import { familyChat, unifiedChat } from "./calls/chat.ts";
+import { getCohort, postCohortOutcome } from "./data/cohort.ts";
+import type { Contract } from "./kernel/contract.ts";
+import { documents } from "./kernel/document.ts";
+import { deleteData, getDeletion, requestErasure } from "./data/deletion.ts";
+import { cancelEval, createEval, getEval, listEvals } from "./data/evals.ts";
+import { familyGenerate, unifiedGenerate } from "./calls/generate.ts";
+import { unifiedEmbeddings } from "./calls/embeddings.ts";
+import { unifiedGenerateOperations } from "./calls/generate_operations.ts";
+import { familyOperations } from "./calls/family_operations.ts";
+import { createExport, deleteExport, listExports, streamExport } from "./data/exports.ts";
+import { familyHealth, unifiedHealth } from "./data/health.ts";
+import { generateImage } from "./media/images.ts";
+import { getMedia } from "./media/media.ts";
+import { familyMessages, unifiedMessages } from "./calls/messages.ts";
+import { familyModels, unifiedModels } from "./calls/models.ts";
+import { livez, metrics, readyz } from "./media/operations.ts";
+import { familyResponses, unifiedResponses } from "./calls/responses.ts";
+import { generateSpeech } from "./media/speech.ts";
+import { status } from "./data/status.ts";
+import { vendorFamilies, type VendorFamily } from "./calls/vendors.ts";
 
 /** The contracts of one vendor's family, whether it is one of the seven or an operator's row. */
 export function familyContracts(family: VendorFamily) {

@@ -1,6 +1,6 @@
 import { createClient } from "@hey-api/openapi-ts";
-import { type ErrorCode, errors } from "../contracts/errors.ts";
-import { vendorFamilies } from "../contracts/vendors.ts";
+import { type ErrorCode, errors } from "../contracts/kernel/errors.ts";
+import { vendorFamilies } from "../contracts/calls/vendors.ts";
 import type { Document } from "./shapes.ts";
 
 /** Files of the client by their path below its folder. */

@@ -1,5 +1,5 @@
-import type { Contract } from "../contracts/contract.ts";
-import { errors } from "../contracts/errors.ts";
+import type { Contract } from "../contracts/kernel/contract.ts";
+import { errors } from "../contracts/kernel/errors.ts";
 import { type Reference, reference } from "./shapes.ts";
 
 /** How a key is sent. All three take the dual-key form. */

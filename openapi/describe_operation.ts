@@ -1,8 +1,8 @@
-import type { Contract } from "../contracts/contract.ts";
+import type { Contract } from "../contracts/kernel/contract.ts";
 import type { OperationExamples } from "../contracts/examples/example.ts";
 import { examplesOf } from "../contracts/examples/mod.ts";
 import { answerHeaders, requestParameters } from "./common_parts.ts";
-import { errors } from "../contracts/errors.ts";
+import { errors } from "../contracts/kernel/errors.ts";
 import { errorExampleName } from "./error_examples.ts";
 import {
   type Answer,

@@ -1,8 +1,8 @@
 import { OpenAPIHono } from "@hono/zod-openapi";
-import { cohortParts } from "../contracts/cohort_report.ts";
-import type { Contract } from "../contracts/contract.ts";
+import { cohortParts } from "../contracts/data/cohort_report.ts";
+import type { Contract } from "../contracts/kernel/contract.ts";
 import { allContracts } from "../contracts/mod.ts";
-import { tags } from "../contracts/tags.ts";
+import { tags } from "../contracts/kernel/tags.ts";
 import {
   commonHeaders,
   commonParameters,

@@ -1,6 +1,6 @@
-import type { Contract, ErrorDialect } from "../contracts/contract.ts";
-import { errorBody } from "../contracts/error_bodies.ts";
-import { type ErrorCode, errors } from "../contracts/errors.ts";
+import type { Contract, ErrorDialect } from "../contracts/kernel/contract.ts";
+import { errorBody } from "../contracts/kernel/error_bodies.ts";
+import { type ErrorCode, errors } from "../contracts/kernel/errors.ts";
 import type { Example } from "./shapes.ts";
 
 /** Every error that the contracts name, in the words of each dialect that can say it. */

@@ -39,7 +39,11 @@ Deno.test("a contract that was changed without generating fails 'openapi --check
     }
     assert.deepEqual(check(folder), { code: 0, output: "" });
     // As somebody would: one more value of an answer.
-    change(`${folder}/contracts/health.ts`, '["ok", "degraded", "down"]', '["ok", "down", "gone"]');
+    change(
+      `${folder}/contracts/data/health.ts`,
+      '["ok", "degraded", "down"]',
+      '["ok", "down", "gone"]',
+    );
     const { code, output } = check(folder);
     assert.equal(code, 1);
     for (const name of ["openapi.json", "openapi-3.0.json", "client/generated/types.gen.ts"]) {

@@ -25,7 +25,9 @@ holds("patterns take time in proportion to their text", checkPatterns);
 holds("dependencies are pinned, used and named in deno.json", checkDependencies);
 
 Deno.test("the checks see the whole tree", () => {
-  for (const path of ["deno.json", "contracts/errors.ts", "src/main/config.ts", "tests/run.ts"]) {
+  for (
+    const path of ["deno.json", "contracts/kernel/errors.ts", "src/main/config.ts", "tests/run.ts"]
+  ) {
     assert.ok(tree.has(path), path);
   }
 });

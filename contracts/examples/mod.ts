@@ -1,5 +1,5 @@
-import type { Contract } from "../contract.ts";
-import { operationName } from "../vendors.ts";
+import type { Contract } from "../kernel/contract.ts";
+import { operationName } from "../calls/vendors.ts";
 import { callExamples } from "./calls.ts";
 import type { OperationExamples } from "./example.ts";
 import { insightExamples } from "./insights.ts";

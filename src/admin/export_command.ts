@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
-import { exportRequest } from "../../contracts/exports.ts";
-import { columnKinds } from "../../contracts/export_tables.ts";
+import { exportRequest } from "../../contracts/data/exports.ts";
+import { columnKinds } from "../../contracts/data/export_tables.ts";
 import type { AccountStore } from "../keys/account.ts";
 import { type ExportOrder, readOrder } from "../exports/export_spec.ts";
 import { Fault, messageOf } from "../shared/fault.ts";

@@ -1,11 +1,11 @@
-import type { DialectName } from "../../contracts/vendors.ts";
+import type { DialectName } from "../../contracts/calls/vendors.ts";
 import { atOnce } from "../base/heavy_work.ts";
 import { replayIdOf } from "../idempotency/request_fingerprint.ts";
 import type { Account } from "../keys/account.ts";
 import type { BackgroundKey, BackgroundRequest, BackgroundStore } from "./background_call.ts";
 import { Fault } from "../shared/fault.ts";
 import type { KeptStore } from "../shared/stored_response.ts";
-import type { BackgroundForm } from "../dialects/dialect.ts";
+import type { BackgroundForm } from "../dialects/kernel/dialect.ts";
 import { answerIds } from "../relay/answer_ids.ts";
 import type { BackgroundRunner } from "./runner.ts";
 import { BackgroundTask, type TakenCall } from "../relay/background_task.ts";
@@ -13,7 +13,7 @@ import type { Caller } from "../relay/call_context.ts";
 import { lossHeader } from "../relay/loss_header.ts";
 import type { Relay, RelayRequest } from "../relay/relay.ts";
 import { replayHeader, type Reply } from "../relay/reply.ts";
-import type { FullDialect } from "../dialects/translator.ts";
+import type { FullDialect } from "../dialects/kernel/translator.ts";
 import type { Recorder } from "../records/recorder.ts";
 
 /** Calls that go on in the service while their caller is away. */

@@ -1,4 +1,4 @@
-import type { DialectName } from "../../contracts/vendors.ts";
+import type { DialectName } from "../../contracts/calls/vendors.ts";
 import { createFairQueue, type FairQueue } from "../base/fair_queue.ts";
 import type { Log } from "../base/log.ts";
 import type { Secret } from "../base/secret.ts";
@@ -13,7 +13,7 @@ import { messageOf } from "../shared/fault.ts";
 import { type BackgroundAskParts, workOn } from "./work.ts";
 import type { StopReason } from "../relay/background_task.ts";
 import type { Funds } from "../relay/authorize.ts";
-import type { FullDialect } from "../dialects/translator.ts";
+import type { FullDialect } from "../dialects/kernel/translator.ts";
 
 /** What a process holds of a call that it works on, or is about to. */
 export interface HeldCall extends BackgroundClaim {

@@ -1,12 +1,12 @@
 import type { Clock } from "../base/clock.ts";
 import { systemLater } from "../base/watch.ts";
-import type { BackgroundForm } from "../dialects/dialect.ts";
+import type { BackgroundForm } from "../dialects/kernel/dialect.ts";
 import type { ApiKeyStore, Principal } from "../keys/api_key.ts";
 import type { BackgroundStore, HeldBackgroundCall } from "./background_call.ts";
 import { Fault } from "../shared/fault.ts";
 import type { Interaction } from "../shared/interaction.ts";
 import { usable } from "../keys/key_cache.ts";
-import { errors } from "../../contracts/errors.ts";
+import { errors } from "../../contracts/kernel/errors.ts";
 import type { Registry } from "../vendors/registry.ts";
 import type { HeldCall } from "./runner.ts";
 import { type HeavyRoom, readAgain } from "../relay/plan/reread_request.ts";
@@ -18,7 +18,7 @@ import { jobCaller } from "../relay/system_caller.ts";
 import { boundPayload, payloadLimits } from "../records/payload.ts";
 import type { Recorder } from "../records/recorder.ts";
 import type { Relay } from "../relay/relay.ts";
-import type { FullDialect } from "../dialects/translator.ts";
+import type { FullDialect } from "../dialects/kernel/translator.ts";
 
 export interface BackgroundAskParts {
   store: Pick<BackgroundStore, "begin" | "release" | "giveUp">;

@@ -1,4 +1,4 @@
-import type { CohortDifferences } from "../../contracts/cohort_report.ts";
+import type { CohortDifferences } from "../../contracts/data/cohort_report.ts";
 import { nanosToUsd } from "../base/money.ts";
 import type { CohortSums } from "./cohort.ts";
 import { type CohortFigures, type Figure, unitsOf, usdInterval, usdOf } from "./cohort_report.ts";

@@ -1,4 +1,4 @@
-import type { CohortFiguresBody } from "../../contracts/cohort_report.ts";
+import type { CohortFiguresBody } from "../../contracts/data/cohort_report.ts";
 import { nanosToUsd } from "../base/money.ts";
 import type { CohortSums, OutcomeSum } from "./cohort.ts";
 import {
@@ -35,7 +35,7 @@ export interface CohortFigures {
   revenuePerDollar: Figure | undefined;
 }
 
-/** The figures out of exact sums; how the intervals are made is said in `contracts/cohort.ts`. */
+/** The figures out of exact sums; how the intervals are made is said in `contracts/data/cohort.ts`. */
 export function figuresOf(sums: CohortSums): CohortFigures {
   const cost = meanOf(sums.cost);
   const revenue = totalOf(sums.outcomes.filter(isRevenue));

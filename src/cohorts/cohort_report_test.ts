@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { cohortReport } from "../../contracts/cohort_report.ts";
+import { cohortReport } from "../../contracts/data/cohort_report.ts";
 import type { CohortSums, OutcomeSum } from "./cohort.ts";
 import { differencesOf } from "./cohort_comparison.ts";
 import { figuresBody, figuresOf } from "./cohort_report.ts";

@@ -1,5 +1,5 @@
 import type { Context, Handler } from "hono";
-import { errors } from "../../contracts/errors.ts";
+import { errors } from "../../contracts/kernel/errors.ts";
 import type { AuditNote } from "../audit/audit.ts";
 import type { FailureLimit } from "../rate_limits/failure_limit.ts";
 import { Fault } from "../shared/fault.ts";

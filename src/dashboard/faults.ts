@@ -1,4 +1,4 @@
-import { errors } from "../../contracts/errors.ts";
+import { errors } from "../../contracts/kernel/errors.ts";
 import { Fault } from "../shared/fault.ts";
 
 /** What is wrong with a form: by field, under "" what concerns the whole of it. */

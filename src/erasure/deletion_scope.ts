@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { deletionRequest, erasureRequest } from "../../contracts/deletion.ts";
+import { deletionRequest, erasureRequest } from "../../contracts/data/deletion.ts";
 import type { Selectors } from "./deletion.ts";
 import { Fault } from "../shared/fault.ts";
 import { timeSpan } from "../shared/time_span.ts";

@@ -1,6 +1,6 @@
 import type { z } from "zod";
-import type { Grader } from "../../contracts/eval_request.ts";
-import type { evalRequest } from "../../contracts/evals.ts";
+import type { Grader } from "../../contracts/data/eval_request.ts";
+import type { evalRequest } from "../../contracts/data/evals.ts";
 import type { Clock } from "../base/clock.ts";
 import { sha256Hex } from "../base/hash.ts";
 import type { AuditNote } from "../audit/audit.ts";

@@ -1,5 +1,5 @@
-import type { Grader } from "../../contracts/eval_request.ts";
-import type { ErrorCode } from "../../contracts/errors.ts";
+import type { Grader } from "../../contracts/data/eval_request.ts";
+import type { ErrorCode } from "../../contracts/kernel/errors.ts";
 import type { AuditNote } from "../audit/audit.ts";
 import type { InteractionQuery } from "../shared/interaction.ts";
 

@@ -1,4 +1,4 @@
-import { type ErrorCode, errors } from "../../contracts/errors.ts";
+import { type ErrorCode, errors } from "../../contracts/kernel/errors.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Principal } from "../keys/api_key.ts";
 import { Fault } from "../shared/fault.ts";
@@ -6,7 +6,7 @@ import type { RateLimiter } from "../rate_limits/rate_limiter.ts";
 import type { CallTrace } from "../relay/call_context.ts";
 import { jobCaller } from "../relay/system_caller.ts";
 import type { Relay } from "../relay/relay.ts";
-import type { FullDialect } from "../dialects/translator.ts";
+import type { FullDialect } from "../dialects/kernel/translator.ts";
 
 /** One call of an evaluation. */
 export interface EvalCall {

@@ -1,4 +1,4 @@
-import { type ErrorCode, errors } from "../../contracts/errors.ts";
+import { type ErrorCode, errors } from "../../contracts/kernel/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Principal } from "../keys/api_key.ts";
 import type {
@@ -10,11 +10,11 @@ import type {
   StoredCall,
 } from "./eval.ts";
 import { Fault } from "../shared/fault.ts";
-import { answerText, requestWords } from "../dialects/answer_text.ts";
-import { askAgain } from "../dialects/ask_again.ts";
+import { answerText, requestWords } from "../dialects/kernel/answer_text.ts";
+import { askAgain } from "../dialects/kernel/ask_again.ts";
 import type { MediaStore } from "../shared/media.ts";
 import { restoreMedia } from "../records/inline_stored_media.ts";
-import type { FullDialect } from "../dialects/translator.ts";
+import type { FullDialect } from "../dialects/kernel/translator.ts";
 import { type Asked, askModel, type EvalCallParts, type Spent } from "./eval_call.ts";
 import { judgeRequest, readVerdict } from "./eval_judge.ts";
 import type { GradeThread } from "./grade_thread.ts";

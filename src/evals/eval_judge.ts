@@ -1,7 +1,7 @@
 import { z } from "zod";
-import type { Grader } from "../../contracts/eval_request.ts";
-import type { CanonicalRequest } from "../dialects/canonical_request.ts";
-import type { FullDialect } from "../dialects/translator.ts";
+import type { Grader } from "../../contracts/data/eval_request.ts";
+import type { CanonicalRequest } from "../dialects/kernel/canonical_request.ts";
+import type { FullDialect } from "../dialects/kernel/translator.ts";
 import { broken, type Verdict } from "./graders.ts";
 
 export type Judge = Extract<Grader, { type: "judge" }>;

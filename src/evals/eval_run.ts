@@ -1,4 +1,4 @@
-import { type ErrorCode, errors } from "../../contracts/errors.ts";
+import { type ErrorCode, errors } from "../../contracts/kernel/errors.ts";
 import type { ApiKeyStore, Principal } from "../keys/api_key.ts";
 import type { ClaimedRun, EvalItem, EvalWork } from "./eval.ts";
 import { usable } from "../keys/key_cache.ts";

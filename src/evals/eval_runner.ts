@@ -1,4 +1,4 @@
-import { errors } from "../../contracts/errors.ts";
+import { errors } from "../../contracts/kernel/errors.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
 import type { ClaimedRun } from "./eval.ts";
 import { type EvalRunParts, workOn } from "./eval_run.ts";

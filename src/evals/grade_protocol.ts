@@ -1,4 +1,4 @@
-import type { Grader } from "../../contracts/eval_request.ts";
+import type { Grader } from "../../contracts/data/eval_request.ts";
 
 /** Graders that run what their caller wrote. */
 export type CallersRule = Extract<Grader, { type: "json_schema" | "regex" }>;

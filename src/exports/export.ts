@@ -3,7 +3,7 @@ import {
   columnKinds,
   type ExportTable,
   interactionColumns,
-} from "../../contracts/export_tables.ts";
+} from "../../contracts/data/export_tables.ts";
 import { nanosToUsd } from "../base/money.ts";
 import type { Interaction } from "../shared/interaction.ts";
 

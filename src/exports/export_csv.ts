@@ -1,4 +1,4 @@
-import type { ColumnKind, ExportTable } from "../../contracts/export_tables.ts";
+import type { ColumnKind, ExportTable } from "../../contracts/data/export_tables.ts";
 import { type Cell, type Cells, columnsOf } from "./export.ts";
 
 /** The header line of a table, ended by CRLF. */

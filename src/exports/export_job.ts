@@ -1,6 +1,6 @@
 import type { ExportFormat, ExportOrder } from "./export_spec.ts";
 import type { AuditNote } from "../audit/audit.ts";
-import type { ExportTable } from "../../contracts/export_tables.ts";
+import type { ExportTable } from "../../contracts/data/export_tables.ts";
 import type { ExportWork } from "./export_text.ts";
 
 /** Where the file of an export stands: `DATA_DIR`, the database, or the operator's bucket. */

@@ -1,5 +1,5 @@
-import type { ExportFilters } from "../../contracts/export_filters.ts";
-import type { ExportTable } from "../../contracts/export_tables.ts";
+import type { ExportFilters } from "../../contracts/data/export_filters.ts";
+import type { ExportTable } from "../../contracts/data/export_tables.ts";
 import type { Cells } from "./export.ts";
 
 /** Which rows of a table an export reads. */

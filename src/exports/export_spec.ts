@@ -1,6 +1,6 @@
-import type { ExportFilters } from "../../contracts/export_filters.ts";
-import { filterColumns } from "../../contracts/export_filters.ts";
-import type { ExportTable } from "../../contracts/export_tables.ts";
+import type { ExportFilters } from "../../contracts/data/export_filters.ts";
+import { filterColumns } from "../../contracts/data/export_filters.ts";
+import type { ExportTable } from "../../contracts/data/export_tables.ts";
 import { Fault } from "../shared/fault.ts";
 import { storable, type TimeSpan, timeSpan } from "../shared/time_span.ts";
 

@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { exportRequest } from "../../contracts/exports.ts";
+import { exportRequest } from "../../contracts/data/exports.ts";
 import { readOrder } from "./export_spec.ts";
 import type { Fault } from "../shared/fault.ts";
 

@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { interactionColumns, interactionRecord } from "../../contracts/export_tables.ts";
+import { interactionColumns, interactionRecord } from "../../contracts/data/export_tables.ts";
 import { interactionRow } from "../../tests/support/interaction_row.ts";
 import { interactionCells, jsonWriter } from "./export.ts";
 import type { Interaction } from "../shared/interaction.ts";

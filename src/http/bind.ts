@@ -1,11 +1,11 @@
 import type { Context, Hono, Next } from "hono";
 import type { z } from "zod";
-import type { Contract } from "../../contracts/contract.ts";
+import type { Contract } from "../../contracts/kernel/contract.ts";
 import { Fault } from "../shared/fault.ts";
 import type { Caller } from "../relay/call_context.ts";
 import type { Reply } from "../relay/reply.ts";
 import { isAbort } from "../vendors/upstream.ts";
-import type { SentForm } from "../dialects/operation_request.ts";
+import type { SentForm } from "../dialects/kernel/operation_request.ts";
 import type { ByteGate } from "../base/byte_gate.ts";
 import { inTurns, type Step } from "../base/heavy_work.ts";
 import { type BodyRoom, readSent, type SentBody } from "./sent_body.ts";

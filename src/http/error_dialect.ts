@@ -1,5 +1,5 @@
-import type { ErrorDialect } from "../../contracts/contract.ts";
-import type { VendorFamily } from "../../contracts/vendors.ts";
+import type { ErrorDialect } from "../../contracts/kernel/contract.ts";
+import type { VendorFamily } from "../../contracts/calls/vendors.ts";
 
 /**
  * The dialect in which a path's errors are written, for answers given before a route is known

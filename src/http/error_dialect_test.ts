@@ -1,6 +1,6 @@
 import assert from "@std/assert";
-import type { ErrorDialect } from "../../contracts/contract.ts";
-import { vendorFamilies } from "../../contracts/vendors.ts";
+import type { ErrorDialect } from "../../contracts/kernel/contract.ts";
+import { vendorFamilies } from "../../contracts/calls/vendors.ts";
 import { createErrorDialect } from "./error_dialect.ts";
 
 const dialectOf = createErrorDialect([

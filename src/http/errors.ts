@@ -1,6 +1,6 @@
-import { errorBody } from "../../contracts/error_bodies.ts";
-import { type ErrorCode, errors } from "../../contracts/errors.ts";
-import type { ErrorDialect } from "../../contracts/contract.ts";
+import { errorBody } from "../../contracts/kernel/error_bodies.ts";
+import { type ErrorCode, errors } from "../../contracts/kernel/errors.ts";
+import type { ErrorDialect } from "../../contracts/kernel/contract.ts";
 import { Fault } from "../shared/fault.ts";
 import type { Reply } from "../relay/reply.ts";
 

@@ -1,6 +1,6 @@
 import assert from "@std/assert";
-import { type ErrorCode, errors } from "../../contracts/errors.ts";
-import type { ErrorDialect } from "../../contracts/contract.ts";
+import { type ErrorCode, errors } from "../../contracts/kernel/errors.ts";
+import type { ErrorDialect } from "../../contracts/kernel/contract.ts";
 import { Fault } from "../shared/fault.ts";
 import { asFault, errorReply } from "./errors.ts";
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { type Clock, systemClock } from "../base/clock.ts";
-import type { ErrorDialect } from "../../contracts/contract.ts";
+import type { ErrorDialect } from "../../contracts/kernel/contract.ts";
 import { type Later, systemLater } from "../base/watch.ts";
 import type { Admission, NoRoom } from "../overload/admission.ts";
 import { Fault } from "../shared/fault.ts";

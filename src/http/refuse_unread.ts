@@ -1,4 +1,4 @@
-import type { ErrorDialect } from "../../contracts/contract.ts";
+import type { ErrorDialect } from "../../contracts/kernel/contract.ts";
 import { Fault } from "../shared/fault.ts";
 import { errorReply } from "./errors.ts";
 import { securityHeaders } from "./respond.ts";

@@ -1,9 +1,9 @@
-import type { Contract } from "../../contracts/contract.ts";
+import type { Contract } from "../../contracts/kernel/contract.ts";
 import type { ByteGate } from "../base/byte_gate.ts";
 import type { Glance } from "../base/parse_in_steps.ts";
 import { RoomLost } from "../base/byte_room.ts";
 import { boundaryOf, MultipartError, parseMultipart } from "../base/multipart.ts";
-import { formFields, type SentForm } from "../dialects/operation_request.ts";
+import { formFields, type SentForm } from "../dialects/kernel/operation_request.ts";
 import { Fault } from "../shared/fault.ts";
 import { atOnce, type Step } from "../base/heavy_work.ts";
 import { readBodyBytes, type Reading } from "./body.ts";

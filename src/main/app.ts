@@ -3,7 +3,7 @@ import { createFailureLimit } from "../rate_limits/failure_limit.ts";
 import { Fault } from "../shared/fault.ts";
 import { messageOf } from "../shared/fault.ts";
 import { maskSecrets } from "../base/secret.ts";
-import { errors } from "../../contracts/errors.ts";
+import { errors } from "../../contracts/kernel/errors.ts";
 import type { BindParts } from "../http/bind.ts";
 import { createErrorDialect } from "../http/error_dialect.ts";
 import { asFault, errorReply } from "../http/errors.ts";

@@ -1,6 +1,6 @@
 import { withoutEnd } from "../base/trim.ts";
 import { dirname, join } from "node:path";
-import { vendorFamilies } from "../../contracts/vendors.ts";
+import { vendorFamilies } from "../../contracts/calls/vendors.ts";
 import type { Secret } from "../base/secret.ts";
 import type { SignInSettings } from "../dashboard/identity_provider.ts";
 import { ConfigError, EnvironmentReader } from "./environment.ts";

@@ -7,7 +7,7 @@ import { createFrontDoor, type FrontDoor } from "../http/front_door.ts";
 import { httpsAddress } from "../http/middleware/https.ts";
 import { securityHeaders } from "../http/respond.ts";
 import { isOwnHost, nameOf } from "../http/own_address.ts";
-import { vendorFamilies } from "../../contracts/vendors.ts";
+import { vendorFamilies } from "../../contracts/calls/vendors.ts";
 import { createErrorDialect } from "../http/error_dialect.ts";
 import { pathOfTarget, refuseUnread } from "../http/refuse_unread.ts";
 import {

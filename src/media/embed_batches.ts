@@ -1,7 +1,7 @@
-import { batchRequest, maxBatch, readBatch } from "../dialects/generate/embeddings.ts";
-import { batchEmbedPath } from "../dialects/generate/path.ts";
-import { embeddingList, inputTokens, textInputs } from "../dialects/operations/embeddings.ts";
-import type { OperationRequest } from "../dialects/operation_request.ts";
+import { batchRequest, maxBatch, readBatch } from "../dialects/text/generate/embeddings.ts";
+import { batchEmbedPath } from "../dialects/text/generate/path.ts";
+import { embeddingList, inputTokens, textInputs } from "../dialects/media/operations/embeddings.ts";
+import type { OperationRequest } from "../dialects/kernel/operation_request.ts";
 import { Fault } from "../shared/fault.ts";
 import { parseAnswer } from "../relay/deliver.ts";
 import { lossHeader } from "../relay/loss_header.ts";

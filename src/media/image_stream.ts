@@ -1,9 +1,9 @@
 import { joinBytes } from "../base/bytes.ts";
 import { type SseEvent, SseSplitter } from "../base/sse.ts";
-import { writeImageAnswer } from "../dialects/images/write_answer.ts";
-import type { DrawnImage, ImageStreamReader } from "../dialects/image_wire.ts";
-import { isRecord, type JsonRecord } from "../dialects/json.ts";
-import { readVendorError } from "../dialects/vendor_error.ts";
+import { writeImageAnswer } from "../dialects/media/images/write_answer.ts";
+import type { DrawnImage, ImageStreamReader } from "../dialects/kernel/image_wire.ts";
+import { isRecord, type JsonRecord } from "../dialects/kernel/json.ts";
+import { readVendorError } from "../dialects/kernel/vendor_error.ts";
 import { Fault } from "../shared/fault.ts";
 import type { Usage } from "../shared/usage.ts";
 import type { UpstreamAnswer } from "../vendors/upstream.ts";

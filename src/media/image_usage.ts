@@ -1,5 +1,5 @@
-import type { EncodedImages, ImageAnswer, ImageAsk } from "../dialects/image_wire.ts";
-import { imageTokens } from "../dialects/image_tokens.ts";
+import type { EncodedImages, ImageAnswer, ImageAsk } from "../dialects/kernel/image_wire.ts";
+import { imageTokens } from "../dialects/kernel/image_tokens.ts";
 import { estimateTokens } from "../shared/token_estimate.ts";
 import type { BillingBasis } from "../shared/interaction.ts";
 import type { BillableUsage, PriceRow } from "../pricing/pricing.ts";

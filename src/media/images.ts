@@ -1,9 +1,9 @@
 import { Buffer } from "node:buffer";
 import { formBody } from "../base/form_body.ts";
 import { maskSecrets } from "../base/secret.ts";
-import { type ImageBody, readImageRequest } from "../dialects/images/request.ts";
-import { isRecord } from "../dialects/json.ts";
-import { writeImageAnswer } from "../dialects/images/write_answer.ts";
+import { type ImageBody, readImageRequest } from "../dialects/media/images/request.ts";
+import { isRecord } from "../dialects/kernel/json.ts";
+import { writeImageAnswer } from "../dialects/media/images/write_answer.ts";
 import type {
   DrawnImage,
   EncodedImages,
@@ -11,9 +11,9 @@ import type {
   ImageAsk,
   ImageCall,
   ImageWire,
-} from "../dialects/image_wire.ts";
-import { carriesError, readVendorError } from "../dialects/vendor_error.ts";
-import { imageGenerations } from "../dialects/operations/images.ts";
+} from "../dialects/kernel/image_wire.ts";
+import { carriesError, readVendorError } from "../dialects/kernel/vendor_error.ts";
+import { imageGenerations } from "../dialects/media/operations/images.ts";
 import { inputTokenBound, maxImageTokens } from "../shared/token_estimate.ts";
 import { Fault } from "../shared/fault.ts";
 import { isAbort } from "../vendors/upstream.ts";

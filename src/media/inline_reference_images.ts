@@ -1,5 +1,5 @@
-import type { Reference } from "../dialects/image_wire.ts";
-import { base64Source } from "../dialects/media_source.ts";
+import type { Reference } from "../dialects/kernel/image_wire.ts";
+import { base64Source } from "../dialects/kernel/media_source.ts";
 import { Fault } from "../shared/fault.ts";
 import { maxPublicBytes, type PublicFetch } from "../vendors/public_fetch.ts";
 

@@ -1,8 +1,8 @@
-import type { OperationKind } from "../../contracts/vendors.ts";
-import { batchEmbedContents, embedContent } from "../dialects/generate/embed_content.ts";
-import { predict } from "../dialects/generate/predict.ts";
-import type { Operation } from "../dialects/operation.ts";
-import { pathOperations } from "../dialects/operations/mod.ts";
+import type { OperationKind } from "../../contracts/calls/vendors.ts";
+import { batchEmbedContents, embedContent } from "../dialects/text/generate/embed_content.ts";
+import { predict } from "../dialects/text/generate/predict.ts";
+import type { Operation } from "../dialects/kernel/operation.ts";
+import { pathOperations } from "../dialects/media/operations/mod.ts";
 
 /** Every operation by its kind. */
 export const operations: Readonly<Record<OperationKind, Operation>> = {

@@ -1,4 +1,4 @@
-import type { CanonicalAnswer } from "../dialects/canonical.ts";
+import type { CanonicalAnswer } from "../dialects/kernel/canonical.ts";
 import type { BillingBasis, FinishReason } from "../shared/interaction.ts";
 import type { BillableUsage } from "../pricing/pricing.ts";
 import {

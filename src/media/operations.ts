@@ -2,10 +2,10 @@ import type { Clock } from "../base/clock.ts";
 import type { ByteGate } from "../base/byte_gate.ts";
 import type { Room } from "../base/byte_room.ts";
 import type { Secret } from "../base/secret.ts";
-import { given } from "../dialects/given.ts";
-import type { VendorState } from "../dialects/hosted.ts";
+import { given } from "../dialects/kernel/given.ts";
+import type { VendorState } from "../dialects/kernel/hosted.ts";
 import type { Mode } from "../shared/interaction.ts";
-import { speechTokens } from "../dialects/operations/speech.ts";
+import { speechTokens } from "../dialects/media/operations/speech.ts";
 import { estimateTokens } from "../shared/token_estimate.ts";
 import { Fault } from "../shared/fault.ts";
 import {

@@ -1,8 +1,8 @@
 import { joinBytes } from "../base/bytes.ts";
 import { type SseEvent, SseSplitter } from "../base/sse.ts";
-import { pathOf as methodPath } from "../dialects/generate/path.ts";
-import { embeddingLosses, textInputs } from "../dialects/operations/embeddings.ts";
-import type { AnswerReader, Operation } from "../dialects/operation.ts";
+import { pathOf as methodPath } from "../dialects/text/generate/path.ts";
+import { embeddingLosses, textInputs } from "../dialects/media/operations/embeddings.ts";
+import type { AnswerReader, Operation } from "../dialects/kernel/operation.ts";
 import {
   filesNamed,
   forVendor,
@@ -11,9 +11,13 @@ import {
   readOperation,
   recordText,
   type SentRequest,
-} from "../dialects/operation_request.ts";
+} from "../dialects/kernel/operation_request.ts";
 import { Fault } from "../shared/fault.ts";
-import { carriesError, readVendorError, type VendorError } from "../dialects/vendor_error.ts";
+import {
+  carriesError,
+  readVendorError,
+  type VendorError,
+} from "../dialects/kernel/vendor_error.ts";
 import type { Media } from "../shared/media.ts";
 import { type ResolvedModel, resolveTarget } from "../vendors/model_name.ts";
 import type { OperationWay, Registry, Vendor } from "../vendors/registry.ts";

@@ -1,7 +1,7 @@
-import { soundTypes } from "../../contracts/speech.ts";
-import { characters, speech as spoken } from "../dialects/operations/speech.ts";
-import { readSpeechRequest, type SpeechBody } from "../dialects/speech/request.ts";
-import type { EncodedSpeech, SpeechAsk, SpeechWire } from "../dialects/speech_wire.ts";
+import { soundTypes } from "../../contracts/media/speech.ts";
+import { characters, speech as spoken } from "../dialects/media/operations/speech.ts";
+import { readSpeechRequest, type SpeechBody } from "../dialects/media/speech/request.ts";
+import type { EncodedSpeech, SpeechAsk, SpeechWire } from "../dialects/kernel/speech_wire.ts";
 import { inputTokenBound } from "../shared/token_estimate.ts";
 import { optionsFor, resolveMedia } from "../vendors/media_target.ts";
 import type { Registry } from "../vendors/registry.ts";

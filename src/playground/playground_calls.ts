@@ -1,7 +1,7 @@
 import type { Clock } from "../base/clock.ts";
 import { SseSplitter } from "../base/sse.ts";
-import type { CanonicalEvent } from "../dialects/canonical.ts";
-import type { CanonicalRequest } from "../dialects/canonical_request.ts";
+import type { CanonicalEvent } from "../dialects/kernel/canonical.ts";
+import type { CanonicalRequest } from "../dialects/kernel/canonical_request.ts";
 import type { Account } from "../keys/account.ts";
 import type { Principal } from "../keys/api_key.ts";
 import { Fault } from "../shared/fault.ts";
@@ -10,7 +10,7 @@ import type { RateLimiter } from "../rate_limits/rate_limiter.ts";
 import { jobCaller } from "../relay/system_caller.ts";
 import type { Relay } from "../relay/relay.ts";
 import type { Reply } from "../relay/reply.ts";
-import type { FullDialect } from "../dialects/translator.ts";
+import type { FullDialect } from "../dialects/kernel/translator.ts";
 
 /** A conversation that a person has with a model, with what was asked of the model. */
 export interface PersonRequest {

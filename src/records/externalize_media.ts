@@ -1,9 +1,9 @@
 import { sha256Steps } from "../base/hash.ts";
 import { longStringsSteps, type PlacedString } from "../base/json_strings.ts";
 import { type Edit, type Members, membersAt, splice } from "../base/json_text.ts";
-import { isMediaField, type MediaField } from "../dialects/media_field.ts";
+import { isMediaField, type MediaField } from "../dialects/kernel/media_field.ts";
 import { finish, type Steps } from "../base/steps.ts";
-import { base64BytesSteps, base64Source } from "../dialects/media_source.ts";
+import { base64BytesSteps, base64Source } from "../dialects/kernel/media_source.ts";
 import { type Media, mediaPath } from "../shared/media.ts";
 
 /** Shorter strings hold no media. */

@@ -1,11 +1,11 @@
 import assert from "@std/assert";
 import { Buffer } from "node:buffer";
 import { sha256Hex } from "../base/hash.ts";
-import { chat } from "../dialects/chat/mod.ts";
-import { generate } from "../dialects/generate/mod.ts";
-import { messages } from "../dialects/messages/mod.ts";
+import { chat } from "../dialects/text/chat/mod.ts";
+import { generate } from "../dialects/text/generate/mod.ts";
+import { messages } from "../dialects/text/messages/mod.ts";
 import { operations } from "../media/operation_kinds.ts";
-import { responses } from "../dialects/responses/mod.ts";
+import { responses } from "../dialects/text/responses/mod.ts";
 import { liftMedia } from "./externalize_media.ts";
 
 const bytes = (head: string, length: number) =>

@@ -1,5 +1,5 @@
-import { columnKinds, type ExportTable } from "../../contracts/export_tables.ts";
-import { filterColumns } from "../../contracts/export_filters.ts";
+import { columnKinds, type ExportTable } from "../../contracts/data/export_tables.ts";
+import { filterColumns } from "../../contracts/data/export_filters.ts";
 import { pushAll } from "../base/lists.ts";
 import { parseUsd } from "../base/money.ts";
 import type { InteractionQuery } from "../shared/interaction.ts";

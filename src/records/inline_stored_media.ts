@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import type { MediaField } from "../dialects/media_field.ts";
+import type { MediaField } from "../dialects/kernel/media_field.ts";
 
 /**
  * Puts media back that `liftMedia` took out of a payload, so that the request can be sent again.

@@ -1,5 +1,5 @@
 import { finish, type Steps } from "../base/steps.ts";
-import type { MediaField } from "../dialects/media_field.ts";
+import type { MediaField } from "../dialects/kernel/media_field.ts";
 import type { Media } from "../shared/media.ts";
 import { liftMediaSteps } from "./externalize_media.ts";
 

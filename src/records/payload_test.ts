@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import type { MediaField } from "../dialects/media_field.ts";
+import type { MediaField } from "../dialects/kernel/media_field.ts";
 import { boundPayload, capPayload } from "./payload.ts";
 
 const size = (text: string) => new TextEncoder().encode(text).length;

@@ -1,10 +1,10 @@
 import { Buffer } from "node:buffer";
 import { mendJson } from "../base/mend_json.ts";
-import type { AnswerPart, CanonicalAnswer } from "../dialects/canonical.ts";
-import type { CanonicalRequest, MediaPart, Part } from "../dialects/canonical_request.ts";
-import { foldEvents } from "../dialects/fold.ts";
+import type { AnswerPart, CanonicalAnswer } from "../dialects/kernel/canonical.ts";
+import type { CanonicalRequest, MediaPart, Part } from "../dialects/kernel/canonical_request.ts";
+import { foldEvents } from "../dialects/kernel/fold.ts";
 import { restoreMedia } from "./inline_stored_media.ts";
-import type { FullDialect } from "../dialects/translator.ts";
+import type { FullDialect } from "../dialects/kernel/translator.ts";
 
 /** A stored call as people read it: who says what, in order, whatever dialect it was said in. */
 export interface Transcript {

@@ -1,10 +1,10 @@
 import assert from "@std/assert";
-import { chat } from "../dialects/chat/mod.ts";
-import { generate } from "../dialects/generate/mod.ts";
-import { messages } from "../dialects/messages/mod.ts";
-import { responses } from "../dialects/responses/mod.ts";
+import { chat } from "../dialects/text/chat/mod.ts";
+import { generate } from "../dialects/text/generate/mod.ts";
+import { messages } from "../dialects/text/messages/mod.ts";
+import { responses } from "../dialects/text/responses/mod.ts";
 import { readTranscript } from "./transcript.ts";
-import type { FullDialect } from "../dialects/translator.ts";
+import type { FullDialect } from "../dialects/kernel/translator.ts";
 
 const sha256 = "ab".repeat(32);
 const lifted = {

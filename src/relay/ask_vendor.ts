@@ -1,6 +1,6 @@
 import type { Log } from "../base/log.ts";
 import type { Secret } from "../base/secret.ts";
-import { readVendorError } from "../dialects/vendor_error.ts";
+import { readVendorError } from "../dialects/kernel/vendor_error.ts";
 import { Fault } from "../shared/fault.ts";
 import type { Mode } from "../shared/interaction.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";

@@ -1,4 +1,4 @@
-import type { RequestFacts } from "../dialects/dialect.ts";
+import type { RequestFacts } from "../dialects/kernel/dialect.ts";
 import type { Principal } from "../keys/api_key.ts";
 import { inputTokenBound } from "../shared/token_estimate.ts";
 import { outputLimit, type PriceRow, upperBoundNanos } from "../pricing/pricing.ts";

@@ -1,4 +1,4 @@
-import type { BackgroundForm } from "../dialects/dialect.ts";
+import type { BackgroundForm } from "../dialects/kernel/dialect.ts";
 import { Fault } from "../shared/fault.ts";
 import type { BackgroundEnd } from "../shared/stored_response.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";

@@ -1,4 +1,4 @@
-import { promptText } from "../dialects/prompt_text.ts";
+import { promptText } from "../dialects/kernel/prompt_text.ts";
 import { nanosToUsd } from "../base/money.ts";
 import { estimateTokens } from "../shared/token_estimate.ts";
 import { bareInteraction, type Interaction, type VendorAttempt } from "../shared/interaction.ts";

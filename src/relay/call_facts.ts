@@ -1,8 +1,8 @@
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
-import type { ErrorCode } from "../../contracts/errors.ts";
-import type { RequestFacts } from "../dialects/dialect.ts";
-import type { MediaField } from "../dialects/media_field.ts";
+import type { ErrorCode } from "../../contracts/kernel/errors.ts";
+import type { RequestFacts } from "../dialects/kernel/dialect.ts";
+import type { MediaField } from "../dialects/kernel/media_field.ts";
 import type { Fault } from "../shared/fault.ts";
 import type { Interaction, InteractionStatus, Mode } from "../shared/interaction.ts";
 import type { Media } from "../shared/media.ts";

@@ -1,6 +1,6 @@
-import { promptText } from "../dialects/prompt_text.ts";
-import { withoutTags } from "../dialects/tag_blocks.ts";
-import { readVendorError } from "../dialects/vendor_error.ts";
+import { promptText } from "../dialects/kernel/prompt_text.ts";
+import { withoutTags } from "../dialects/kernel/tag_blocks.ts";
+import { readVendorError } from "../dialects/kernel/vendor_error.ts";
 import { estimateTokens } from "../shared/token_estimate.ts";
 import { Fault } from "../shared/fault.ts";
 import { resolveTarget } from "../vendors/model_name.ts";
@@ -13,7 +13,7 @@ import { readEndpointRefusal } from "./plan/choose_dialects.ts";
 import { chooseKey } from "./resolve_vendor_key.ts";
 import type { LaneParts } from "./plan/plan_call.ts";
 import type { Reply } from "./reply.ts";
-import type { FullDialect } from "../dialects/translator.ts";
+import type { FullDialect } from "../dialects/kernel/translator.ts";
 import { vendorFault } from "./vendor_fault.ts";
 import type { VendorKeyRing } from "../keys/vendor_key_cache.ts";
 

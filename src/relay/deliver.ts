@@ -1,9 +1,9 @@
-import { errors } from "../../contracts/errors.ts";
+import { errors } from "../../contracts/kernel/errors.ts";
 import { joinBytes } from "../base/bytes.ts";
 import { atOnce } from "../base/heavy_work.ts";
 import { JsonCount } from "../base/json_count.ts";
 import type { Clock } from "../base/clock.ts";
-import type { CanonicalEvent } from "../dialects/canonical.ts";
+import type { CanonicalEvent } from "../dialects/kernel/canonical.ts";
 import { Fault } from "../shared/fault.ts";
 import { isAbort, type UpstreamAnswer, type UpstreamBody } from "../vendors/upstream.ts";
 import { answerHeaders, vendorRequestId } from "../vendors/vendor_headers.ts";

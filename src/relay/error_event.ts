@@ -1,4 +1,4 @@
-import { errorBody } from "../../contracts/error_bodies.ts";
+import { errorBody } from "../../contracts/kernel/error_bodies.ts";
 import type { Fault } from "../shared/fault.ts";
 
 /** How a stream of named events, of pictures or sound, tells that no more comes. */

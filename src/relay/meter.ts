@@ -1,5 +1,5 @@
-import type { CanonicalAnswer, CanonicalEvent } from "../dialects/canonical.ts";
-import { Fold } from "../dialects/fold.ts";
+import type { CanonicalAnswer, CanonicalEvent } from "../dialects/kernel/canonical.ts";
+import { Fold } from "../dialects/kernel/fold.ts";
 import { estimateTokens } from "../shared/token_estimate.ts";
 import type { BillingBasis, FinishReason, InteractionStatus, Mode } from "../shared/interaction.ts";
 import { callCost } from "../pricing/call_cost.ts";

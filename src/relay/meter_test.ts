@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import type { CanonicalEvent } from "../dialects/canonical.ts";
+import type { CanonicalEvent } from "../dialects/kernel/canonical.ts";
 import { estimateTokens } from "../shared/token_estimate.ts";
 import type { InteractionStatus, Mode } from "../shared/interaction.ts";
 import type { PriceRow } from "../pricing/pricing.ts";

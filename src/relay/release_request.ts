@@ -1,4 +1,4 @@
-import { isRecord } from "../dialects/json.ts";
+import { isRecord } from "../dialects/kernel/json.ts";
 
 /**
  * Empties what a request holds of a conversation, once the vendor's text is made of it: whoever

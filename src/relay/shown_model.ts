@@ -1,4 +1,4 @@
-import type { Dialect, RequestFacts } from "../dialects/dialect.ts";
+import type { Dialect, RequestFacts } from "../dialects/kernel/dialect.ts";
 import type { Vendor } from "../vendors/registry.ts";
 
 /**

@@ -1,8 +1,8 @@
 import type { Secret } from "../base/secret.ts";
 import { type SseEvent, SseEventTooLargeError, SseSplitter } from "../base/sse.ts";
 import { type PushStream, pushStream } from "../base/streams.ts";
-import type { CanonicalEvent } from "../dialects/canonical.ts";
-import type { DecodedEvent, StreamDecoder } from "../dialects/dialect.ts";
+import type { CanonicalEvent } from "../dialects/kernel/canonical.ts";
+import type { DecodedEvent, StreamDecoder } from "../dialects/kernel/dialect.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
 import type { OnDisconnect } from "../keys/api_key.ts";
 import type { Mode } from "../shared/interaction.ts";

@@ -1,6 +1,6 @@
 import { pushAll } from "../base/lists.ts";
 import type { Garbage } from "../base/garbage.ts";
-import type { MediaField } from "../dialects/media_field.ts";
+import type { MediaField } from "../dialects/kernel/media_field.ts";
 import { bareInteraction, type Interaction, type InteractionStore } from "../shared/interaction.ts";
 import type { RecordedForm } from "./call_facts.ts";
 import { liftMedia } from "../records/externalize_media.ts";

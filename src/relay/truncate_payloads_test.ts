@@ -1,7 +1,7 @@
 import assert from "@std/assert";
 import { Buffer } from "node:buffer";
 import { interactionRow } from "../../tests/support/interaction_row.ts";
-import { chat } from "../dialects/chat/mod.ts";
+import { chat } from "../dialects/text/chat/mod.ts";
 import type { Interaction } from "../shared/interaction.ts";
 import { storedForm, storePayloads } from "./truncate_payloads.ts";
 

@@ -1,8 +1,8 @@
 import { membersAt } from "../base/json_text.ts";
 import { mendJson } from "../base/mend_json.ts";
-import type { CanonicalEvent } from "../dialects/canonical.ts";
-import type { Dialect, DialectQuirks } from "../dialects/dialect.ts";
-import { isRecord } from "../dialects/json.ts";
+import type { CanonicalEvent } from "../dialects/kernel/canonical.ts";
+import type { Dialect, DialectQuirks } from "../dialects/kernel/dialect.ts";
+import { isRecord } from "../dialects/kernel/json.ts";
 import type { Usage } from "../shared/usage.ts";
 import type { Meter } from "./meter.ts";
 import { readRawUsage } from "../repricing/raw_usage.ts";

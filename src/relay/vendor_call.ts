@@ -1,7 +1,7 @@
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
-import type { DialectName } from "../../contracts/vendors.ts";
-import type { RequestFacts } from "../dialects/dialect.ts";
+import type { DialectName } from "../../contracts/calls/vendors.ts";
+import type { RequestFacts } from "../dialects/kernel/dialect.ts";
 import { Fault } from "../shared/fault.ts";
 import type { LearnedEndpoints } from "../vendors/learned_endpoints.ts";
 import { isAbort, type Upstream, type UpstreamAnswer } from "../vendors/upstream.ts";

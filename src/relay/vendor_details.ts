@@ -1,4 +1,4 @@
-import { isRecord, type JsonRecord } from "../dialects/json.ts";
+import { isRecord, type JsonRecord } from "../dialects/kernel/json.ts";
 
 /** What a vendor's details may hold at most; larger ones are none. */
 const maxText = 4_096;

@@ -1,6 +1,6 @@
-import { type ErrorCode } from "../../contracts/errors.ts";
+import { type ErrorCode } from "../../contracts/kernel/errors.ts";
 import { maskSecrets, type Secret } from "../base/secret.ts";
-import type { VendorError } from "../dialects/vendor_error.ts";
+import type { VendorError } from "../dialects/kernel/vendor_error.ts";
 import { Fault } from "../shared/fault.ts";
 import type { Mode } from "../shared/interaction.ts";
 import { publicDetails } from "./vendor_details.ts";

@@ -1,6 +1,6 @@
 import assert from "@std/assert";
-import { type ErrorCode, errors } from "../../contracts/errors.ts";
-import { readVendorError, type VendorError } from "../dialects/vendor_error.ts";
+import { type ErrorCode, errors } from "../../contracts/kernel/errors.ts";
+import { readVendorError, type VendorError } from "../dialects/kernel/vendor_error.ts";
 import type { Mode } from "../shared/interaction.ts";
 import { Secret } from "../base/secret.ts";
 import { vendorFault } from "./vendor_fault.ts";

@@ -1,9 +1,9 @@
-import type { DialectName } from "../../contracts/vendors.ts";
-import { readChatUsage } from "../dialects/chat/usage.ts";
-import type { DialectQuirks } from "../dialects/dialect.ts";
-import { readUsage as readGenerateUsage } from "../dialects/generate/usage.ts";
-import { readUsage as readMessagesUsage } from "../dialects/messages/usage.ts";
-import { readUsage as readResponsesUsage } from "../dialects/responses/usage.ts";
+import type { DialectName } from "../../contracts/calls/vendors.ts";
+import { readChatUsage } from "../dialects/text/chat/usage.ts";
+import type { DialectQuirks } from "../dialects/kernel/dialect.ts";
+import { readUsage as readGenerateUsage } from "../dialects/text/generate/usage.ts";
+import { readUsage as readMessagesUsage } from "../dialects/text/messages/usage.ts";
+import { readUsage as readResponsesUsage } from "../dialects/text/responses/usage.ts";
 import type { Usage } from "../shared/usage.ts";
 
 /**

@@ -1,4 +1,4 @@
-import { type ErrorCode, errors } from "../../contracts/errors.ts";
+import { type ErrorCode, errors } from "../../contracts/kernel/errors.ts";
 
 /** What a fault may say beside its code. */
 export interface FaultDetails {

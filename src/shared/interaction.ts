@@ -1,6 +1,6 @@
 import type { Kept } from "./stored_response.ts";
 import type { Media } from "./media.ts";
-import type { ErrorCode } from "../../contracts/errors.ts";
+import type { ErrorCode } from "../../contracts/kernel/errors.ts";
 
 /** Whose vendor key a call used (spec.md, Authentication modes). */
 export type Mode = "managed" | "stored_key" | "dual_key";

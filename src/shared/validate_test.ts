@@ -1,11 +1,11 @@
 import assert from "@std/assert";
 import { z } from "zod";
-import type { ErrorCode } from "../../contracts/errors.ts";
+import type { ErrorCode } from "../../contracts/kernel/errors.ts";
 import { Fault } from "./fault.ts";
-import { chatRequest } from "../../contracts/chat.ts";
-import { generateRequest } from "../../contracts/generate.ts";
-import { messagesRequest } from "../../contracts/messages.ts";
-import { responsesRequest } from "../../contracts/responses.ts";
+import { chatRequest } from "../../contracts/calls/chat.ts";
+import { generateRequest } from "../../contracts/calls/generate.ts";
+import { messagesRequest } from "../../contracts/calls/messages.ts";
+import { responsesRequest } from "../../contracts/calls/responses.ts";
 import { validate, validateSteps } from "./validate.ts";
 
 const schema = z.looseObject({

@@ -2,7 +2,7 @@ import { pushAll } from "../base/lists.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Secret } from "../base/secret.ts";
 import { Fault } from "../shared/fault.ts";
-import { isRecord, type JsonRecord, words } from "../dialects/json.ts";
+import { isRecord, type JsonRecord, words } from "../dialects/kernel/json.ts";
 import type { Prices } from "../pricing/table/prices.ts";
 import type { Vendor } from "./registry.ts";
 import { isAbort, type Upstream } from "./upstream.ts";

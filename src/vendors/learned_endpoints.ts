@@ -1,5 +1,5 @@
-import type { DialectName } from "../../contracts/vendors.ts";
-import { type ToolDemand, toolDemands } from "../dialects/tool_demand.ts";
+import type { DialectName } from "../../contracts/calls/vendors.ts";
+import { type ToolDemand, toolDemands } from "../dialects/kernel/tool_demand.ts";
 
 /** Names come from callers: no more of them are remembered. */
 const mostModels = 10_000;

@@ -1,14 +1,14 @@
-import { draw } from "../dialects/generate/draw.ts";
-import { speak } from "../dialects/generate/speak.ts";
-import type { ImageWire } from "../dialects/image_wire.ts";
-import { aggregated } from "../dialects/images/aggregated.ts";
-import { generations } from "../dialects/images/generations.ts";
-import { hosted } from "../dialects/images/hosted.ts";
-import { ratioGenerations } from "../dialects/images/ratio_generations.ts";
-import { aggregatedSpeech } from "../dialects/speech/aggregated_speech.ts";
-import { audioSpeech } from "../dialects/speech/audio_speech.ts";
-import { codedSpeech } from "../dialects/speech/coded_speech.ts";
-import type { SpeechWire } from "../dialects/speech_wire.ts";
+import { draw } from "../dialects/text/generate/draw.ts";
+import { speak } from "../dialects/text/generate/speak.ts";
+import type { ImageWire } from "../dialects/kernel/image_wire.ts";
+import { aggregated } from "../dialects/media/images/aggregated.ts";
+import { generations } from "../dialects/media/images/generations.ts";
+import { hosted } from "../dialects/media/images/hosted.ts";
+import { ratioGenerations } from "../dialects/media/images/ratio_generations.ts";
+import { aggregatedSpeech } from "../dialects/media/speech/aggregated_speech.ts";
+import { audioSpeech } from "../dialects/media/speech/audio_speech.ts";
+import { codedSpeech } from "../dialects/media/speech/coded_speech.ts";
+import type { SpeechWire } from "../dialects/kernel/speech_wire.ts";
 
 /** How a vendor draws or speaks, and with which models. */
 export interface MediaLane<Wire> {

@@ -1,5 +1,5 @@
 import type { Clock } from "../base/clock.ts";
-import { plainMime } from "../dialects/media_source.ts";
+import { plainMime } from "../dialects/kernel/media_source.ts";
 import { Fault } from "../shared/fault.ts";
 import {
   type Lookup,

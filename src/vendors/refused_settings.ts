@@ -1,5 +1,5 @@
-import type { SettingName } from "../dialects/canonical_request.ts";
-import type { RefusedSettings } from "../dialects/refused_settings.ts";
+import type { SettingName } from "../dialects/kernel/canonical_request.ts";
+import type { RefusedSettings } from "../dialects/kernel/refused_settings.ts";
 
 /**
  * What vendors' reasoning models refuse (chat-completions.md §1.2; for the minor versions the

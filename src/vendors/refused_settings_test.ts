@@ -1,8 +1,8 @@
 import assert from "@std/assert";
-import { chat } from "../dialects/chat/mod.ts";
-import { generate } from "../dialects/generate/mod.ts";
-import { messages } from "../dialects/messages/mod.ts";
-import { responses } from "../dialects/responses/mod.ts";
+import { chat } from "../dialects/text/chat/mod.ts";
+import { generate } from "../dialects/text/generate/mod.ts";
+import { messages } from "../dialects/text/messages/mod.ts";
+import { responses } from "../dialects/text/responses/mod.ts";
 import { createRegistry } from "./registry.ts";
 
 const { find } = createRegistry({}, []);

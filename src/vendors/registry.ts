@@ -5,11 +5,11 @@ import {
   operationKinds,
   vendorFamilies,
   type VendorFamily,
-} from "../../contracts/vendors.ts";
+} from "../../contracts/calls/vendors.ts";
 import type { Secret } from "../base/secret.ts";
-import type { DialectQuirks } from "../dialects/dialect.ts";
-import type { ImageWire } from "../dialects/image_wire.ts";
-import type { SpeechWire } from "../dialects/speech_wire.ts";
+import type { DialectQuirks } from "../dialects/kernel/dialect.ts";
+import type { ImageWire } from "../dialects/kernel/image_wire.ts";
+import type { SpeechWire } from "../dialects/kernel/speech_wire.ts";
 import type { PriceRow } from "../pricing/pricing.ts";
 import { refusedByVendorB, refusedByVendorG } from "./refused_settings.ts";
 import { hostMedia, type MediaLane, mediaLanes, noMedia } from "./media_lanes.ts";

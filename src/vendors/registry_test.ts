@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { vendorFamilies } from "../../contracts/vendors.ts";
+import { vendorFamilies } from "../../contracts/calls/vendors.ts";
 import { Secret } from "../base/secret.ts";
 import { createRegistry, type CustomVendor, type Vendor } from "./registry.ts";
 

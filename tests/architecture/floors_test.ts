@@ -18,12 +18,12 @@ Deno.test("imports that point down are fine", () => {
     ["src/http/routes/chat.ts", "../../gateway/relay.ts"],
     ["src/relay/relay.ts", "../vendors/upstream.ts"],
     ["src/vendors/catalogue.ts", "../dialects/dialect.ts"],
-    ["src/dialects/chat/request.ts", "../canonical.ts"],
+    ["src/dialects/text/chat/request.ts", "../canonical.ts"],
     ["src/dialects/registry.ts", "./chat/mod.ts"],
     ["src/store/keys.ts", "../domain/api_key.ts"],
-    ["src/shared/fault.ts", "../../contracts/errors.ts"],
-    ["contracts/chat.ts", "zod"],
-    ["contracts/chat.ts", "@hono/zod-openapi"],
+    ["src/shared/fault.ts", "../../contracts/kernel/errors.ts"],
+    ["contracts/calls/chat.ts", "zod"],
+    ["contracts/calls/chat.ts", "@hono/zod-openapi"],
     ["openapi/generate.ts", "../contracts/mod.ts"],
     ["demo/main.ts", "../src/main/app.ts"],
     ["demo/main.ts", "./simulator/server.ts"],
@@ -48,7 +48,7 @@ Deno.test("an import of a sibling floor is found", () => {
 });
 
 Deno.test("a dialect that knows another is found", () => {
-  const found = verdict("src/dialects/chat/request.ts", "../messages/request.ts");
+  const found = verdict("src/dialects/text/chat/request.ts", "../messages/request.ts");
   assert.match(found ?? "", /chat must not know dialect messages/);
 });
 

@@ -1,7 +1,7 @@
 import assert from "@std/assert";
 import { CallError, createClient } from "../../contracts/client.ts";
 import { contracts, familyContracts } from "../../contracts/mod.ts";
-import { vendorFamilies } from "../../contracts/vendors.ts";
+import { vendorFamilies } from "../../contracts/calls/vendors.ts";
 import { shared, startSimulatedService } from "../support/service.ts";
 
 const service = shared(() => startSimulatedService());

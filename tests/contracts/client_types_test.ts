@@ -31,9 +31,9 @@ function marked(text: string): number[] {
 
 const program = `
 import { createClient } from "ROOT/contracts/client.ts";
-import { defineContract } from "ROOT/contracts/contract.ts";
+import { defineContract } from "ROOT/contracts/kernel/contract.ts";
 import { contracts, familyContracts } from "ROOT/contracts/mod.ts";
-import { vendorFamilies } from "ROOT/contracts/vendors.ts";
+import { vendorFamilies } from "ROOT/contracts/calls/vendors.ts";
 import { z } from "npm:zod@4.6.7";
 
 const at = { baseUrl: "http://127.0.0.1:1", apiKey: "dmt_x" };

@@ -1,5 +1,9 @@
 /** What has to survive translation, and what a dialect has no words for. */
-import type { AnswerPart, CanonicalAnswer, CanonicalChoice } from "../../src/dialects/canonical.ts";
+import type {
+  AnswerPart,
+  CanonicalAnswer,
+  CanonicalChoice,
+} from "../../src/dialects/kernel/canonical.ts";
 import type { FinishReason } from "../../src/shared/interaction.ts";
 import type { Said } from "../support/grammar/said.ts";
 import type { Name } from "./lane.ts";

@@ -1,6 +1,6 @@
 /** Answers of our own making, one theme in each dialect, for callers of every dialect. */
 import assert from "@std/assert";
-import { foldEvents } from "../../src/dialects/fold.ts";
+import { foldEvents } from "../../src/dialects/kernel/fold.ts";
 import { type Facts, factsOf } from "./facts.ts";
 import { decodeStream, dialects, type Name, names } from "./lane.ts";
 import { answersOf, framesOf, recordingsIn } from "./recordings.ts";

@@ -1,14 +1,14 @@
 /** A vendor's answer on its way to a caller of another dialect, as the gateway's lane takes it. */
 import { SseSplitter } from "../../src/base/sse.ts";
-import type { CanonicalAnswer, CanonicalEvent } from "../../src/dialects/canonical.ts";
-import { chat } from "../../src/dialects/chat/mod.ts";
-import type { Dialect, DialectQuirks } from "../../src/dialects/dialect.ts";
-import { foldEvents } from "../../src/dialects/fold.ts";
-import { generate } from "../../src/dialects/generate/mod.ts";
-import { messages } from "../../src/dialects/messages/mod.ts";
-import { responses } from "../../src/dialects/responses/mod.ts";
-import type { AnswerContext, Translator, Undo } from "../../src/dialects/translator.ts";
-import { Undoing } from "../../src/dialects/undo.ts";
+import type { CanonicalAnswer, CanonicalEvent } from "../../src/dialects/kernel/canonical.ts";
+import { chat } from "../../src/dialects/text/chat/mod.ts";
+import type { Dialect, DialectQuirks } from "../../src/dialects/kernel/dialect.ts";
+import { foldEvents } from "../../src/dialects/kernel/fold.ts";
+import { generate } from "../../src/dialects/text/generate/mod.ts";
+import { messages } from "../../src/dialects/text/messages/mod.ts";
+import { responses } from "../../src/dialects/text/responses/mod.ts";
+import type { AnswerContext, Translator, Undo } from "../../src/dialects/kernel/translator.ts";
+import { Undoing } from "../../src/dialects/kernel/undo.ts";
 import { Fault } from "../../src/shared/fault.ts";
 import { canonicalRequest } from "../support/canonical_request.ts";
 import { checkChatStream } from "../support/grammar/chat.ts";

@@ -1,8 +1,8 @@
 /** One cell of the matrix: an answer of one dialect, translated for a caller of another. */
 import assert from "@std/assert";
 import { joinBytes } from "../../src/base/bytes.ts";
-import type { CanonicalAnswer } from "../../src/dialects/canonical.ts";
-import { foldEvents } from "../../src/dialects/fold.ts";
+import type { CanonicalAnswer } from "../../src/dialects/kernel/canonical.ts";
+import { foldEvents } from "../../src/dialects/kernel/fold.ts";
 import { checkWhole } from "../support/grammar/whole.ts";
 import { type Facts, factsOf, factsSaid, orderIn, shownIn, shownWhole } from "./facts.ts";
 import {

@@ -2,7 +2,7 @@
  * Vendors' events with one value that has no business there: whatever it is, the caller gets a
  * stream of its dialect's grammar, or a fault of the vendor's, and nothing breaks.
  */
-import { foldEvents } from "../../src/dialects/fold.ts";
+import { foldEvents } from "../../src/dialects/kernel/fold.ts";
 import { Fault } from "../../src/shared/fault.ts";
 import { GrammarError } from "../support/grammar/frames.ts";
 import { checkWhole } from "../support/grammar/whole.ts";

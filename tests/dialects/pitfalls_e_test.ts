@@ -1,6 +1,6 @@
 /** Section E of protocols/pitfalls.md: messages callers of a chat vendor; some of G. */
 import assert from "@std/assert";
-import { foldEvents } from "../../src/dialects/fold.ts";
+import { foldEvents } from "../../src/dialects/kernel/fold.ts";
 import { Fault } from "../../src/shared/fault.ts";
 import { bytesOf, type Passage, readWhole, relayStream, writeWhole } from "./lane.ts";
 import { chatAnswer, said, told, toolDelta, wire } from "./pitfall_answers.ts";

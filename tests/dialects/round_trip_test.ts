@@ -1,6 +1,6 @@
 /** decode(encode(x)) = x for the requests that a dialect can carry, without any loss. */
 import assert from "@std/assert";
-import type { CanonicalRequest, Part, Turn } from "../../src/dialects/canonical_request.ts";
+import type { CanonicalRequest, Part, Turn } from "../../src/dialects/kernel/canonical_request.ts";
 import { abilities } from "./abilities.ts";
 import { dialects, type Name, names } from "./lane.ts";
 import { Random } from "./random.ts";

@@ -9,7 +9,7 @@ import type {
   TextPart,
   Tool,
   Turn,
-} from "../../src/dialects/canonical_request.ts";
+} from "../../src/dialects/kernel/canonical_request.ts";
 import type { Random } from "./random.ts";
 
 /** What the requests of one dialect may hold. */

@@ -1,8 +1,8 @@
 import assert from "@std/assert";
-import { chat } from "../../src/dialects/chat/mod.ts";
-import { generate } from "../../src/dialects/generate/mod.ts";
-import { messages } from "../../src/dialects/messages/mod.ts";
-import { responses } from "../../src/dialects/responses/mod.ts";
+import { chat } from "../../src/dialects/text/chat/mod.ts";
+import { generate } from "../../src/dialects/text/generate/mod.ts";
+import { messages } from "../../src/dialects/text/messages/mod.ts";
+import { responses } from "../../src/dialects/text/responses/mod.ts";
 import type { Steps } from "../../src/base/steps.ts";
 
 const dialects = { chat, messages, responses, generate };

@@ -1,5 +1,9 @@
 /** Made-up answers, from which each dialect's vendor stream is written: what must arrive is known. */
-import type { AnswerPart, CanonicalAnswer, CanonicalChoice } from "../../src/dialects/canonical.ts";
+import type {
+  AnswerPart,
+  CanonicalAnswer,
+  CanonicalChoice,
+} from "../../src/dialects/kernel/canonical.ts";
 import type { Usage } from "../../src/shared/usage.ts";
 import type { Name } from "./lane.ts";
 import type { Random } from "./random.ts";

@@ -1,5 +1,5 @@
 /** A vendor's stream, made up from a seed with the habits of some server. */
-import type { DialectQuirks } from "../../src/dialects/dialect.ts";
+import type { DialectQuirks } from "../../src/dialects/kernel/dialect.ts";
 import { bytesOf, type Name } from "./lane.ts";
 import { Random } from "./random.ts";
 import { type Progress, progressOf } from "./recordings.ts";

@@ -10,8 +10,8 @@ import type {
   SettingName,
   Tool,
   ToolResultPart,
-} from "../../src/dialects/canonical_request.ts";
-import type { EncodedRequest } from "../../src/dialects/translator.ts";
+} from "../../src/dialects/kernel/canonical_request.ts";
+import type { EncodedRequest } from "../../src/dialects/kernel/translator.ts";
 
 export function vanished(
   before: CanonicalRequest,

@@ -1,5 +1,5 @@
 /** Generate streams as servers write them (generate-content.md §5). */
-import type { AnswerPart } from "../../src/dialects/canonical.ts";
+import type { AnswerPart } from "../../src/dialects/kernel/canonical.ts";
 import type { Random } from "./random.ts";
 import type { Payload } from "./recordings.ts";
 import type { Call, Story } from "./stories.ts";

@@ -1,5 +1,5 @@
 /** Messages streams as servers write them (messages.md §5), compatible ones included. */
-import type { AnswerPart } from "../../src/dialects/canonical.ts";
+import type { AnswerPart } from "../../src/dialects/kernel/canonical.ts";
 import type { Random } from "./random.ts";
 import type { Payload } from "./recordings.ts";
 import type { Call, Story } from "./stories.ts";

@@ -1,6 +1,6 @@
 import assert from "@std/assert";
-import { errors } from "../../contracts/errors.ts";
-import { vendorFamilies } from "../../contracts/vendors.ts";
+import { errors } from "../../contracts/kernel/errors.ts";
+import { vendorFamilies } from "../../contracts/calls/vendors.ts";
 import { anchorsOf, linksOf } from "./snippets.ts";
 
 const root = new URL("../../", import.meta.url);

@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import type { DialectName } from "../../contracts/vendors.ts";
+import type { DialectName } from "../../contracts/calls/vendors.ts";
 import type { Label } from "../../demo/simulators.ts";
 import { dialectNames, rawRequest } from "../matrix/raw_calls.ts";
 import { shared, startSimulatedService } from "../support/service.ts";

@@ -1,8 +1,8 @@
 /** Each step between an answer's last byte and its row fails: always one row, and its charge. */
 import assert from "@std/assert";
-import type { DialectName } from "../../contracts/vendors.ts";
-import { speech } from "../../src/dialects/operations/speech.ts";
-import { embeddings } from "../../src/dialects/operations/embeddings.ts";
+import type { DialectName } from "../../contracts/calls/vendors.ts";
+import { speech } from "../../src/dialects/media/operations/speech.ts";
+import { embeddings } from "../../src/dialects/media/operations/embeddings.ts";
 import { passOperation } from "../../src/media/pass_operation.ts";
 import { answersOf, framesOf } from "../dialects/recordings.ts";
 import { type FakeExchange, startFakeVendor } from "../support/fake_vendor.ts";

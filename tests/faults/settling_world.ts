@@ -1,13 +1,13 @@
 /** A gateway of real parts, of which each step between an answer's last byte and its row can fail. */
 import { createLearnedEndpoints } from "../../src/vendors/learned_endpoints.ts";
 import { parseConfig } from "../../src/main/config.ts";
-import type { DialectName } from "../../contracts/vendors.ts";
+import type { DialectName } from "../../contracts/calls/vendors.ts";
 import type { Principal } from "../../src/keys/api_key.ts";
 import { firstStart } from "../../src/main/first_start.ts";
 import { jobCaller } from "../../src/relay/system_caller.ts";
 import type { Reply } from "../../src/relay/reply.ts";
 import { type SettlingStep, Tries } from "../../src/relay/settling_steps.ts";
-import type { FullDialect } from "../../src/dialects/translator.ts";
+import type { FullDialect } from "../../src/dialects/kernel/translator.ts";
 import { createServices, type Services } from "../../src/main/application.ts";
 import { openJournal } from "../../src/records/journal/journal.ts";
 import { openMasterKey } from "../../src/keys/store/master_key.ts";

@@ -2,9 +2,9 @@
  * Whatever a vendor's answer holds many of, whole or streamed, reading it in any dialect and
  * writing it for a caller of any takes time in proportion to its length.
  */
-import type { BlockKind, CanonicalEvent } from "../../src/dialects/canonical.ts";
-import { foldEvents } from "../../src/dialects/fold.ts";
-import type { Undo } from "../../src/dialects/translator.ts";
+import type { BlockKind, CanonicalEvent } from "../../src/dialects/kernel/canonical.ts";
+import { foldEvents } from "../../src/dialects/kernel/fold.ts";
+import type { Undo } from "../../src/dialects/kernel/translator.ts";
 import { keptReasoning } from "../../src/relay/conversation/reasoning_store.ts";
 import {
   bytesOf,

@@ -9,7 +9,7 @@
 import assert from "@std/assert";
 import { examplesOf } from "../../contracts/examples/mod.ts";
 import { allContracts } from "../../contracts/mod.ts";
-import type { Contract } from "../../contracts/contract.ts";
+import type { Contract } from "../../contracts/kernel/contract.ts";
 import { mebibytes } from "../support/resident.ts";
 import { type HostileWorld, startHostileWorld } from "./hostile_world.ts";
 

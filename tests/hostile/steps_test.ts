@@ -5,16 +5,16 @@
  */
 import assert from "@std/assert";
 import process from "node:process";
-import { chatRequest } from "../../contracts/chat.ts";
+import { chatRequest } from "../../contracts/calls/chat.ts";
 import { JsonCount } from "../../src/base/json_count.ts";
 import { parseInSteps } from "../../src/base/parse_in_steps.ts";
 import type { Steps } from "../../src/base/steps.ts";
 import { writeJson } from "../../src/base/write_json.ts";
-import { chat } from "../../src/dialects/chat/mod.ts";
-import { generate } from "../../src/dialects/generate/mod.ts";
-import { messages } from "../../src/dialects/messages/mod.ts";
-import { promptTokens } from "../../src/dialects/prompt_text.ts";
-import { responses } from "../../src/dialects/responses/mod.ts";
+import { chat } from "../../src/dialects/text/chat/mod.ts";
+import { generate } from "../../src/dialects/text/generate/mod.ts";
+import { messages } from "../../src/dialects/text/messages/mod.ts";
+import { promptTokens } from "../../src/dialects/kernel/prompt_text.ts";
+import { responses } from "../../src/dialects/text/responses/mod.ts";
 import { validateSteps } from "../../src/shared/validate.ts";
 import { boundPayloadSteps } from "../../src/records/payload.ts";
 import { jsonLimits } from "../../src/http/read_json.ts";

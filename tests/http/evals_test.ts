@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { Buffer } from "node:buffer";
-import { getEval, listEvals } from "../../contracts/evals.ts";
+import { getEval, listEvals } from "../../contracts/data/evals.ts";
 import { postgresAvailability, startPostgres } from "../support/postgres.ts";
 import { play } from "../support/scenarios.ts";
 import {

@@ -1,6 +1,6 @@
 /** What `COPY` makes of a CSV export with raw cells, on a real PostgreSQL. */
 import assert from "@std/assert";
-import { columnKinds, interactionColumns } from "../../contracts/export_tables.ts";
+import { columnKinds, interactionColumns } from "../../contracts/data/export_tables.ts";
 import { createInteractions } from "../../src/records/store/interactions.ts";
 import { createExportSource } from "../../src/exports/store/export_source.ts";
 import { exportBytes } from "../../src/exports/export_text.ts";

@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { interactionColumns } from "../../contracts/export_tables.ts";
+import { interactionColumns } from "../../contracts/data/export_tables.ts";
 import { eachService } from "../support/each_service.ts";
 import { checkError } from "../support/scenarios.ts";
 import type { Row, TestService } from "../support/service.ts";

@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { interactionColumns } from "../../contracts/export_tables.ts";
+import { interactionColumns } from "../../contracts/data/export_tables.ts";
 import { play, type Scenario, testScenarios } from "../support/scenarios.ts";
 import { type Row, shared, startSimulatedService } from "../support/service.ts";
 

@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import type { DialectName } from "../../contracts/vendors.ts";
+import type { DialectName } from "../../contracts/calls/vendors.ts";
 import { shared } from "../support/service.ts";
 import { checkGrammar } from "./grammar.ts";
 import { librariesAt } from "./libraries.ts";

@@ -12,7 +12,7 @@ import {
   tool,
   type UserContent,
 } from "ai";
-import type { DialectName } from "../../contracts/vendors.ts";
+import type { DialectName } from "../../contracts/calls/vendors.ts";
 import {
   type Address,
   FailedAnswer,

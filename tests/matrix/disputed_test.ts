@@ -1,6 +1,6 @@
 /** What a vendor reports beyond belief: charged as set aside, recorded, told, and nobody else's. */
 import assert from "@std/assert";
-import type { DialectName } from "../../contracts/vendors.ts";
+import type { DialectName } from "../../contracts/calls/vendors.ts";
 import { type Row, shared } from "../support/service.ts";
 import { dialectNames } from "./raw_calls.ts";
 import {

@@ -1,4 +1,4 @@
-import type { DialectName } from "../../contracts/vendors.ts";
+import type { DialectName } from "../../contracts/calls/vendors.ts";
 import { checkChatStream } from "../support/grammar/chat.ts";
 import { checkGenerateStream } from "../support/grammar/generate.ts";
 import { checkMessagesStream } from "../support/grammar/messages.ts";

@@ -1,4 +1,4 @@
-import type { DialectName } from "../../contracts/vendors.ts";
+import type { DialectName } from "../../contracts/calls/vendors.ts";
 
 /** One hosted tool of one vendor, as its own dialect asks for it. */
 export interface HostedRow {

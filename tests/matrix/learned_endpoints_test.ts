@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import type { DialectName } from "../../contracts/vendors.ts";
+import type { DialectName } from "../../contracts/calls/vendors.ts";
 import { type FakeExchange, type FakeVendor, startFakeVendor } from "../support/fake_vendor.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 import { checkGrammar } from "./grammar.ts";

@@ -1,4 +1,4 @@
-import type { DialectName } from "../../contracts/vendors.ts";
+import type { DialectName } from "../../contracts/calls/vendors.ts";
 
 /** Where a library calls: only this changes between it and its own vendor. */
 export interface Address {

@@ -1,4 +1,4 @@
-import type { DialectName } from "../../contracts/vendors.ts";
+import type { DialectName } from "../../contracts/calls/vendors.ts";
 
 /** A field of one dialect that the vendors of others can't carry. */
 export interface Loss {

@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import type { DialectName } from "../../contracts/vendors.ts";
+import type { DialectName } from "../../contracts/calls/vendors.ts";
 import { shared } from "../support/service.ts";
 import { type Loss, losses } from "./loss_rows.ts";
 import { dialectNames, rawRequest } from "./raw_calls.ts";

@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import type { DialectName } from "../../contracts/vendors.ts";
+import type { DialectName } from "../../contracts/calls/vendors.ts";
 import type { RecordedRequest } from "../support/fake_vendor.ts";
 import { shared } from "../support/service.ts";
 import { dialectNames, rawRequest } from "./raw_calls.ts";

@@ -1,4 +1,4 @@
-import type { DialectName } from "../../contracts/vendors.ts";
+import type { DialectName } from "../../contracts/calls/vendors.ts";
 import { type Json, streamValues } from "./wire.ts";
 
 export const dialectNames: readonly DialectName[] = ["chat", "responses", "messages", "generate"];

@@ -1,5 +1,5 @@
 import { type FakeExchange, type FakeVendor, startFakeVendor } from "../support/fake_vendor.ts";
-import { isRecord } from "../../src/dialects/json.ts";
+import { isRecord } from "../../src/dialects/kernel/json.ts";
 import type { Json } from "./wire.ts";
 
 /** Rounds of tool calls before the last words; the second has two calls. */

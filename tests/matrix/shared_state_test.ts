@@ -2,7 +2,7 @@
 import assert from "@std/assert";
 import Anthropic from "@anthropic-ai/sdk";
 import { betaTool } from "@anthropic-ai/sdk/helpers/beta/json-schema";
-import type { DialectName } from "../../contracts/vendors.ts";
+import type { DialectName } from "../../contracts/calls/vendors.ts";
 import { shared, startSimulatedService } from "../support/service.ts";
 import { hostedAnswer, hostedEvents } from "./hosted_answers.ts";
 import { startHostedVendors } from "./hosted_vendors.ts";

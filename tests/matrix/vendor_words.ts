@@ -1,4 +1,4 @@
-import type { DialectName } from "../../contracts/vendors.ts";
+import type { DialectName } from "../../contracts/calls/vendors.ts";
 
 /** What a vendor of each dialect says, for scripts: an answer of 10 tokens in and 5 out. */
 export interface VendorWords {

@@ -1,4 +1,4 @@
-import type { DialectName } from "../../contracts/vendors.ts";
+import type { DialectName } from "../../contracts/calls/vendors.ts";
 import type { Label } from "../../demo/simulators.ts";
 
 /** A vendor as the matrix calls it. */

@@ -1,4 +1,4 @@
-import type { DialectName } from "../../contracts/vendors.ts";
+import type { DialectName } from "../../contracts/calls/vendors.ts";
 
 /** A JSON object as it stands on the wire. */
 export type Json = Readonly<Record<string, unknown>>;

@@ -1,7 +1,7 @@
 /** Vendors' streams that break off: each call is a row, and is charged for what it brought. */
 import assert from "@std/assert";
 import { SseSplitter } from "../../src/base/sse.ts";
-import type { CanonicalEvent } from "../../src/dialects/canonical.ts";
+import type { CanonicalEvent } from "../../src/dialects/kernel/canonical.ts";
 import { dialects, type Name, names } from "../dialects/lane.ts";
 import { answersOf, framesOf, recordingsIn } from "../dialects/recordings.ts";
 import { type FakeExchange } from "../support/fake_vendor.ts";

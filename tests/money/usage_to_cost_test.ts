@@ -1,12 +1,12 @@
 import assert from "@std/assert";
 import { calcPrice, extractUsage, findProvider } from "@pydantic/genai-prices";
 import { nanosToUsd, roundPicoToNano } from "../../src/base/money.ts";
-import type { DialectName } from "../../contracts/vendors.ts";
-import type { Dialect } from "../../src/dialects/dialect.ts";
-import { chat } from "../../src/dialects/chat/mod.ts";
-import { generate } from "../../src/dialects/generate/mod.ts";
-import { messages } from "../../src/dialects/messages/mod.ts";
-import { responses } from "../../src/dialects/responses/mod.ts";
+import type { DialectName } from "../../contracts/calls/vendors.ts";
+import type { Dialect } from "../../src/dialects/kernel/dialect.ts";
+import { chat } from "../../src/dialects/text/chat/mod.ts";
+import { generate } from "../../src/dialects/text/generate/mod.ts";
+import { messages } from "../../src/dialects/text/messages/mod.ts";
+import { responses } from "../../src/dialects/text/responses/mod.ts";
 import { callCost } from "../../src/pricing/call_cost.ts";
 import { bundledPrices, createPrices } from "../../src/pricing/table/prices.ts";
 import { publicProviders } from "../../src/pricing/sources/public_prices.ts";

@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import type { Grader } from "../../contracts/eval_request.ts";
+import type { Grader } from "../../contracts/data/eval_request.ts";
 import type { EvalRun } from "../../src/evals/eval.ts";
 import { Fault } from "../../src/shared/fault.ts";
 import type { RelayRequest } from "../../src/relay/relay.ts";

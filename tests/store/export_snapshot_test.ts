@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import type { ExportTable } from "../../contracts/export_tables.ts";
+import type { ExportTable } from "../../contracts/data/export_tables.ts";
 import type { Database } from "../../src/database/database.ts";
 import { createExportSource } from "../../src/exports/store/export_source.ts";
 import { createInteractions, writeRecords } from "../../src/records/store/interactions.ts";

@@ -1,4 +1,4 @@
-import type { CanonicalRequest, Part, Turn } from "../../src/dialects/canonical_request.ts";
+import type { CanonicalRequest, Part, Turn } from "../../src/dialects/kernel/canonical_request.ts";
 
 /** Short builders of canonical requests for tests of dialects. */
 export function canonicalRequest(parts: Partial<CanonicalRequest>): CanonicalRequest {

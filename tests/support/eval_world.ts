@@ -1,9 +1,9 @@
-import type { Grader } from "../../contracts/eval_request.ts";
+import type { Grader } from "../../contracts/data/eval_request.ts";
 import { systemClock } from "../../src/base/clock.ts";
-import { chat } from "../../src/dialects/chat/mod.ts";
-import { generate } from "../../src/dialects/generate/mod.ts";
-import { messages } from "../../src/dialects/messages/mod.ts";
-import { responses } from "../../src/dialects/responses/mod.ts";
+import { chat } from "../../src/dialects/text/chat/mod.ts";
+import { generate } from "../../src/dialects/text/generate/mod.ts";
+import { messages } from "../../src/dialects/text/messages/mod.ts";
+import { responses } from "../../src/dialects/text/responses/mod.ts";
 import { mintKey } from "../../src/keys/credential.ts";
 import type { EvalRun, NewEvalRun } from "../../src/evals/eval.ts";
 import type { Interaction } from "../../src/shared/interaction.ts";

@@ -1,4 +1,4 @@
-import type { DialectName } from "../../contracts/vendors.ts";
+import type { DialectName } from "../../contracts/calls/vendors.ts";
 import { type FakeExchange, startFakeVendor } from "./fake_vendor.ts";
 import { type Environment, startTestService, type TestService } from "./service.ts";
 

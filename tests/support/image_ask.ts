@@ -1,6 +1,6 @@
 import assert from "@std/assert";
-import type { ImageAsk, ImageWire } from "../../src/dialects/image_wire.ts";
-import type { JsonRecord } from "../../src/dialects/json.ts";
+import type { ImageAsk, ImageWire } from "../../src/dialects/kernel/image_wire.ts";
+import type { JsonRecord } from "../../src/dialects/kernel/json.ts";
 import { Fault } from "../../src/shared/fault.ts";
 
 /** A request that says no more than its prompt. */

@@ -1,5 +1,10 @@
-import type { CanonicalEvent } from "../../src/dialects/canonical.ts";
-import type { CanonicalRequest, Part, Tool, Turn } from "../../src/dialects/canonical_request.ts";
+import type { CanonicalEvent } from "../../src/dialects/kernel/canonical.ts";
+import type {
+  CanonicalRequest,
+  Part,
+  Tool,
+  Turn,
+} from "../../src/dialects/kernel/canonical_request.ts";
 import type { Usage } from "../../src/shared/usage.ts";
 import { Random } from "./random.ts";
 

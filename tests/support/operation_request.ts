@@ -1,6 +1,6 @@
 import type { SseEvent } from "../../src/base/sse.ts";
-import type { AnswerReader, Operation } from "../../src/dialects/operation.ts";
-import { readOperation } from "../../src/dialects/operation_request.ts";
+import type { AnswerReader, Operation } from "../../src/dialects/kernel/operation.ts";
+import { readOperation } from "../../src/dialects/kernel/operation_request.ts";
 import type { PriceRow } from "../../src/pricing/pricing.ts";
 
 /** A reader of the answer to a JSON request. */

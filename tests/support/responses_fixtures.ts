@@ -1,11 +1,11 @@
 import type { SseEvent } from "../../src/base/sse.ts";
-import type { CanonicalAnswer, CanonicalEvent } from "../../src/dialects/canonical.ts";
-import type { DialectQuirks } from "../../src/dialects/dialect.ts";
-import { foldEvents } from "../../src/dialects/fold.ts";
-import type { AnswerContext } from "../../src/dialects/translator.ts";
-import { decodeRequest } from "../../src/dialects/responses/decode_request.ts";
-import { ResponsesStreamDecoder } from "../../src/dialects/responses/stream_decoder.ts";
-import { ResponsesStreamEncoder } from "../../src/dialects/responses/stream_encoder.ts";
+import type { CanonicalAnswer, CanonicalEvent } from "../../src/dialects/kernel/canonical.ts";
+import type { DialectQuirks } from "../../src/dialects/kernel/dialect.ts";
+import { foldEvents } from "../../src/dialects/kernel/fold.ts";
+import type { AnswerContext } from "../../src/dialects/kernel/translator.ts";
+import { decodeRequest } from "../../src/dialects/text/responses/decode_request.ts";
+import { ResponsesStreamDecoder } from "../../src/dialects/text/responses/stream_decoder.ts";
+import { ResponsesStreamEncoder } from "../../src/dialects/text/responses/stream_encoder.ts";
 
 /** For tests: a context that mints ids in a row, for the given request body. */
 export function contextOf(body: Record<string, unknown> = {}): AnswerContext {

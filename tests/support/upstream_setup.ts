@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import type { ErrorCode } from "../../contracts/errors.ts";
+import type { ErrorCode } from "../../contracts/kernel/errors.ts";
 import { Fault } from "../../src/shared/fault.ts";
 import {
   createUpstream,

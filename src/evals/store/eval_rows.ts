@@ -1,4 +1,4 @@
-import type { Grader } from "../../../contracts/eval_request.ts";
+import type { Grader } from "../../../contracts/data/eval_request.ts";
 import { nanosToUsd, parseUsd } from "../../base/money.ts";
 import type { EvalCounts, EvalRun, EvalState } from "../eval.ts";
 import type { SqlRow } from "../../database/database.ts";

@@ -1,5 +1,5 @@
 import { pushAll } from "../../base/lists.ts";
-import type { ExportTable } from "../../../contracts/export_tables.ts";
+import type { ExportTable } from "../../../contracts/data/export_tables.ts";
 import { type Cell, type Cells, columnsOf } from "../export.ts";
 import type { ExportQuery } from "../export_source.ts";
 import type { Queryable, SqlRow, SqlValue } from "../../database/database.ts";

@@ -1,4 +1,4 @@
-import type { ExportTable } from "../../../contracts/export_tables.ts";
+import type { ExportTable } from "../../../contracts/data/export_tables.ts";
 import type {
   ClaimedExport,
   ErasedSpan,

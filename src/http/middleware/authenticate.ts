@@ -1,6 +1,6 @@
 import type { MiddlewareHandler } from "hono";
-import type { ErrorDialect } from "../../../contracts/contract.ts";
-import { errors } from "../../../contracts/errors.ts";
+import type { ErrorDialect } from "../../../contracts/kernel/contract.ts";
+import { errors } from "../../../contracts/kernel/errors.ts";
 import { parseCredential } from "../../keys/credential.ts";
 import type { FailureLimit } from "../../rate_limits/failure_limit.ts";
 import { Fault } from "../../shared/fault.ts";

@@ -1,5 +1,5 @@
 import type { MiddlewareHandler } from "hono";
-import type { ErrorDialect } from "../../../contracts/contract.ts";
+import type { ErrorDialect } from "../../../contracts/kernel/contract.ts";
 import { Fault } from "../../shared/fault.ts";
 import type { RateDecision } from "../../rate_limits/rate_limit.ts";
 import type { RateLimiter } from "../../rate_limits/rate_limiter.ts";

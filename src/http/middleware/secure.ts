@@ -1,5 +1,5 @@
 import type { MiddlewareHandler } from "hono";
-import type { ErrorDialect } from "../../../contracts/contract.ts";
+import type { ErrorDialect } from "../../../contracts/kernel/contract.ts";
 import { pageHeaders, securityHeaders } from "../respond.ts";
 import type { Env } from "../scene.ts";
 

@@ -1,6 +1,6 @@
 import type { Hono } from "hono";
 import type { z } from "zod";
-import type { cohortOutcome, cohortOutcomeAnswer } from "../../../contracts/cohort.ts";
+import type { cohortOutcome, cohortOutcomeAnswer } from "../../../contracts/data/cohort.ts";
 import { contracts } from "../../../contracts/mod.ts";
 import {
   type CohortStore,

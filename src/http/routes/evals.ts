@@ -1,6 +1,6 @@
 import type { Hono } from "hono";
 import type { z } from "zod";
-import type { evalAccepted } from "../../../contracts/evals.ts";
+import type { evalAccepted } from "../../../contracts/data/evals.ts";
 import { contracts } from "../../../contracts/mod.ts";
 import { readResultPlace, readRunPlace, resultPlace, runPlace } from "../../evals/eval_cursor.ts";
 import { Fault } from "../../shared/fault.ts";

@@ -1,6 +1,6 @@
 import type { Hono } from "hono";
 import { contracts, familyContracts } from "../../../contracts/mod.ts";
-import type { DialectName } from "../../../contracts/vendors.ts";
+import type { DialectName } from "../../../contracts/calls/vendors.ts";
 import type { Log } from "../../base/log.ts";
 import { messageOf } from "../../shared/fault.ts";
 import type { Catalogue, ListedModel } from "../../vendors/catalogue.ts";

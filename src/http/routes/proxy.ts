@@ -1,14 +1,14 @@
 import type { Hono } from "hono";
 import type { z } from "zod";
-import type { Contract } from "../../../contracts/contract.ts";
+import type { Contract } from "../../../contracts/kernel/contract.ts";
 import { contracts, familyContracts } from "../../../contracts/mod.ts";
-import type { DialectName } from "../../../contracts/vendors.ts";
+import type { DialectName } from "../../../contracts/calls/vendors.ts";
 import type { CountRequest } from "../../relay/count_tokens.ts";
 import type { Idempotency } from "../../idempotency/idempotency.ts";
 import type { Caller } from "../../relay/call_context.ts";
 import { permitNamed, type Relay } from "../../relay/relay.ts";
 import type { Reply } from "../../relay/reply.ts";
-import type { FullDialect } from "../../dialects/translator.ts";
+import type { FullDialect } from "../../dialects/kernel/translator.ts";
 import type { Registry, Vendor } from "../../vendors/registry.ts";
 import { bind, type BindParts } from "../bind.ts";
 import { once } from "../repeats.ts";

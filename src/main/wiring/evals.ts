@@ -1,4 +1,4 @@
-import type { Grader } from "../../../contracts/eval_request.ts";
+import type { Grader } from "../../../contracts/data/eval_request.ts";
 import type { EvalStore } from "../../evals/eval.ts";
 import { createFairQueue } from "../../base/fair_queue.ts";
 import { Fault } from "../../shared/fault.ts";

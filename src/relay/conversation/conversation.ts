@@ -1,6 +1,6 @@
 import { finish, type Steps } from "../../base/steps.ts";
 import { writeJson } from "../../base/write_json.ts";
-import type { Conversation, Dialect } from "../../dialects/dialect.ts";
+import type { Conversation, Dialect } from "../../dialects/kernel/dialect.ts";
 import { Fault } from "../../shared/fault.ts";
 import type { KeptResponse, KeptStore, StoredResponse } from "../../shared/stored_response.ts";
 import type { Caller } from "../call_context.ts";

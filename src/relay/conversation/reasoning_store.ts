@@ -1,12 +1,12 @@
-import type { AnswerPart, CanonicalAnswer } from "../../dialects/canonical.ts";
+import type { AnswerPart, CanonicalAnswer } from "../../dialects/kernel/canonical.ts";
 import type {
   CanonicalRequest,
   Opaque,
   Part,
   ReasoningPart,
-} from "../../dialects/canonical_request.ts";
-import { isRecord } from "../../dialects/json.ts";
-import type { DialectName } from "../../../contracts/vendors.ts";
+} from "../../dialects/kernel/canonical_request.ts";
+import { isRecord } from "../../dialects/kernel/json.ts";
+import type { DialectName } from "../../../contracts/calls/vendors.ts";
 import type { KeptReasoning, KeptStore } from "../../shared/stored_response.ts";
 
 /** What is kept of the turn that a tool call stood in: its own opaque, and the reasoning before. */

@@ -1,6 +1,6 @@
 import assert from "@std/assert";
-import type { AnswerPart } from "../../dialects/canonical.ts";
-import type { CanonicalRequest, Opaque, Part } from "../../dialects/canonical_request.ts";
+import type { AnswerPart } from "../../dialects/kernel/canonical.ts";
+import type { CanonicalRequest, Opaque, Part } from "../../dialects/kernel/canonical_request.ts";
 import type { KeptReasoning, KeptStore } from "../../shared/stored_response.ts";
 import { keptReasoning, recallReasoning } from "./reasoning_store.ts";
 

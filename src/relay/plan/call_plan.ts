@@ -1,6 +1,6 @@
-import type { DecodedEvent, Dialect, DialectQuirks } from "../../dialects/dialect.ts";
-import type { CanonicalAnswer, CanonicalEvent } from "../../dialects/canonical.ts";
-import type { HostedWork } from "../../dialects/hosted.ts";
+import type { DecodedEvent, Dialect, DialectQuirks } from "../../dialects/kernel/dialect.ts";
+import type { CanonicalAnswer, CanonicalEvent } from "../../dialects/kernel/canonical.ts";
+import type { HostedWork } from "../../dialects/kernel/hosted.ts";
 import type { SseEvent } from "../../base/sse.ts";
 import type { KeptReasoning } from "../../shared/stored_response.ts";
 import type { Fault } from "../../shared/fault.ts";

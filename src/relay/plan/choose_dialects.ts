@@ -1,6 +1,6 @@
-import type { DialectName } from "../../../contracts/vendors.ts";
-import { readVendorError } from "../../dialects/vendor_error.ts";
-import type { ToolDemand } from "../../dialects/tool_demand.ts";
+import type { DialectName } from "../../../contracts/calls/vendors.ts";
+import { readVendorError } from "../../dialects/kernel/vendor_error.ts";
+import type { ToolDemand } from "../../dialects/kernel/tool_demand.ts";
 import type { LearnedEndpoints } from "../../vendors/learned_endpoints.ts";
 import type { ResolvedModel } from "../../vendors/model_name.ts";
 import type { Prices } from "../../pricing/table/prices.ts";

@@ -1,4 +1,4 @@
-import type { HostedTool, HostedWork, VendorState } from "../../dialects/hosted.ts";
+import type { HostedTool, HostedWork, VendorState } from "../../dialects/kernel/hosted.ts";
 import { Fault } from "../../shared/fault.ts";
 import { hostedCounts, type PriceRow } from "../../pricing/pricing.ts";
 import { dimensionWords } from "../../pricing/table/price_words.ts";

@@ -1,9 +1,9 @@
 import assert from "@std/assert";
-import type { RequestFacts } from "../../dialects/dialect.ts";
-import { hostedWork as ofGenerate } from "../../dialects/generate/hosted.ts";
-import type { HostedWork } from "../../dialects/hosted.ts";
-import { hostedWork as ofMessages } from "../../dialects/messages/hosted.ts";
-import { hostedWork as ofResponses } from "../../dialects/responses/hosted.ts";
+import type { RequestFacts } from "../../dialects/kernel/dialect.ts";
+import { hostedWork as ofGenerate } from "../../dialects/text/generate/hosted.ts";
+import type { HostedWork } from "../../dialects/kernel/hosted.ts";
+import { hostedWork as ofMessages } from "../../dialects/text/messages/hosted.ts";
+import { hostedWork as ofResponses } from "../../dialects/text/responses/hosted.ts";
 import { callCost } from "../../pricing/call_cost.ts";
 import type { Usage } from "../../shared/usage.ts";
 import { bundledPrices, createPrices } from "../../pricing/table/prices.ts";

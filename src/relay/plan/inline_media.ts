@@ -4,8 +4,8 @@ import type {
   MediaPart,
   ToolResultPart,
   Turn,
-} from "../../dialects/canonical_request.ts";
-import { base64Source } from "../../dialects/media_source.ts";
+} from "../../dialects/kernel/canonical_request.ts";
+import { base64Source } from "../../dialects/kernel/media_source.ts";
 import { Fault } from "../../shared/fault.ts";
 import { isAccepted, maxPublicBytes, type PublicFetch } from "../../vendors/public_fetch.ts";
 

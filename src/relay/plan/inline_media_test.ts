@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { Buffer } from "node:buffer";
-import type { CanonicalRequest, MediaPart, Part } from "../../dialects/canonical_request.ts";
+import type { CanonicalRequest, MediaPart, Part } from "../../dialects/kernel/canonical_request.ts";
 import { Fault } from "../../shared/fault.ts";
 import type { PublicFetch, PublicFetchOptions, PublicMedia } from "../../vendors/public_fetch.ts";
 import { inlineMedia } from "./inline_media.ts";

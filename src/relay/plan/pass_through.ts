@@ -1,12 +1,12 @@
 import type { SseEvent } from "../../base/sse.ts";
 import type { Steps } from "../../base/steps.ts";
-import type { CanonicalAnswer } from "../../dialects/canonical.ts";
+import type { CanonicalAnswer } from "../../dialects/kernel/canonical.ts";
 import type {
   Dialect,
   RequestFacts,
   StatelessCall,
   StreamReframer,
-} from "../../dialects/dialect.ts";
+} from "../../dialects/kernel/dialect.ts";
 import type { KeptReasoning } from "../../shared/stored_response.ts";
 import type { ResolvedModel } from "../../vendors/model_name.ts";
 import type { Vendor } from "../../vendors/registry.ts";

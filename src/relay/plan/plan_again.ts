@@ -3,8 +3,8 @@ import { countInSteps } from "../../base/heavy_json.ts";
 import { JsonCount } from "../../base/json_count.ts";
 import { parseInSteps } from "../../base/parse_in_steps.ts";
 import type { Steps } from "../../base/steps.ts";
-import type { DialectName } from "../../../contracts/vendors.ts";
-import { isRecord } from "../../dialects/json.ts";
+import type { DialectName } from "../../../contracts/calls/vendors.ts";
+import { isRecord } from "../../dialects/kernel/json.ts";
 import type { Lane } from "./call_plan.ts";
 import { type LaneParts, type LaneRequest, layLane } from "./plan_call.ts";
 

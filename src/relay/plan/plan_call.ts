@@ -1,14 +1,14 @@
 import { writeJson } from "../../base/write_json.ts";
 import { atOnce } from "../../base/heavy_work.ts";
 import type { Clock } from "../../base/clock.ts";
-import type { DialectName } from "../../../contracts/vendors.ts";
-import type { CanonicalRequest, Loss } from "../../dialects/canonical_request.ts";
-import type { RequestFacts } from "../../dialects/dialect.ts";
-import { promptTokens } from "../../dialects/prompt_text.ts";
-import type { Target } from "../../dialects/translator.ts";
+import type { DialectName } from "../../../contracts/calls/vendors.ts";
+import type { CanonicalRequest, Loss } from "../../dialects/kernel/canonical_request.ts";
+import type { RequestFacts } from "../../dialects/kernel/dialect.ts";
+import { promptTokens } from "../../dialects/kernel/prompt_text.ts";
+import type { Target } from "../../dialects/kernel/translator.ts";
 import { cacheForm } from "../../vendors/cache_form.ts";
-import { withoutTags } from "../../dialects/tag_blocks.ts";
-import { demandOf, type ToolDemand } from "../../dialects/tool_demand.ts";
+import { withoutTags } from "../../dialects/kernel/tag_blocks.ts";
+import { demandOf, type ToolDemand } from "../../dialects/kernel/tool_demand.ts";
 import type { TranslationMode } from "../../keys/api_key.ts";
 import { Fault } from "../../shared/fault.ts";
 import type { Interaction } from "../../shared/interaction.ts";
@@ -27,7 +27,7 @@ import { passThrough } from "./pass_through.ts";
 import { recallReasoning } from "../conversation/reasoning_store.ts";
 import { shownModel } from "../shown_model.ts";
 import { translate } from "./translation.ts";
-import type { FullDialect } from "../../dialects/translator.ts";
+import type { FullDialect } from "../../dialects/kernel/translator.ts";
 
 export interface LaneParts {
   clock: Clock;

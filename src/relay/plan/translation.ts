@@ -1,9 +1,13 @@
-import type { CanonicalAnswer, CanonicalEvent } from "../../dialects/canonical.ts";
-import type { Loss } from "../../dialects/canonical_request.ts";
-import { foldEvents } from "../../dialects/fold.ts";
-import type { HostedWork } from "../../dialects/hosted.ts";
-import type { AnswerContext, EncodedRequest, FullDialect } from "../../dialects/translator.ts";
-import { Undoing } from "../../dialects/undo.ts";
+import type { CanonicalAnswer, CanonicalEvent } from "../../dialects/kernel/canonical.ts";
+import type { Loss } from "../../dialects/kernel/canonical_request.ts";
+import { foldEvents } from "../../dialects/kernel/fold.ts";
+import type { HostedWork } from "../../dialects/kernel/hosted.ts";
+import type {
+  AnswerContext,
+  EncodedRequest,
+  FullDialect,
+} from "../../dialects/kernel/translator.ts";
+import { Undoing } from "../../dialects/kernel/undo.ts";
 import { Fault } from "../../shared/fault.ts";
 import type { TranslationMode } from "../../keys/api_key.ts";
 import type { ResolvedModel } from "../../vendors/model_name.ts";

@@ -1,5 +1,5 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
-import { errors } from "../../../contracts/errors.ts";
+import { errors } from "../../../contracts/kernel/errors.ts";
 import { securityHeaders } from "../../support/scenarios.ts";
 import { at, escaped, type FuzzedDocument, type FuzzedOperation } from "./operations.ts";
 import type { FuzzedRequest } from "./requests.ts";

@@ -1,7 +1,7 @@
 import type { InteractionDetail } from "../../../records/interaction_repository.ts";
 import type { CostLines } from "../../../repricing/cost_lines.ts";
 import type { Transcript } from "../../../records/transcript.ts";
-import { errors } from "../../../../contracts/errors.ts";
+import { errors } from "../../../../contracts/kernel/errors.ts";
 import { Badge } from "../../components.tsx";
 import { Conversation } from "./conversation.tsx";
 import { CostPanel, LabelPanel, TimingPanel, TokenPanel } from "./detail_panels.tsx";

@@ -1,0 +1,121 @@
+import { z } from "@hono/zod-openapi";
+import { callErrors } from "../kernel/call_errors.ts";
+import { chatEvent, chatUsage } from "./chat_stream.ts";
+import { defineContract } from "../kernel/contract.ts";
+import { mostOf, openObject, optional, upTo } from "../kernel/common.ts";
+import { operationName, type VendorFamily } from "./vendors.ts";
+
+const message = openObject({
+  role: z.enum(["system", "developer", "user", "assistant", "tool", "function"]).describe(
+    "Who speaks.",
+  ),
+  content: upTo(mostOf.parts).optional().describe(
+    "Text, or an array of parts; null or left out beside tool calls.",
+  ),
+  tool_calls: upTo(mostOf.parts).optional().describe("Calls that the assistant made."),
+}).openapi("ChatMessage");
+
+/**
+ * A chat-completions request (protocols/chat-completions.md §1). Only what the service interprets
+ * is checked; every other field reaches a chat-style vendor as it was sent.
+ */
+export const chatRequest = openObject({
+  model: z.string().min(1).describe(
+    "`<provider>/<model_name>` on the unified endpoint; the vendor's own name, with or without the provider, on a vendor's family.",
+  ).openapi({ example: "vendor-b/gpt-5-mini" }),
+  messages: z.array(message).min(1).max(mostOf.turns).describe(
+    "The conversation so far, oldest first.",
+  ),
+  tools: upTo(mostOf.tools).optional().describe("What the model may call. Default none."),
+  functions: upTo(mostOf.tools).optional().describe("Older name of `tools`.").openapi({
+    deprecated: true,
+  }),
+  stop: upTo(mostOf.others).optional().describe(
+    "Text, or texts, that end the answer. Default none.",
+  ),
+  modalities: upTo(mostOf.others).optional().describe("Kinds of answer. Default the model's."),
+  stream: optional(z.boolean()).describe("Answer as server-sent events. Default false."),
+  stream_options: optional(z.looseObject({
+    include_usage: optional(z.boolean()).describe(
+      "Send a last chunk with the usage. Default false.",
+    ),
+  })).describe("How to stream; looked at with `stream` only."),
+  max_completion_tokens: optional(z.number().int().min(1)).describe(
+    "Upper bound of the answer in tokens, reasoning included. Default: the model's limit.",
+  ),
+  max_tokens: optional(z.number().int().min(1)).describe("Older name of the same bound.").openapi(
+    { deprecated: true },
+  ),
+  n: optional(z.number().int().min(1).max(128)).describe("How many answers. Default 1."),
+  user: optional(z.string()).describe("Older name of `safety_identifier`.").openapi({
+    deprecated: true,
+  }),
+  safety_identifier: optional(z.string()).describe("The end user, recorded as `user_id`."),
+}).openapi("ChatRequest");
+
+/** The whole answer (spec.md, Chat completion response). */
+export const chatCompletion = z.looseObject({
+  id: z.string().describe("The vendor's id of the answer, or ours where it gave none."),
+  object: z.literal("chat.completion").describe("Always `chat.completion`."),
+  created: z.number().int().describe("Unix time in seconds."),
+  model: z.string().describe("The model that the vendor says it used."),
+  choices: z.array(z.looseObject({
+    index: z.number().int().describe("Position of the answer, from 0."),
+    message: z.looseObject({
+      role: z.string().describe("`assistant`."),
+      content: z.string().nullable().describe("The text; null beside tool calls."),
+      tool_calls: optional(z.array(
+        z.looseObject({
+          id: z.string().describe("Id of the call, for the message that answers it."),
+          type: z.string().describe("`function`."),
+          function: z.looseObject({
+            name: z.string().describe("Name of the function."),
+            arguments: z.string().describe("The arguments as JSON text."),
+          }).optional().describe("What is to be called."),
+        }).openapi("ChatToolCall"),
+      )).describe("Functions that the model wants called."),
+    }).describe("The answer; `refusal` and the like stand beside the text."),
+    finish_reason: z.string().nullable().describe(
+      "Why it ended: `stop`, `length`, `tool_calls` or `content_filter`.",
+    ),
+  })).describe("The answers, `n` of them."),
+  usage: chatUsage.optional().describe("Tokens of the call."),
+}).openapi("ChatCompletion");
+
+/** `POST …/chat/completions` of one vendor's family, under its label and aliases. */
+export function familyChat(family: VendorFamily) {
+  return chatContract({
+    prefix: family.label,
+    aliases: family.aliases,
+    scope: family.label,
+    summary: `Chat completion (${family.label}, ${family.kind})`,
+  });
+}
+
+/** `POST /chat/v1/chat/completions`: every vendor, chosen by the model's name. */
+export const unifiedChat = chatContract({
+  prefix: "chat",
+  aliases: [],
+  scope: "chat",
+  summary: "Chat completion, any vendor",
+});
+
+function chatContract(
+  at: { prefix: string; aliases: readonly string[]; scope: string; summary: string },
+) {
+  return defineContract({
+    method: "post",
+    path: `/${at.prefix}/v1/chat/completions`,
+    aliases: at.aliases.map((alias) => `/${alias}/v1/chat/completions`),
+    operationId: operationName("createChatCompletion", at.prefix),
+    summary: at.summary,
+    tag: at.prefix,
+    scope: at.scope,
+    dialect: "chat",
+    body: chatRequest,
+    answer: chatCompletion,
+    media: { "text/event-stream": chatEvent },
+    interaction: true,
+    errors: callErrors,
+  });
+}

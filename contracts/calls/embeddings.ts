@@ -1,0 +1,64 @@
+import { z } from "@hono/zod-openapi";
+import { mostOf, optional } from "../kernel/common.ts";
+import { defineContract } from "../kernel/contract.ts";
+import { endUser, familyNote, operationPath } from "../media/operation_paths.ts";
+import type { VendorFamily } from "./vendors.ts";
+
+const token = z.number().int();
+
+const embeddingRequest = z.looseObject({
+  model: z.string().min(1).describe(
+    "`<provider>/<model_name>` on the unified endpoint; the vendor's own name, with or without the provider, on a vendor's family.",
+  ).openapi({ example: "vendor-b/text-embedding-3-small" }),
+  input: z.union([
+    z.string().min(1),
+    z.array(z.string().min(1)).min(1).max(mostOf.turns),
+    z.array(token).min(1).max(mostOf.turns),
+    z.array(z.array(token).min(1).max(mostOf.turns)).min(1).max(mostOf.turns),
+  ], { error: "expected text, an array of texts, or arrays of token numbers; none of them empty" })
+    .describe("One text, several, or token numbers in their place. At most what the vendor takes."),
+  encoding_format: optional(z.enum(["float", "base64"])).describe(
+    "`base64`: 32-bit floats, little-endian. Default `float`.",
+  ),
+  dimensions: optional(z.number().int().min(1)).describe(
+    "Length of the vectors, where the model can shorten them. Default the model's own.",
+  ),
+  user: endUser,
+}).openapi("EmbeddingRequest");
+
+const embeddingList = z.looseObject({
+  object: z.literal("list").describe("Always `list`."),
+  data: z.array(z.looseObject({
+    object: z.literal("embedding").describe("Always `embedding`."),
+    index: z.number().int().describe("Position of its text in the input, from 0."),
+    embedding: z.union([z.array(z.number()), z.string()]).describe(
+      "The vector: numbers, or base64 where that was asked for.",
+    ),
+  })).describe("One vector a text."),
+  model: z.string().describe("The model that the vendor says it used."),
+  usage: z.looseObject({
+    prompt_tokens: z.number().int().describe("Tokens of all texts."),
+    total_tokens: z.number().int().describe("The same."),
+  }).optional().describe("What was counted; an estimate where the vendor counts nothing."),
+}).openapi("EmbeddingList");
+
+/** `POST …/embeddings` of one vendor's family. */
+export function familyEmbeddings(family: VendorFamily) {
+  return defineContract({
+    ...operationPath(family, "embeddings", "createEmbedding"),
+    summary: `Vectors out of words ${familyNote(family)}`,
+    description: "Fields that are not named here go on to a chat-style vendor as they are.",
+    body: embeddingRequest,
+    answer: embeddingList,
+  });
+}
+
+/** `POST /chat/v1/embeddings`: every vendor that has them, chosen by the model's name. */
+export const unifiedEmbeddings = defineContract({
+  ...operationPath({ label: "chat", aliases: [] }, "embeddings", "createEmbedding"),
+  summary: "Vectors out of words, any vendor",
+  description:
+    "Fields that are not named here go on to a chat-style vendor as they are. vendor-d and vendor-e are asked in their native form: texts only, tokens estimated.",
+  body: embeddingRequest,
+  answer: embeddingList,
+});

@@ -1,0 +1,136 @@
+import { z } from "@hono/zod-openapi";
+import { callErrors } from "../kernel/call_errors.ts";
+import { mostOf, openObject, optional, upTo } from "../kernel/common.ts";
+import { defineContract } from "../kernel/contract.ts";
+import { generateMethod } from "./generate_method.ts";
+import type { VendorFamily } from "./vendors.ts";
+
+const content = openObject({
+  role: optional(z.string()).describe("`user` or `model`. Default `user`."),
+  parts: optional(z.array(openObject({})).max(mostOf.parts)).describe(
+    "Text, inline data, function calls and their answers.",
+  ),
+}).openapi("GenerateContent");
+
+/**
+ * A native content-generation request (protocols/generate-content.md §2). Only what the service
+ * interprets is checked; every other field reaches the native vendor as it was sent.
+ */
+const tool = upTo(mostOf.tools).optional();
+
+export const generateRequest = openObject({
+  contents: z.union([z.array(content).min(1).max(mostOf.turns), content]).describe(
+    "The conversation so far, oldest first.",
+  ),
+  tools: tool.describe("What the model may call. Default none."),
+  safetySettings: upTo(mostOf.others).optional().describe("What is to be refused."),
+}).openapi("GenerateRequest");
+
+const countRequest = openObject({
+  contents: z.union([z.array(content).max(mostOf.turns), content]).optional().describe(
+    "The conversation that is counted. Either this or `generateContentRequest`.",
+  ),
+  generateContentRequest: openObject({
+    contents: upTo(mostOf.turns).optional().describe("As in a request to generate."),
+    tools: tool.describe("As in a request to generate."),
+  }).optional().describe(
+    "A whole request, system instruction and tools included.",
+  ),
+}).openapi("GenerateCountRequest");
+
+const part = z.looseObject({
+  text: optional(z.string()).describe("Text, or its next piece."),
+  thought: optional(z.boolean()).describe("Whether the text is thinking. Default false."),
+  functionCall: optional(z.looseObject({
+    name: optional(z.string()).describe("Name of the function."),
+    args: optional(z.looseObject({})).describe("Its arguments."),
+  })).describe("A function that the model wants called."),
+}).openapi("GeneratePart");
+
+export const generateAnswer = z.looseObject({
+  candidates: z.array(
+    z.looseObject({
+      index: optional(z.number().int()).describe("Position of the answer. Default 0."),
+      content: optional(z.looseObject({
+        role: optional(z.string()).describe("`model`."),
+        parts: optional(z.array(part)).describe("Parts of the answer, or the next of them."),
+      })).describe("The answer, or its next piece."),
+      finishReason: optional(z.string()).describe(
+        "Why it ended: `STOP`, `MAX_TOKENS`, `SAFETY`, …; absent while it goes on.",
+      ),
+    }).openapi("GenerateCandidate"),
+  ).optional().describe("The answers, or pieces of them."),
+  usageMetadata: z.looseObject({
+    promptTokenCount: z.number().int().optional().describe("Whole prompt in tokens."),
+    candidatesTokenCount: z.number().int().optional().describe("Answers in tokens."),
+    thoughtsTokenCount: z.number().int().optional().describe("Thinking in tokens."),
+    totalTokenCount: z.number().int().optional().describe("All of it, in tokens."),
+  }).optional().describe("Tokens of the call so far."),
+  modelVersion: z.string().optional().describe("The model that the vendor says it used."),
+}).openapi("GenerateAnswer");
+
+const errorInStream = z.looseObject({
+  error: z.looseObject({
+    code: z.string().describe("The HTTP status, as the dialect's own client reads it here."),
+    message: z.string().describe("What went wrong, for people."),
+    reason: z.string().optional().describe("What went wrong, for programs."),
+    status: z.string().describe("Canonical name of the status, such as `UNAVAILABLE`."),
+  }).describe("The error."),
+}).openapi("GenerateStreamError");
+
+/** What a `data:` line of a stream holds. */
+const generateEvent = z.union([generateAnswer, errorInStream]).openapi("GenerateStreamEvent");
+
+const tokenCount = z.looseObject({
+  totalTokens: z.number().int().describe("Tokens of the whole prompt."),
+}).openapi("GenerateTokenCount");
+
+/** `alt=sse` (or `$alt=sse`) streams server-sent events; else a stream is one JSON array. */
+const query = z.looseObject({
+  alt: z.string().optional().describe(
+    "`sse`: server-sent events. Default: one JSON array.",
+  ).openapi({ example: "sse" }),
+  $alt: z.string().optional().describe("Longer name of `alt`."),
+});
+
+/** The native endpoints of one vendor's family. */
+export function familyGenerate(family: VendorFamily) {
+  return generateContracts(family.label, family.aliases, family.label);
+}
+
+/** The same for every vendor, chosen by the model's name. */
+export const unifiedGenerate = generateContracts("chat", [], "chat");
+
+function generateContracts(prefix: string, aliases: readonly string[], scope: string) {
+  const verb = (name: string) => generateMethod({ prefix, aliases, scope }, name);
+  return {
+    whole: defineContract({
+      ...verb("generateContent"),
+      summary: prefix === "chat" ? "Generate content, any vendor" : `Generate content (${prefix})`,
+      body: generateRequest,
+      answer: generateAnswer,
+      interaction: true,
+      errors: callErrors,
+    }),
+    stream: defineContract({
+      ...verb("streamGenerateContent"),
+      summary: "Generate content, streamed",
+      description: "One JSON array, or server-sent events with `?alt=sse`.",
+      query,
+      body: generateRequest,
+      answer: z.array(generateAnswer),
+      media: { "text/event-stream": generateEvent },
+      interaction: true,
+      errors: callErrors,
+    }),
+    count: defineContract({
+      ...verb("countTokens"),
+      summary: "Tokens of a request",
+      description:
+        "The vendor's own count where it has one, else an estimate with `X-Token-Count: estimated`. Costs nothing.",
+      body: countRequest,
+      answer: tokenCount,
+      errors: callErrors,
+    }),
+  };
+}

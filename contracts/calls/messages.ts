@@ -1,0 +1,103 @@
+import { z } from "@hono/zod-openapi";
+import { callErrors } from "../kernel/call_errors.ts";
+import { mostOf, openObject, optional, upTo } from "../kernel/common.ts";
+import { defineContract } from "../kernel/contract.ts";
+import { messageEvent, messageObject } from "./messages_stream.ts";
+import { operationName, type VendorFamily } from "./vendors.ts";
+
+const block = openObject({
+  type: z.string().describe("What it is, such as `text`."),
+  content: upTo(mostOf.parts).optional().describe("Blocks within it, such as a tool's answer."),
+}).openapi("MessagesBlock");
+
+const message = openObject({
+  role: z.enum(["user", "assistant", "system"]).describe("Who speaks."),
+  content: z.union([z.string(), z.array(block).max(mostOf.parts)]).describe(
+    "Text, or an array of blocks.",
+  ),
+}).openapi("MessagesMessage");
+
+/**
+ * A messages request (protocols/messages.md §2). Only what the service interprets is checked;
+ * every other field reaches a vendor that speaks this dialect as it was sent.
+ */
+export const messagesRequest = openObject({
+  model: z.string().min(1).describe(
+    "`<provider>/<model_name>` on the unified endpoint; the vendor's own name on its family.",
+  ).openapi({ example: "vendor-c/claude-haiku-5-5" }),
+  max_tokens: z.number().int().min(0).describe(
+    "Upper bound of the answer in tokens, thinking included. Required; no default.",
+  ),
+  messages: z.array(message).min(1).max(mostOf.turns).describe(
+    "The conversation so far, oldest first.",
+  ),
+  system: optional(z.union([z.string(), z.array(openObject({})).max(mostOf.parts)])).describe(
+    "System prompt: text, or an array of text blocks. Default none.",
+  ),
+  tools: upTo(mostOf.tools).optional().describe("What the model may call. Default none."),
+  stop_sequences: upTo(mostOf.others).optional().describe(
+    "Texts that end the answer. Default none.",
+  ),
+  mcp_servers: upTo(mostOf.others).optional().describe("Servers of tools. Default none."),
+  stream: optional(z.boolean()).describe("Answer as server-sent events. Default false."),
+  metadata: optional(z.looseObject({
+    user_id: optional(z.string()).describe("The end user, recorded as `user_id`."),
+  })).describe(
+    "`user_id` is recorded as the end user.",
+  ),
+}).openapi("MessagesRequest");
+
+const countRequest = openObject({
+  model: z.string().min(1).describe("As in a messages request.").openapi({
+    example: "vendor-c/claude-haiku-5-5",
+  }),
+  messages: z.array(message).min(1).max(mostOf.turns).describe("The conversation that is counted."),
+  system: upTo(mostOf.parts).optional().describe("As in a messages request."),
+  tools: upTo(mostOf.tools).optional().describe("As in a messages request."),
+}).openapi("MessagesCountRequest");
+
+const tokenCount = z.looseObject({
+  input_tokens: z.number().int().describe("Tokens of the whole prompt."),
+}).openapi("MessagesTokenCount");
+
+/** `POST …/messages` and `…/messages/count_tokens` of one vendor's family. */
+export function familyMessages(family: VendorFamily) {
+  return messagesContracts(family.label, family.aliases, family.label);
+}
+
+/** The same for every vendor, chosen by the model's name. */
+export const unifiedMessages = messagesContracts("chat", [], "chat");
+
+function messagesContracts(prefix: string, aliases: readonly string[], scope: string) {
+  const at = (path: string) => ({
+    path: `/${prefix}/v1/messages${path}`,
+    aliases: aliases.map((alias) => `/${alias}/v1/messages${path}`),
+    tag: prefix,
+    scope,
+    dialect: "messages" as const,
+  });
+  return {
+    create: defineContract({
+      ...at(""),
+      method: "post",
+      operationId: operationName("createMessage", prefix),
+      summary: prefix === "chat" ? "Message, any vendor" : `Message (${prefix})`,
+      body: messagesRequest,
+      answer: messageObject,
+      media: { "text/event-stream": messageEvent },
+      interaction: true,
+      errors: callErrors,
+    }),
+    count: defineContract({
+      ...at("/count_tokens"),
+      method: "post",
+      operationId: operationName("countMessageTokens", prefix),
+      summary: "Tokens of a messages request",
+      description:
+        "The vendor's own count where it has one, else an estimate with `X-Token-Count: estimated`. Costs nothing.",
+      body: countRequest,
+      answer: tokenCount,
+      errors: callErrors,
+    }),
+  };
+}

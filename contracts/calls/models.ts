@@ -1,0 +1,50 @@
+import { z } from "@hono/zod-openapi";
+import { defineContract } from "../kernel/contract.ts";
+import { operationName, type VendorFamily } from "./vendors.ts";
+
+const model = z.looseObject({
+  id: z.string().describe("`<provider>/<model_name>` in the unified list, else the vendor's name."),
+  object: z.literal("model").describe("Always `model`."),
+  owned_by: z.string().describe("The provider's label."),
+  created: z.number().int().describe("Unix time in seconds, 0 when the vendor does not say."),
+}).openapi("Model");
+
+/** The specification's list; families of other dialects add their own keys beside it. */
+export const modelList = z.looseObject({
+  object: z.literal("list").describe("Always `list`."),
+  data: z.array(model).describe("All models, in one page."),
+}).openapi("ModelList");
+
+/** `GET …/v1/models` of one vendor's family. */
+export function familyModels(family: VendorFamily) {
+  const generate = family.dialects.includes("generate");
+  const prefixes = [family.label, ...family.aliases];
+  return defineContract({
+    method: "get",
+    path: `/${family.label}/v1/models`,
+    aliases: prefixes.flatMap((prefix) => [
+      ...(prefix === family.label ? [] : [`/${prefix}/v1/models`]),
+      ...(generate ? [`/${prefix}/v1beta/models`] : []),
+    ]),
+    operationId: operationName("listModels", family.label),
+    summary: `Models of ${family.label} (${family.kind})`,
+    tag: family.label,
+    scope: family.label,
+    dialect: family.dialects[0] ?? "service",
+    answer: modelList,
+    errors: ["vendor_not_configured", "upstream_error", "upstream_unreachable", "upstream_timeout"],
+  });
+}
+
+/** `GET /chat/v1/models`: the models of every vendor that has a key. */
+export const unifiedModels = defineContract({
+  method: "get",
+  path: "/chat/v1/models",
+  operationId: "listModels",
+  summary: "Models of every vendor",
+  description: "A vendor that does not answer is left out; the others are listed all the same.",
+  tag: "chat",
+  scope: "chat",
+  dialect: "chat",
+  answer: modelList,
+});

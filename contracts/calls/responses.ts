@@ -1,0 +1,124 @@
+import { z } from "@hono/zod-openapi";
+import { callErrors } from "../kernel/call_errors.ts";
+import { mostOf, openObject, optional, upTo } from "../kernel/common.ts";
+import { defineContract } from "../kernel/contract.ts";
+import { responseEvent, responseObject } from "./responses_stream.ts";
+import { operationName, type VendorFamily } from "./vendors.ts";
+
+const item = openObject({
+  content: upTo(mostOf.parts).optional().describe("Text, or parts."),
+  summary: upTo(mostOf.parts).optional().describe("Of reasoning."),
+  output: upTo(mostOf.parts).optional().describe("Of a tool: text, or parts."),
+}).openapi("ResponsesInputItem");
+
+/**
+ * A responses request (protocols/responses.md §1). Only what the service interprets is checked;
+ * every other field reaches a vendor that speaks this dialect as it was sent.
+ */
+export const responsesRequest = openObject({
+  model: z.string().min(1).describe(
+    "`<provider>/<model_name>` on the unified endpoint; the vendor's own name on its family.",
+  ).openapi({ example: "vendor-b/gpt-5-mini" }),
+  input: z.union([z.string(), z.array(item).max(mostOf.turns)]).describe(
+    "Text of one user message, or the items of the conversation.",
+  ),
+  instructions: optional(z.string()).describe(
+    "Put before the input; not kept for the next turn. Default none.",
+  ),
+  tools: upTo(mostOf.tools).optional().describe("What the model may call. Default none."),
+  include: upTo(mostOf.others).optional().describe("What else the answer is to hold."),
+  stream: optional(z.boolean()).describe("Answer as server-sent events. Default false."),
+  background: optional(z.boolean()).describe(
+    "Answer at once with a queued response, and go on without the caller: `GET …/responses/{response_id}` shows where it is. Not with `store: false`; with `stream` the call is an ordinary one that a caller who leaves does not end. Default false.",
+  ),
+  store: optional(z.boolean()).describe(
+    "Keep the response, so that it can be read and continued. Default true.",
+  ),
+  previous_response_id: optional(z.string().min(1)).describe(
+    "Id of a stored response that this request continues. Default none.",
+  ),
+  max_output_tokens: optional(z.number().int().min(1)).describe(
+    "Upper bound of the answer in tokens, reasoning included. Default: the model's limit.",
+  ),
+  user: optional(z.string()).describe("Older name of `safety_identifier`.").openapi({
+    deprecated: true,
+  }),
+  safety_identifier: optional(z.string()).describe("The end user, recorded as `user_id`."),
+}).openapi("ResponsesRequest");
+
+const deletedResponse = z.strictObject({
+  id: z.string().describe("Id of the response that was forgotten."),
+  object: z.literal("response").describe("Always `response`."),
+  deleted: z.literal(true).describe("Always true."),
+}).openapi("DeletedResponse");
+
+/** `POST …/responses`, and `GET`/`DELETE …/responses/{id}` beside it, of one vendor's family. */
+export function familyResponses(family: VendorFamily) {
+  return responsesContracts(family.label, family.aliases, family.label);
+}
+
+/** The same for every vendor, chosen by the model's name. */
+export const unifiedResponses = responsesContracts("chat", [], "chat");
+
+function responsesContracts(prefix: string, aliases: readonly string[], scope: string) {
+  const at = (path: string) => ({
+    path: `/${prefix}/v1/responses${path}`,
+    aliases: aliases.map((alias) => `/${alias}/v1/responses${path}`),
+    tag: prefix,
+    scope,
+    dialect: "responses" as const,
+  });
+  const params = z.object({
+    response_id: z.string().min(1).describe("`id` of a response that was stored."),
+  });
+  return {
+    create: defineContract({
+      ...at(""),
+      method: "post",
+      operationId: operationName("createResponse", prefix),
+      summary: prefix === "chat" ? "Response, any vendor" : `Response (${prefix})`,
+      body: responsesRequest,
+      answer: responseObject,
+      media: { "text/event-stream": responseEvent },
+      interaction: true,
+      errors: [...callErrors, "previous_response_not_found", "previous_response_unfinished"],
+    }),
+    get: defineContract({
+      ...at("/{response_id}"),
+      method: "get",
+      operationId: operationName("getResponse", prefix),
+      summary: "A stored response",
+      description:
+        "Of a background response, where it is: `queued`, `in_progress`, or how it ended.",
+      params,
+      query: z.object({
+        stream: z.enum(["true", "false"]).optional().describe(
+          "Events of a stored response can't be had again: `true` is refused.",
+        ),
+      }),
+      answer: responseObject,
+      errors: ["unsupported_parameter", "response_not_found"],
+    }),
+    cancel: defineContract({
+      ...at("/{response_id}/cancel"),
+      method: "post",
+      operationId: operationName("cancelResponse", prefix),
+      summary: "End a background response",
+      description:
+        "It is charged what was spent by then. One that has ended is answered as it is; so is a repeat.",
+      params,
+      answer: responseObject,
+      errors: ["invalid_value", "response_not_found"],
+    }),
+    remove: defineContract({
+      ...at("/{response_id}"),
+      method: "delete",
+      operationId: operationName("deleteResponse", prefix),
+      summary: "Forget a stored response",
+      description: "It can't be read or continued afterwards; the interaction's record stays.",
+      params,
+      answer: deletedResponse,
+      errors: ["response_not_found"],
+    }),
+  };
+}

@@ -1,0 +1,64 @@
+import { z } from "@hono/zod-openapi";
+import { cohortReport } from "./cohort_report.ts";
+import { defineContract } from "../kernel/contract.ts";
+import { cohortIdSchema, labelText } from "../kernel/labels.ts";
+
+/** Largest value of one item, either way: billionths of it still are a 64-bit integer. */
+export const maxOutcomeValue = 1_000_000_000;
+
+const conversion = z.strictObject({
+  type: labelText(64).describe(
+    "What is counted, such as `revenue` or `clicks`. `revenue` is in USD; the values of all other types are numbers of conversions.",
+  ),
+  value: z.number().min(-maxOutcomeValue).max(maxOutcomeValue).describe(
+    "How much or how many. Kept to nine decimals; further digits are rounded, half away from zero. Negative values correct earlier ones.",
+  ),
+  label: labelText(256).nullish().describe("Tells items of one type apart. Default null."),
+  id: labelText(128).nullish().describe(
+    "The caller's own id of this item, such as an order number: under it the item counts once in its cohort, however often it is posted. Default null: posted twice counts twice.",
+  ),
+}).openapi("CohortOutcomeItem");
+
+export const cohortOutcome = z.strictObject({
+  cohort_id: cohortIdSchema,
+  conversions: z.array(conversion).min(1).max(1000).describe("1 to 1,000 items."),
+}).openapi("CohortOutcome");
+
+export const cohortOutcomeAnswer = z.strictObject({
+  status: z.literal("ok").describe("Always `ok`."),
+  cohort_id: cohortIdSchema,
+  accepted: z.number().int().describe("Items recorded by this request; known ids don't count."),
+  message: z.string().describe("What was done, for people."),
+}).openapi("CohortOutcomeAccepted");
+
+export const postCohortOutcome = defineContract({
+  method: "post",
+  path: "/api/v1/cohort/outcome",
+  operationId: "postCohortOutcome",
+  summary: "Submit business outcomes of a cohort",
+  description:
+    "Outcomes may come before the cohort's first call. A repeat with the same `X-Request-ID` within 24 hours adds nothing.",
+  tag: "data-management",
+  scope: "cohort",
+  dialect: "service",
+  body: cohortOutcome,
+  answer: cohortOutcomeAnswer,
+  errors: ["idempotency_conflict"],
+});
+
+export const getCohort = defineContract({
+  method: "get",
+  path: "/api/v1/cohort/{cohort_id}",
+  operationId: "getCohort",
+  summary: "Figures of a cohort",
+  description:
+    "What the cohort's calls cost and what became of them. A cohort that nobody has named yet has zeros. Intervals are at 95 %: of means by Student's t (costs are skewed, so below some 30 calls they are rough), of conversions as a Poisson count (Byar), of ratios on a log scale; differences by Welch's t for means, else by the limits of both intervals (MOVER).",
+  tag: "data-management",
+  scope: "cohort",
+  dialect: "service",
+  params: z.object({ cohort_id: cohortIdSchema }),
+  query: z.strictObject({
+    compare: cohortIdSchema.optional().describe("Another cohort to compare this one with."),
+  }),
+  answer: cohortReport,
+});

@@ -1,0 +1,150 @@
+import { z } from "@hono/zod-openapi";
+import { orNull } from "../kernel/common.ts";
+import { cohortIdSchema } from "../kernel/labels.ts";
+
+/** Money as a decimal string in USD with nine decimals. */
+const usd = z.string().openapi({ example: "0.000054399" });
+
+const low = "Lower end of the interval at 95 %; null where there is none.";
+const high = "Upper end of the interval at 95 %; null where there is none.";
+
+const usdMean = z.strictObject({
+  mean: usd.nullable().describe("Mean in USD; null without calls."),
+  low95: usd.nullable().describe(low),
+  high95: usd.nullable().describe(high),
+}).openapi("CohortMeanUsd");
+const mean = z.strictObject({
+  mean: z.number().nullable().describe("Mean; null without calls."),
+  low95: z.number().nullable().describe(low),
+  high95: z.number().nullable().describe(high),
+}).openapi("CohortMean");
+const conversions = z.strictObject({
+  type: z.string().describe("Type of the items."),
+  label: z.string().nullable().describe("Label of the items."),
+  count: z.number().int().describe("Items posted."),
+  value: z.number().describe("Sum of their values."),
+}).openapi("CohortConversions");
+const rate = z.strictObject({
+  rate: z.number().describe("Conversions per call."),
+  low95: z.number().nullable().describe(low),
+  high95: z.number().nullable().describe(high),
+}).openapi("CohortRate");
+const usdInterval = z.strictObject({
+  low95: usd.describe("Lower end in USD."),
+  high95: usd.describe("Upper end in USD."),
+}).openapi("CohortIntervalUsd");
+const interval = z.strictObject({
+  low95: z.number().describe("Lower end."),
+  high95: z.number().describe("Upper end."),
+}).openapi("CohortInterval");
+const latency = z.strictObject({
+  p50: z.number().nullable().describe("Median in milliseconds; null without completed calls."),
+  p95: z.number().nullable().describe("95th percentile in milliseconds; null without any."),
+}).openapi("CohortLatency");
+
+const figureFields = {
+  interactions: z.number().int().describe("All calls tagged with the cohort, however they ended."),
+  completed: z.number().int().describe("Those that ended well."),
+  input_tokens: z.number().int().describe("Tokens of all prompts."),
+  output_tokens: z.number().int().describe("Tokens of all answers."),
+  cost_usd: usd.describe("Sum over the calls whose cost is known."),
+  unknown_cost_interactions: z.number().int().describe("Calls of models without a known price."),
+  conversions: z.array(conversions).describe("By type and label."),
+  conversions_total: z.number().describe("Sum of the values of all types but `revenue`."),
+  conversions_per_interaction: orNull(rate).describe("Null without calls."),
+  cost_per_conversion_usd: usd.nullable().describe("Null without conversions."),
+  cost_per_conversion_95_usd: orNull(usdInterval).describe(
+    "Its interval at 95 %; null where there is none.",
+  ),
+  revenue_usd: usd.nullable().describe("Sum of the values of type `revenue`; null if none came."),
+  revenue_per_dollar: z.number().nullable().describe(
+    "Revenue per dollar of cost. Null without revenue posted or without cost.",
+  ),
+  revenue_per_dollar_95: orNull(interval).describe(
+    "Its interval at 95 %; null where there is none.",
+  ),
+  cost_per_interaction_usd: usdMean.describe("Over the calls whose cost is known."),
+  input_tokens_per_interaction: mean.describe("Tokens of a prompt."),
+  output_tokens_per_interaction: mean.describe("Tokens of an answer."),
+  latency_ms: latency.describe(
+    "Of completed calls, from the request's arrival to the last byte; interpolated.",
+  ),
+  latency_per_interaction_ms: mean.describe("Mean of completed calls."),
+  warnings: z.array(z.string()).describe("What to mind when reading the figures."),
+};
+
+/** A figure of the one cohort less that of the other. */
+const less = "Null where one of the two is.";
+const plain = z.strictObject({ difference: z.number().nullable().describe(less) })
+  .openapi("CohortDifference");
+const plainUsd = z.strictObject({ difference: usd.nullable().describe(less) })
+  .openapi("CohortDifferenceUsd");
+const tested = {
+  distinguishable: z.boolean().nullable().describe(
+    "Whether the interval leaves zero out; null where there is none.",
+  ),
+};
+const testedNumber = z.strictObject({
+  difference: z.number().nullable().describe(less),
+  low95: z.number().nullable().describe(low),
+  high95: z.number().nullable().describe(high),
+  ...tested,
+}).openapi("CohortTestedDifference");
+const testedUsd = z.strictObject({
+  difference: usd.nullable().describe(less),
+  low95: usd.nullable().describe(low),
+  high95: usd.nullable().describe(high),
+  ...tested,
+}).openapi("CohortTestedDifferenceUsd");
+
+const cohortFigures = z.strictObject({ cohort_id: cohortIdSchema, ...figureFields })
+  .openapi("CohortFigures");
+
+const comparison = z.strictObject({
+  cohort: cohortFigures.describe("The cohort of the path."),
+  compared_with: cohortFigures.describe("The cohort of `compare`."),
+  differences: z.strictObject({
+    interactions: plain.describe("Calls."),
+    completed: plain.describe("Calls that ended well."),
+    input_tokens: plain.describe("Tokens of prompts."),
+    output_tokens: plain.describe("Tokens of answers."),
+    cost_usd: plainUsd.describe("Cost in USD."),
+    conversions_total: plain.describe("Conversions."),
+    revenue_usd: plainUsd.describe("Revenue in USD."),
+    latency_ms: z.strictObject({
+      p50: plain.describe("Of medians."),
+      p95: plain.describe("Of 95th percentiles."),
+    }).describe("In milliseconds."),
+    conversions_per_interaction: testedNumber.describe("Conversions per call."),
+    cost_per_conversion_usd: testedUsd.describe("USD per conversion."),
+    revenue_per_dollar: testedNumber.describe("Revenue per dollar of cost."),
+    cost_per_interaction_usd: testedUsd.describe("USD per call."),
+    input_tokens_per_interaction: testedNumber.describe("Tokens of a prompt."),
+    output_tokens_per_interaction: testedNumber.describe("Tokens of an answer."),
+    latency_per_interaction_ms: testedNumber.describe("Milliseconds of a call."),
+  }).describe("`cohort` less `compared_with`; sums and percentiles have no interval."),
+}).openapi("CohortComparison");
+
+/** Parts whose descriptions are those of the fields that hold them. */
+export const cohortParts = {
+  CohortMean: mean,
+  CohortMeanUsd: usdMean,
+  CohortInterval: interval,
+  CohortIntervalUsd: usdInterval,
+  CohortRate: rate,
+  CohortLatency: latency,
+  CohortDifference: plain,
+  CohortDifferenceUsd: plainUsd,
+  CohortTestedDifference: testedNumber,
+  CohortTestedDifferenceUsd: testedUsd,
+} as const;
+
+/** `GET /api/v1/cohort/{cohort_id}` (interface.md §7). */
+export const cohortReport = z.strictObject({
+  cohort_id: cohortIdSchema,
+  ...figureFields,
+  comparison: comparison.optional().describe("With `compare` only."),
+}).openapi("CohortReport");
+
+export type CohortFiguresBody = z.output<typeof cohortFigures>;
+export type CohortDifferences = z.output<typeof comparison>["differences"];

@@ -1,0 +1,133 @@
+import { z } from "@hono/zod-openapi";
+import { orNull, timestampSchema } from "../kernel/common.ts";
+import { defineContract } from "../kernel/contract.ts";
+
+/** How many ids one request takes of each kind. */
+const maxIds = 10_000;
+
+const ids = (what: string, example: string) =>
+  z.array(z.string().min(1).max(256)).max(maxIds).optional().describe(
+    `${what}; any of them matches. At most ${maxIds}; an empty list is as if it were not given.`,
+  ).openapi({ example: [example] });
+
+const table = z.enum(["interactions", "eval_runs", "eval_results"]);
+
+export const deletionRequest = z.strictObject({
+  tables: z.array(table).min(1).max(100).default(["interactions", "eval_runs", "eval_results"])
+    .describe(
+      "Tables to delete from; default: all three. Erasing an interaction erases the evaluation results drawn from it, whether their table is named or not. A table that lacks a column that is asked for has no match.",
+    ),
+  start_date: timestampSchema.optional().describe(
+    "Rows created at this moment or later (`created_at`), RFC 3339.",
+  ),
+  end_date: timestampSchema.optional().describe("Rows created before this moment, RFC 3339."),
+  transaction_ids: ids("Transactions, as `X-Transaction-ID` named them", "0197e0c2-…"),
+  session_ids: ids("Sessions, as `X-Session-ID` named them", "session-17"),
+  confirm: z.boolean().optional().describe(
+    "Must be `true`, unless `dry_run` is: otherwise nothing is deleted and the answer is a 400.",
+  ),
+  dry_run: z.boolean().default(false).describe(
+    "`true`: the rows are counted and nothing is deleted. Default `false`.",
+  ),
+}).openapi("DeletionRequest");
+
+const deletionAnswer = z.strictObject({
+  status: z.literal("success").describe("Always `success`."),
+  deleted_count: z.number().int().describe(
+    "Rows of the three tables that were deleted, or would be; payloads are not counted apart.",
+  ),
+  message: z.string().describe("What was done, for people."),
+  deletion_id: z.string().optional().describe(
+    "Names the receipt, see `GET /api/v1/data/requests/{request_id}`. Absent after a dry run.",
+  ),
+}).openapi("DeletionAnswer");
+
+/** `DELETE /api/v1/data`: erases now. */
+export const deleteData = defineContract({
+  method: "delete",
+  path: "/api/v1/data",
+  operationId: "deleteData",
+  summary: "Delete recorded data",
+  description:
+    "At least one of `start_date`, `end_date`, `transaction_ids` and `session_ids` is needed; they narrow each other. Rows recorded before the request are meant, those of calls under way included. Erased with the rows: payloads, media, stored responses (later ones of the same conversation too), reasoning, stored replays, export files. Ledger entries stay; they hold no text. Later interactions whose callers sent the conversation again are rows of their own.",
+  tag: "data-management",
+  scope: "data:delete",
+  dialect: "service",
+  body: deletionRequest,
+  answer: deletionAnswer,
+  errors: ["idempotency_conflict"],
+});
+
+export const erasureRequest = z.strictObject({
+  user_id: z.string().min(1).max(1024).optional().describe(
+    "Deletes all data of this end user, as `user`, `safety_identifier`, `metadata.user_id` or `X-User-ID` named it.",
+  ),
+  transaction_ids: ids("Transactions, as `X-Transaction-ID` named them", "0197e0c2-…"),
+  reason: z.string().trim().min(1).max(1000).describe(
+    "Why, for the receipt, where it stays: name no person here.",
+  ),
+}).openapi("ErasureRequest");
+
+/** `POST /api/v1/data`: erases in the background. */
+export const requestErasure = defineContract({
+  method: "post",
+  path: "/api/v1/data",
+  operationId: "requestErasure",
+  summary: "Request deletion of a user's data",
+  description:
+    "At least one of `user_id` and `transaction_ids` is needed; they narrow each other. The request is queued and retried until it is done; calls under way are not recorded any more from this answer on.",
+  tag: "data-management",
+  scope: "data:delete",
+  dialect: "service",
+  body: erasureRequest,
+  answer: z.strictObject({
+    status: z.literal("ok").describe("Always `ok`."),
+    message: z.string().describe("What was done, for people."),
+    request_id: z.string().describe("For `GET /api/v1/data/requests/{request_id}`."),
+  }).openapi("ErasureAnswer"),
+  errors: ["idempotency_conflict"],
+});
+
+const counts = z.strictObject({
+  interactions: z.number().int().describe("Rows of calls."),
+  eval_runs: z.number().int().describe("Rows of evaluations."),
+  eval_results: z.number().int().describe("Rows of evaluations' results."),
+}).openapi("DeletionCounts");
+
+const receipt = z.strictObject({
+  counts: counts.describe("Rows deleted, by table."),
+  selectors_hash: z.string().describe(
+    "SHA-256 of what was asked for: of the JSON text of `account_id`, `tables`, `start_date`, `end_date`, `transaction_ids`, `session_ids`, `user_ids` in this order, lists sorted, what was not given left out.",
+  ),
+  reason: z.string().nullable().describe("As it was given; null for `DELETE /api/v1/data`."),
+  completed_at: timestampSchema.describe("When the last row was gone."),
+}).openapi("DeletionReceipt");
+
+/** `GET /api/v1/data/requests/{request_id}`: how far a deletion is, and its receipt. */
+export const getDeletion = defineContract({
+  method: "get",
+  path: "/api/v1/data/requests/{request_id}",
+  operationId: "getDeletion",
+  summary: "Progress and receipt of a deletion",
+  tag: "data-management",
+  scope: "data:delete",
+  dialect: "service",
+  params: z.object({
+    request_id: z.string().describe("A `request_id` or a `deletion_id`."),
+  }),
+  answer: z.strictObject({
+    request_id: z.string().describe("Id of the deletion."),
+    state: z.enum(["queued", "running", "done", "failed"]).describe(
+      "`queued`: it waits, or waits to be tried again. `failed` is for deletions that are given up, which none is at present.",
+    ),
+    deleted_count: z.number().int().describe("Rows deleted so far."),
+    expected_count: z.number().int().nullable().describe(
+      "Rows that were there when it began; null before that.",
+    ),
+    counts: counts.describe("Rows deleted so far, by table."),
+    attempts: z.number().int().describe("How often it was begun."),
+    requested_at: timestampSchema.describe("When it was asked for."),
+    receipt: orNull(receipt).describe("Null until it is done."),
+  }).openapi("Deletion"),
+  errors: ["deletion_not_found"],
+});

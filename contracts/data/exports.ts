@@ -1,0 +1,149 @@
+import { z } from "@hono/zod-openapi";
+import { timestampSchema } from "../kernel/common.ts";
+import { defineContract } from "../kernel/contract.ts";
+import { exportFilters } from "./export_filters.ts";
+import { exportRecords, exportTables } from "./export_tables.ts";
+
+const date = z.iso.date().openapi({ format: "date", example: "2026-11-21" });
+
+export const exportRequest = z.strictObject({
+  format: z.enum(["json", "csv"]).default("json").describe(
+    "`json`: one array, or an object of arrays where several tables are named. `csv`: RFC 4180 with a header line, one table. Default `json`.",
+  ),
+  range: z.strictObject({
+    start: date.describe("First day, UTC, included."),
+    end: date.describe("Last day, UTC, included."),
+  }).optional().describe("Job form: whole days. Either this, or `start_date` and `end_date`."),
+  start_date: timestampSchema.optional().describe(
+    "Direct form: first moment, included. One of the two may be missing.",
+  ),
+  end_date: timestampSchema.optional().describe("Direct form: last moment, not included."),
+  tables: z.array(z.enum(exportTables)).min(1).max(exportTables.length).default(["interactions"])
+    .describe('Default `["interactions"]`; `csv` takes exactly one.'),
+  filters: exportFilters.default({}).describe(
+    "Column to a value, or to an array of values of which any matches. A table that lacks the column has no match.",
+  ),
+  raw_cells: z.boolean().default(false).describe(
+    "`csv` only: leave cells as they are that a spreadsheet would take for a formula. Default false: they begin with `'`.",
+  ),
+  delivery: z.enum(["job", "stream", "bucket"]).optional().describe(
+    "Default: `job` for `range`; for `start_date` and `end_date` `bucket` where one is configured, else `stream`.",
+  ),
+}).openapi("ExportRequest");
+
+const requestId = z.string().openapi({ format: "uuid" }).describe("Id of the export.");
+
+/** Job form. */
+export const exportJob = z.strictObject({
+  status: z.literal("success").describe("Always `success`."),
+  request_id: requestId,
+  bytes_size: z.number().int().describe("Bytes of the file; 0 as long as it is not written."),
+  message: z.string().describe("What to do next, for people."),
+}).openapi("ExportJob");
+
+/** Bucket form. */
+export const exportLink = z.strictObject({
+  export_url: z.string().describe("Signed address of the file, good for seven days."),
+}).openapi("ExportLink");
+
+const rows = Object.values(exportRecords).map((record) => z.array(record));
+const exportFile = z.union([
+  ...rows,
+  z.strictObject(
+    Object.fromEntries(
+      exportTables.map((name, at) => [
+        name,
+        rows[at]!.optional().describe(`Rows of \`${name}\`, where it was asked for.`),
+      ]),
+    ),
+  ).openapi("ExportedTables"),
+]).openapi("ExportFile");
+const exported = z.union([exportJob, exportLink, exportFile]);
+
+const idParams = z.object({ request_id: z.guid().toLowerCase().describe("Id of the export.") });
+
+export const createExport = defineContract({
+  method: "post",
+  path: "/api/v1/exports",
+  operationId: "createExport",
+  summary: "Export interactions and evaluations",
+  description:
+    "What the store holds when the request arrives, oldest first; what is written later changes nothing. Job form (`range`): answers when the file is written, with `Prefer: respond-async` at once with 202; fetch it with `GET /api/v1/exports/{request_id}/stream`. Direct form (`start_date`, `end_date`): the rows are streamed in the answer, or `{export_url}` where a bucket is configured.",
+  tag: "data-management",
+  scope: "exports",
+  dialect: "service",
+  headers: z.object({
+    "Prefer": z.string().optional().describe(
+      "`respond-async`: the job form answers at once, with 202. Default: when the file is written.",
+    ),
+  }),
+  body: exportRequest,
+  media: { "application/json": exported, "text/csv": z.string() },
+  otherStatuses: { 202: { "application/json": exportJob } },
+});
+
+// Any type, though it is bytes: generators give the operation one type for all of its answers.
+const part = z.unknown().describe("The asked-for bytes of the file.");
+
+export const streamExport = defineContract({
+  method: "get",
+  path: "/api/v1/exports/{request_id}/stream",
+  operationId: "streamExport",
+  summary: "Download the file of an export",
+  description:
+    "`Range` with one range of bytes, and `If-Range` with the `ETag`, resume a download.",
+  tag: "data-management",
+  scope: "exports",
+  dialect: "service",
+  params: idParams,
+  headers: z.object({
+    "Range": z.string().optional().describe(
+      "`bytes=<from>-` or `bytes=<from>-<to>`: a part of the file, with 206. Default: all of it.",
+    ),
+    "If-Range": z.string().optional().describe(
+      "`ETag` of an earlier answer: the part is sent only if the file is still the same, else all of it.",
+    ),
+  }),
+  media: { "application/json": exportFile, "text/csv": z.string() },
+  otherStatuses: { 206: { "application/json": part, "text/csv": part } },
+  errors: ["invalid_value", "export_not_found", "export_not_ready", "range_not_satisfiable"],
+});
+
+export const listExports = defineContract({
+  method: "get",
+  path: "/api/v1/exports",
+  operationId: "listExports",
+  summary: "List the exports of this account, newest first",
+  tag: "data-management",
+  scope: "exports",
+  dialect: "service",
+  answer: z.strictObject({
+    data: z.array(z.strictObject({
+      request_id: requestId,
+      state: z.enum(["queued", "running", "ready", "failed", "deleted"]).describe(
+        "`deleted`: its file held data that was erased since.",
+      ),
+      format: z.enum(["json", "csv"]).describe("Format of the file."),
+      bytes_size: z.number().int().describe("Bytes of the file; 0 as long as it is not written."),
+      created_at: timestampSchema.describe("When it was asked for."),
+      expires_at: timestampSchema.describe("When it goes by itself."),
+    })).describe("At most as many as an account may keep."),
+  }).openapi("ExportList"),
+});
+
+export const deleteExport = defineContract({
+  method: "delete",
+  path: "/api/v1/exports/{request_id}",
+  operationId: "deleteExport",
+  summary: "Cancel an export, or delete its file",
+  tag: "data-management",
+  scope: "exports",
+  dialect: "service",
+  params: idParams,
+  answer: z.strictObject({
+    status: z.literal("success").describe("Always `success`."),
+    request_id: requestId,
+    message: z.string().describe("What was done, for people."),
+  }).openapi("ExportDeleted"),
+  errors: ["invalid_value", "export_not_found"],
+});

@@ -1,0 +1,78 @@
+import { z } from "@hono/zod-openapi";
+import { optional } from "../kernel/common.ts";
+import { defineContract } from "../kernel/contract.ts";
+import { speechEvent, transcriptEvent } from "./media_stream.ts";
+import { endUser, familyNote, formFile, operationModel, operationPath } from "./operation_paths.ts";
+import type { VendorFamily } from "../calls/vendors.ts";
+
+const speechRequest = z.looseObject({
+  model: operationModel.openapi({ example: "gpt-4o-mini-tts" }),
+  input: z.string().min(1).describe(
+    "What is to be said. Tag lines at its start are recorded and cut.",
+  ),
+  voice: z.unknown().optional().describe("Name of a voice of the vendor, or `{id}`."),
+  instructions: optional(z.string()).describe("How it is to be said."),
+  response_format: optional(z.string()).describe(
+    "`mp3`, `opus`, `aac`, `flac`, `wav` or `pcm`. Default `mp3`.",
+  ),
+  speed: optional(z.number().min(0.25).max(4)).describe("0.25 to 4 times as fast. Default 1."),
+  stream_format: optional(z.enum(["audio", "sse"])).describe(
+    "`sse`: server-sent events with the sound as base64. Default `audio`.",
+  ),
+  user: endUser,
+}).openapi("VendorSpeechRequest");
+
+const sound = z.string().openapi({ format: "binary" }).describe("The sound, as it is made.");
+
+/** What vendors call the formats; raw samples and Opus go by two names. */
+const soundTypes = ["mpeg", "ogg", "opus", "aac", "flac", "wav", "pcm", "L16"] as const;
+
+/** `POST …/audio/speech` of one vendor's family: sound as it comes. */
+export function familySpeech(family: VendorFamily) {
+  return defineContract({
+    ...operationPath(family, "audio/speech", "createSpeech"),
+    summary: `Sound out of words ${familyNote(family)}`,
+    description:
+      "As the vendor takes it; fields that are not named here go on as they are. The sound is passed on as it comes; an answer that is cut breaks the connection off.",
+    body: speechRequest,
+    media: {
+      ...Object.fromEntries(soundTypes.map((type) => [`audio/${type}`, sound])),
+      "text/event-stream": speechEvent,
+    },
+  });
+}
+
+const transcriptionForm = z.looseObject({
+  model: operationModel.openapi({ example: "gpt-4o-transcribe" }),
+  file: formFile.describe("The sound, as a file in a format that the vendor reads."),
+  language: optional(z.string()).describe("Language of the sound, as ISO 639-1."),
+  prompt: optional(z.string()).describe("Text that goes before, to guide the spelling."),
+  response_format: optional(z.string()).describe(
+    "`json`, `text`, `srt`, `verbose_json`, `vtt` or `diarized_json`. Default `json`.",
+  ),
+  stream: optional(z.enum(["true", "false"])).describe(
+    "Answer as server-sent events. Default `false`.",
+  ),
+}).openapi("TranscriptionForm");
+
+const transcript = z.looseObject({
+  text: z.string().optional().describe("What was said."),
+  usage: z.looseObject({
+    type: z.string().optional().describe("`tokens` or `duration`."),
+  }).optional().describe("Tokens or seconds."),
+}).openapi("Transcript");
+
+/** `POST …/audio/transcriptions` of one vendor's family: a form with a file. */
+export function familyTranscriptions(family: VendorFamily) {
+  return defineContract({
+    ...operationPath(family, "audio/transcriptions", "createTranscription"),
+    summary: `Words out of sound ${familyNote(family)}`,
+    description: "As the vendor takes it; fields that are not named here go on as they are.",
+    form: transcriptionForm,
+    answer: transcript,
+    media: {
+      "text/plain": z.string().describe("With `response_format` `text`, `srt` or `vtt`."),
+      "text/event-stream": transcriptEvent,
+    },
+  });
+}

@@ -1,0 +1,111 @@
+import { z } from "@hono/zod-openapi";
+import { mostOf, optional, upTo } from "../kernel/common.ts";
+import { defineContract } from "../kernel/contract.ts";
+import { imageEvent } from "./media_stream.ts";
+import { endUser, familyNote, formFile, operationModel, operationPath } from "./operation_paths.ts";
+import type { VendorFamily } from "../calls/vendors.ts";
+
+const prompt = z.string().min(1).describe(
+  "What is to be seen. Tag lines at its start are recorded and cut.",
+);
+
+const imageRequest = z.looseObject({
+  model: operationModel.openapi({ example: "gpt-image-2" }),
+  prompt,
+  n: optional(z.number().int().min(1).max(10)).describe("How many pictures. Default 1."),
+  size: optional(z.string()).describe("`auto` or `WIDTHxHEIGHT` in pixels. Default `auto`."),
+  quality: optional(z.string()).describe(
+    "`auto`, `low`, `medium`, `high`; older models `standard`, `hd`. Default the vendor's.",
+  ),
+  stream: optional(z.boolean()).describe("Answer as server-sent events. Default false."),
+  partial_images: optional(z.number().int().min(0).max(3)).describe(
+    "Unfinished pictures that a stream shows on the way. Default 0.",
+  ),
+  user: endUser,
+}).openapi("ImageRequest");
+
+const given = upTo(mostOf.others).optional();
+
+const imageEditRequest = imageRequest.extend({
+  image: given.describe('The picture to start from; vendor-g takes `{type: "image_url", url}`.'),
+  images: given.describe(
+    "The pictures to start from; vendor-b takes `{image_url}`, vendor-g the same as in `image`.",
+  ),
+  mask: given.describe("Picture whose transparent places are to be drawn anew, as vendor-b's."),
+}).openapi("ImageEditRequest");
+
+/** A form's numbers are text. */
+const numeral = (least: number, most: number) =>
+  optional(
+    z.string().refine(
+      (text) => /^\d{1,9}$/.test(text) && Number(text) >= least && Number(text) <= most,
+      `expected a whole number from ${least} to ${most}`,
+    ),
+  );
+
+const imageEditForm = z.looseObject({
+  model: operationModel.openapi({ example: "gpt-image-2" }),
+  prompt,
+  image: z.union([formFile, z.array(formFile).max(mostOf.others)]).optional().describe(
+    "The picture to start from; several as `image[]`.",
+  ),
+  "image[]": z.union([formFile, z.array(formFile).max(mostOf.others)]).optional().describe(
+    "The pictures to start from.",
+  ),
+  mask: formFile.optional().describe("Picture whose transparent places are to be drawn anew."),
+  n: numeral(1, 10).describe("How many pictures. Default 1."),
+  size: optional(z.string()).describe("`auto` or `WIDTHxHEIGHT` in pixels. Default `auto`."),
+  quality: optional(z.string()).describe(
+    "`auto`, `low`, `medium` or `high`. Default the vendor's.",
+  ),
+  stream: optional(z.enum(["true", "false"])).describe(
+    "Answer as server-sent events. Default `false`.",
+  ),
+  partial_images: numeral(0, 3).describe(
+    "Unfinished pictures that a stream shows on the way. Default 0.",
+  ),
+  user: endUser,
+}).refine((form) => form.image !== undefined || form["image[]"] !== undefined, {
+  path: ["image"],
+  error: "required, expected a file",
+}).openapi("ImageEditForm");
+
+const imageList = z.looseObject({
+  created: z.number().int().optional().describe("Unix time in seconds."),
+  data: z.array(z.looseObject({
+    b64_json: z.string().optional().describe("The picture as base64."),
+    url: z.string().optional().describe("Where the vendor keeps the picture for a while."),
+    revised_prompt: z.string().optional().describe("The prompt as the vendor rewrote it."),
+  })).describe("The pictures."),
+  usage: z.looseObject({
+    input_tokens: z.number().int().optional().describe("Tokens of prompt and given pictures."),
+    output_tokens: z.number().int().optional().describe("Tokens of the pictures made."),
+  }).optional().describe("Tokens; absent where the vendor bills by picture."),
+}).openapi("ImageList");
+
+const streamed = { "text/event-stream": imageEvent };
+
+/** `POST …/images/generations` of one vendor's family. */
+export function familyImages(family: VendorFamily) {
+  return defineContract({
+    ...operationPath(family, "images/generations", "createImage"),
+    summary: `Pictures out of words ${familyNote(family)}`,
+    description: "As the vendor takes it; fields that are not named here go on as they are.",
+    body: imageRequest,
+    answer: imageList,
+    media: streamed,
+  });
+}
+
+/** `POST …/images/edits` of one vendor's family, as JSON and for most as a form. */
+export function familyImageEdits(family: VendorFamily) {
+  return defineContract({
+    ...operationPath(family, "images/edits", "createImageEdit"),
+    summary: `Pictures out of pictures ${familyNote(family)}`,
+    description: "As the vendor takes it; fields that are not named here go on as they are.",
+    body: imageEditRequest,
+    ...(family.takesNoForms ? {} : { form: imageEditForm }),
+    answer: imageList,
+    media: streamed,
+  });
+}

@@ -1,0 +1,137 @@
+import { z } from "@hono/zod-openapi";
+import { callErrors } from "../kernel/call_errors.ts";
+import { optional } from "../kernel/common.ts";
+import { defineContract } from "../kernel/contract.ts";
+import { imageEvent } from "./media_stream.ts";
+
+export const providerField = optional(z.string().min(1).max(100)).describe(
+  "Vendor that makes it: a label or an alias (`vendor-b`, `openai`). Default: the provider in front of `model`, else `vendor-b`. Must not contradict the provider in front of `model`.",
+).openapi({ example: "vendor-b" });
+
+export const mediaModelField = optional(z.string().min(1).max(300)).describe(
+  "The vendor's own name, or `<provider>/<model_name>`. Default: a current, priced model of the provider. `provider` or `model` must be given.",
+);
+
+export const providerOptions = optional(
+  z.record(z.string().max(100), z.record(z.string(), z.unknown())),
+).describe(
+  "Fields of a vendor's own, by label or alias, put into its request as they are; those of other vendors are not looked at. What decides the price has fields here and is refused in them.",
+).openapi({ example: { "vendor-b": { moderation: "low" } } });
+
+export const endUserField = optional(z.string().min(1).max(256)).describe(
+  "The end user, recorded as `user_id`. No default.",
+);
+
+/** What it may be depends on the model, whose sizes the refusal of another one lists. */
+const pixels = z.string().min(1).max(32);
+
+/** `POST /imagen/v1/generate` (protocols/images-and-speech.md §2). */
+export const imageRequest = z.strictObject({
+  provider: providerField,
+  model: mediaModelField,
+  prompt: z.string().min(1).max(100_000).refine(
+    (text) => text.trim() !== "",
+    "expected more than white space",
+  ).describe("What to draw; how long it may be depends on the model, 32,000 characters at most."),
+  n: optional(z.number().int().min(1).max(10)).describe("How many pictures, 1 to 10. Default 1."),
+  size: optional(pixels).describe(
+    "`auto` or pixels such as `1536x1024`. Vendors that have aspect ratios get the one within 2 %. Default `auto`.",
+  ),
+  aspect_ratio: optional(
+    z.string().regex(/^[1-9]\d{0,3}:[1-9]\d{0,3}$/, "expected a ratio such as 16:9"),
+  ).describe(
+    "Such as `16:9`. Vendors that have sizes get the nearest. Must not contradict `size`. No default.",
+  ),
+  resolution: optional(z.enum(["1K", "2K", "4K"])).describe(
+    "About one, four or sixteen million pixels. Default: the vendor's.",
+  ),
+  quality: optional(z.enum(["auto", "low", "medium", "high"])).describe(
+    "Where the vendor has qualities, else reported in `X-Translation-Loss`. Default `auto`.",
+  ),
+  response_format: optional(z.enum(["b64_json", "url"])).describe(
+    "`url`: an address that needs no key and holds for an hour. Default `b64_json`.",
+  ),
+  output_format: optional(z.enum(["png", "jpeg", "webp"])).describe(
+    "File format; one that the vendor doesn't have is 400. Default: the vendor's, `png` mostly.",
+  ),
+  output_compression: optional(z.number().int().min(0).max(100)).describe(
+    "Quality of JPEG and WEBP files in percent. Default: the vendor's.",
+  ),
+  background: optional(z.enum(["auto", "transparent", "opaque"])).describe("Default `auto`."),
+  style: optional(z.enum(["vivid", "natural"])).describe("No default."),
+  moderation: optional(z.enum(["auto", "low"])).describe("Default `auto`."),
+  seed: optional(z.number().int().min(0).max(4_294_967_295)).describe(
+    "The same seed gives much the same picture. Default: random.",
+  ),
+  negative_prompt: optional(z.string().min(1).max(10_000)).describe(
+    "What should not be in the picture. No default.",
+  ),
+  person_generation: optional(z.enum(["dont_allow", "allow_adult", "allow_all"])).describe(
+    "Whether people may be drawn. Default: the vendor's.",
+  ),
+  images: optional(z.array(z.string().min(1)).min(1).max(16)).describe(
+    "Pictures to change, as `data:` or `https:` addresses; then the prompt says how. No default.",
+  ),
+  stream: optional(z.boolean()).describe(
+    "Server-sent events with unfinished pictures; only models of vendor-b that have it. Default false.",
+  ),
+  partial_images: optional(z.number().int().min(0).max(3)).describe(
+    "Unfinished pictures that a stream shows, 0 to 3. Default 0.",
+  ),
+  user: endUserField,
+  provider_options: providerOptions,
+}).openapi("GenerateImageRequest");
+
+const made = z.strictObject({
+  b64_json: z.string().optional().describe("The file as base64, for `b64_json`."),
+  url: z.string().optional().describe("Where to read it, for `url`."),
+  mime_type: z.string().optional().describe("As the file's first bytes tell."),
+  width: z.number().int().optional().describe("In pixels, as the file says."),
+  height: z.number().int().optional().describe("In pixels, as the file says."),
+  revised_prompt: z.string().optional().describe("What the vendor made of the prompt."),
+  index: z.number().int().describe("Position, from 0."),
+}).openapi("MadeImage");
+
+const imageUsage = z.strictObject({
+  images: z.number().int().describe("Pictures made."),
+  input_tokens: z.number().int().describe("Of prompt and given pictures; 0 where not counted."),
+  output_tokens: z.number().int().describe("Of the pictures; 0 where not counted."),
+  total_tokens: z.number().int().describe("Sum of both."),
+  input_tokens_details: z.strictObject({
+    text_tokens: z.number().int().describe("Of the prompt."),
+    image_tokens: z.number().int().describe("Of the given pictures."),
+  }).optional().describe("Of `input_tokens`, where the vendor tells."),
+  output_tokens_details: z.strictObject({
+    text_tokens: z.number().int().describe("Of text beside the pictures, reasoning included."),
+    image_tokens: z.number().int().describe("Of the pictures."),
+  }).optional().describe("Of `output_tokens`, where the vendor tells."),
+}).openapi("ImageUsage");
+
+export const imageAnswer = z.strictObject({
+  created: z.number().int().describe("Unix time in seconds."),
+  provider: z.string().describe("Label of the vendor that made them."),
+  model: z.string().describe("The model, as the vendor calls it."),
+  data: z.array(made).describe("The pictures; at least one."),
+  filtered_count: z.number().int().describe(
+    "Pictures asked for and not made: withheld by the vendor's safety rules, or failed.",
+  ),
+  usage: imageUsage.describe("What was used."),
+  cost_usd: z.string().optional().describe("What the call costs; absent when no price is known."),
+}).openapi("ImageAnswer");
+
+export const generateImage = defineContract({
+  method: "post",
+  path: "/imagen/v1/generate",
+  operationId: "generateImage",
+  summary: "Draw pictures, any vendor",
+  description:
+    "One body for all vendors; `provider` chooses. A field that the vendor can't carry is 400, a hint is dropped and named in `X-Translation-Loss`. Pictures that the vendor withholds are counted in `filtered_count`; when all are, the answer is 400 `content_policy_violation`, and costs what the vendor charges for it, which is mostly nothing.",
+  tag: "images",
+  scope: "images",
+  dialect: "chat",
+  body: imageRequest,
+  answer: imageAnswer,
+  media: { "text/event-stream": imageEvent },
+  interaction: true,
+  errors: callErrors,
+});

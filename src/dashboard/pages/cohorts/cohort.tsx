@@ -1,0 +1,257 @@
+import type { Child } from "hono/jsx";
+import { cohortIdSchema } from "../../../../contracts/kernel/labels.ts";
+import type { LatestSums } from "../../../cohorts/cohort.ts";
+import { differencesOf } from "../../../cohorts/cohort_comparison.ts";
+import { figuresBody, figuresOf } from "../../../cohorts/cohort_report.ts";
+import { count, duration, usd, usdText } from "../../amounts.ts";
+import { type Desk, NotFound, type Page, type Visit } from "../../bind.tsx";
+import { Empty, Table } from "../../components.tsx";
+import { exactTime } from "../../format.ts";
+import { TextField } from "../../fields.tsx";
+import { cohortAddress } from "./cohort_address.ts";
+import { CohortComparison } from "./cohort_comparison.tsx";
+
+/** Of each cohort so many calls are counted at once; all of them only when somebody asks. */
+const mostCalls = 1000;
+const everything = 1_000_000_000;
+const dayMs = 86_400_000;
+
+const spans = [
+  { name: "1", label: "24 hours", days: 1 },
+  { name: "7", label: "7 days", days: 7 },
+  { name: "30", label: "30 days", days: 30 },
+  { name: "90", label: "90 days", days: 90 },
+  { name: "all", label: "All time", days: undefined },
+] as const;
+
+type Span = (typeof spans)[number];
+
+/** A cohort, alone or beside another one. */
+export async function cohortPage(desk: Desk, visit: Visit): Promise<Page> {
+  const id = nameOf(visit.query("id"));
+  if (id === undefined) throw new NotFound();
+  const other = nameOf(visit.query("with"));
+  const span = spans.find(({ name }) => name === visit.query("span")) ?? spans[2];
+  const isWhole = visit.query("count") === "all";
+  await desk.caughtUp();
+  const ids = other === undefined || other === id ? [id] : [id, other];
+  const latest = await desk.cohorts.readLatest(visit.session.account.id, ids, {
+    since: span.days === undefined ? null : new Date(visit.now.getTime() - span.days * dayMs),
+    most: isWhole ? everything : mostCalls,
+  });
+  const [first, second] = latest.map(({ sums }) => ({ sums, figures: figuresOf(sums) }));
+  const [body, otherBody] = [first!, second].map((one) =>
+    one && figuresBody(one.sums, one.figures)
+  );
+  const at = { id, span, other: ids[1] };
+  return {
+    title: at.other === undefined ? id : `${id} and ${at.other}`,
+    section: "cohorts",
+    tabs: spanTabs(at),
+    body: (
+      <>
+        <Cuts latest={latest} at={at} />
+        {[body, otherBody].map((one) => one ? <Warnings body={one} /> : null)}
+        {second && otherBody
+          ? (
+            <CohortComparison
+              one={body!}
+              other={otherBody}
+              differences={differencesOf(first!, second)}
+            />
+          )
+          : <Figures body={body!} at={at} />}
+        <CompareForm at={at} isSame={other === id} />
+      </>
+    ),
+  };
+}
+
+interface At {
+  id: string;
+  span: Span;
+  other: string | undefined;
+}
+
+function nameOf(text: string | undefined): string | undefined {
+  const read = cohortIdSchema.safeParse(text);
+  return read.success ? read.data : undefined;
+}
+
+function spanTabs({ id, span, other }: At) {
+  return (
+    <nav class="tabs" aria-label="Time">
+      {spans.map(({ name, label }) => (
+        <a
+          href={cohortAddress(id, { with: other, span: name })}
+          {...(name === span.name ? { "aria-current": "page" as const } : {})}
+        >
+          {label}
+        </a>
+      ))}
+    </nav>
+  );
+}
+
+/** Which of the calls are counted, where that isn't all of them. */
+function Cuts({ latest, at }: { latest: readonly LatestSums[]; at: At }) {
+  const cut = latest.flatMap(({ sums, cutAt }) => cutAt === null ? [] : [{ sums, cutAt }]);
+  if (cut.length === 0) return null;
+  const address = cohortAddress(at.id, { with: at.other, span: at.span.name });
+  return (
+    <div class="notice notice-plain">
+      {cut.map(({ sums, cutAt }) => (
+        <p>
+          {`${sums.cohortId}: the latest ${
+            count(sums.interactions)
+          } calls are counted, with the outcomes since then (${exactTime(cutAt)}).`}
+        </p>
+      ))}
+      <p>
+        <a href={`${address}&count=all`}>Count every call</a>, which may take some seconds.
+      </p>
+    </div>
+  );
+}
+
+type Body = ReturnType<typeof figuresBody>;
+
+function Figures({ body, at }: { body: Body; at: At }) {
+  if (body.interactions === 0 && body.conversions.length === 0) {
+    return (
+      <Empty title="No calls in this time">
+        <p>
+          {at.span.days === undefined
+            ? "Neither a call nor an outcome has named this cohort yet."
+            : "Choose a longer time, or look whether the prompts name the cohort as it is written here."}
+        </p>
+      </Empty>
+    );
+  }
+  return (
+    <>
+      <div class="tiles">
+        <Tile name="Calls" value={count(body.interactions)}>
+          {`${count(body.completed)} completed`}
+        </Tile>
+        <Tile name="Cost" value={usdText(body.cost_usd)}>
+          {body.unknown_cost_interactions === 0
+            ? "All prices known"
+            : `${count(body.unknown_cost_interactions)} calls without a price`}
+        </Tile>
+        <Tile name="Cost per call" value={money(body.cost_per_interaction_usd.mean)}>
+          {moneyRange(body.cost_per_interaction_usd)}
+        </Tile>
+        <Tile name="Conversions" value={count(body.conversions_total)}>
+          {body.conversions_per_interaction
+            ? `${count(body.conversions_per_interaction.rate)} per call`
+            : "–"}
+        </Tile>
+        <Tile name="Cost per conversion" value={money(body.cost_per_conversion_usd)}>
+          {moneyRange(body.cost_per_conversion_95_usd)}
+        </Tile>
+        <Tile name="Revenue" value={money(body.revenue_usd)}>
+          {body.revenue_per_dollar === null
+            ? "None posted"
+            : `$${count(body.revenue_per_dollar)} per dollar of cost`}
+        </Tile>
+        <Tile name="Tokens per call" value={plain(body.input_tokens_per_interaction.mean)}>
+          {`in, ${plain(body.output_tokens_per_interaction.mean)} out`}
+        </Tile>
+        <Tile name="Latency, median" value={time(body.latency_ms.p50)}>
+          {`95th percentile ${time(body.latency_ms.p95)}`}
+        </Tile>
+      </div>
+      <Outcomes body={body} />
+    </>
+  );
+}
+
+function Tile({ name, value, children }: { name: string; value: string; children?: Child }) {
+  return (
+    <div class="tile">
+      <h2>{name}</h2>
+      <p class="tile-value">{value}</p>
+      <p class="hint">{children}</p>
+    </div>
+  );
+}
+
+function Warnings({ body }: { body: Body }) {
+  const { warnings } = body;
+  if (warnings.length === 0) return null;
+  return (
+    <ul class="notice notice-plain">
+      {warnings.map((warning) => <li>{`${body.cohort_id}: ${warning.replace(/^\w+: /, "")}`}</li>)}
+    </ul>
+  );
+}
+
+function Outcomes({ body: { conversions } }: { body: Body }) {
+  if (conversions.length === 0) return null;
+  return (
+    <>
+      <h2>Outcomes</h2>
+      <Table label="Outcomes" head={outcomeHead}>
+        {conversions.map(({ type, label, count: items, value }) => (
+          <tr>
+            <td class="name">{type}</td>
+            <td>{label ?? <span class="muted">–</span>}</td>
+            <td class="number">{count(items)}</td>
+            <td class="number">
+              {type === "revenue" ? usd(BigInt(Math.round(value * 1e9))) : count(value)}
+            </td>
+          </tr>
+        ))}
+      </Table>
+    </>
+  );
+}
+
+const outcomeHead = [
+  { title: "Type" },
+  { title: "Label" },
+  { title: "Items", class: "number" },
+  { title: "Value", class: "number" },
+] as const;
+
+function CompareForm({ at, isSame }: { at: At; isSame: boolean }) {
+  const wrong: Record<string, string> = isSame
+    ? { with: "Expected another cohort than this one." }
+    : {};
+  return (
+    <form method="get" action="/dashboard/cohorts/show" class="panel inline">
+      <input type="hidden" name="id" value={at.id} />
+      <input type="hidden" name="span" value={at.span.name} />
+      <TextField
+        values={{ with: [at.other ?? ""] }}
+        wrong={wrong}
+        id="with"
+        label="Compare with"
+        placeholder="Name of another cohort"
+        required
+      />
+      <button type="submit" class="button">Compare</button>
+      {at.other === undefined
+        ? null
+        : <a class="button" href={cohortAddress(at.id, { span: at.span.name })}>Alone</a>}
+    </form>
+  );
+}
+
+function money(amount: string | null): string {
+  return amount === null ? "–" : usdText(amount);
+}
+
+function moneyRange(range: { low95: string | null; high95: string | null } | null): string {
+  if (!range || range.low95 === null || range.high95 === null) return "No interval";
+  return `95 %: ${usdText(range.low95)} – ${usdText(range.high95)}`;
+}
+
+function plain(value: number | null): string {
+  return value === null ? "–" : count(Math.round(value));
+}
+
+function time(ms: number | null): string {
+  return ms === null ? "–" : duration(ms);
+}

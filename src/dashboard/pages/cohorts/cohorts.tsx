@@ -1,0 +1,113 @@
+import type { Hono } from "hono";
+import type { CohortLine } from "../../../cohorts/cohort.ts";
+import { count, usd } from "../../amounts.ts";
+import { type Desk, page, type Visit } from "../../bind.tsx";
+import { Empty, Table, Time } from "../../components.tsx";
+import { cohortPage } from "./cohort.tsx";
+import { cohortAddress } from "./cohort_address.ts";
+
+const address = "/dashboard/cohorts";
+const pageRows = 20;
+/** Of each cohort of the list no more than so many calls are read, so that the page comes at once. */
+const mostCalls = 200;
+const dayMs = 86_400_000;
+
+/** What groups of calls cost, and what became of them. */
+export function cohortRoutes(app: Hono, desk: Desk): void {
+  app.get(address, page(desk, "viewer", (visit) => listPage(desk, visit)));
+  app.get(`${address}/show`, page(desk, "viewer", (visit) => cohortPage(desk, visit)));
+}
+
+async function listPage(desk: Desk, visit: Visit) {
+  const from = visit.query("from") ?? "";
+  await desk.caughtUp();
+  const { lines, next } = await desk.cohorts.list(visit.session.account.id, {
+    from,
+    limit: pageRows,
+    since: new Date(visit.now.getTime() - 30 * dayMs),
+    most: mostCalls,
+  });
+  return {
+    title: "Cohorts",
+    section: "cohorts" as const,
+    lead: "Groups of calls that your prompts name, with what they cost and what came of them.",
+    body: lines.length === 0 && from === "" ? <NoCohorts /> : (
+      <>
+        <form method="get" action={address} class="toolbar" role="search">
+          <label for="from">Find by the beginning of the name</label>
+          <input id="from" name="from" type="text" value={from} autocomplete="off" />
+          <button type="submit" class="button">Find</button>
+          {from === "" ? null : <a class="button" href={address}>All</a>}
+        </form>
+        {lines.length === 0
+          ? <p class="muted">No cohort's name is at or behind this one.</p>
+          : (
+            <Table label="Cohorts" head={head}>
+              {lines.map((line) => <CohortRow line={line} now={visit.now} />)}
+            </Table>
+          )}
+        <p class="hint">
+          {`Calls of the last 30 days; of each cohort at most its latest ${mostCalls} calls and outcomes are counted here. Open one for more.`}
+        </p>
+        {next === undefined ? null : (
+          <p>
+            <a class="button" href={`${address}?from=${encodeURIComponent(next)}`}>Next</a>
+          </p>
+        )}
+      </>
+    ),
+  };
+}
+
+const snippet = `{ "role": "system", "content": "/// COHORT checkout-2026-11\\nYou are …" }`;
+
+function NoCohorts() {
+  return (
+    <Empty title="No cohorts yet">
+      <p>
+        Name a cohort in the first line of a prompt, and post what came of it to{" "}
+        <code>/api/v1/cohort/outcome</code>.
+      </p>
+      <pre tabindex={0}><code>{snippet}</code></pre>
+    </Empty>
+  );
+}
+
+const head = [
+  { title: "Cohort" },
+  { title: "Last call" },
+  { title: "Calls", class: "number" },
+  { title: "Cost", class: "number" },
+  { title: "Cost per call", class: "number" },
+  { title: "Conversions", class: "number" },
+  { title: "Revenue", class: "number" },
+] as const;
+
+function CohortRow({ line, now }: { line: CohortLine; now: Date }) {
+  const { cohortId, lastCallAt, calls, outcomes } = line;
+  const more = (isCut: boolean) => isCut ? "+" : "";
+  const perCall = calls.priced === 0 ? undefined : calls.costNanos / BigInt(calls.priced);
+  return (
+    <tr>
+      <td class="name">
+        <a href={cohortAddress(cohortId)}>{cohortId}</a>
+      </td>
+      <td class="nowrap">
+        {lastCallAt ? <Time at={lastCallAt} now={now} /> : <span class="muted">Never</span>}
+      </td>
+      <td class="number">{count(calls.counted) + more(calls.isCut)}</td>
+      <td class="number">
+        {perCall === undefined ? none : usd(calls.costNanos) + more(calls.isCut)}
+      </td>
+      <td class="number">{perCall === undefined ? none : usd(perCall)}</td>
+      <td class="number">
+        {count(Number(outcomes.conversionNanos) / 1e9) + more(outcomes.isCut)}
+      </td>
+      <td class="number">
+        {outcomes.revenueNanos === null ? none : usd(outcomes.revenueNanos) + more(outcomes.isCut)}
+      </td>
+    </tr>
+  );
+}
+
+const none = "–";

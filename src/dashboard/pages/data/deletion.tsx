@@ -1,0 +1,196 @@
+import type { Hono } from "hono";
+import type { Child } from "hono/jsx";
+import { type Deletion, type DeletionState, totalOf } from "../../../erasure/deletion.ts";
+import { deletionBody } from "../../../erasure/deletion_body.ts";
+import { count } from "../../amounts.ts";
+import { type Desk, NotFound, page, type Visit } from "../../bind.tsx";
+import { Badge, CopyButton, Empty, Older, Table, Time, type Tone } from "../../components.tsx";
+import { exactTime } from "../../format.ts";
+import { Live, Progress } from "../../live.tsx";
+import { newDeletionRoutes } from "./new_deletion.tsx";
+import { readTimePlace, timePlace } from "../../places.ts";
+
+const address = "/dashboard/deletion";
+const pageRows = 50;
+
+/** Records erased for good: asked for, and what there is to show for it. */
+export function deletionRoutes(app: Hono, desk: Desk): void {
+  app.get(address, page(desk, "viewer", (visit) => listPage(desk, visit)));
+  newDeletionRoutes(app, desk);
+  app.get(
+    `${address}/:id`,
+    page(desk, "viewer", async (visit) => {
+      const deletion = await find(desk, visit);
+      return {
+        title: deletion.state === "done" ? "Deletion receipt" : "Deletion under way",
+        section: "deletion",
+        scripts: ["refresh.js"],
+        body: receipt(deletion),
+      };
+    }),
+  );
+  app.get(
+    `${address}/:id/receipt.json`,
+    page(desk, "viewer", async (visit) => {
+      const deletion = await find(desk, visit);
+      if (deletion.completedAt === null) throw new NotFound();
+      return new Response(JSON.stringify(deletionBody(deletion), null, 2) + "\n", {
+        headers: {
+          "content-type": "application/json",
+          "content-disposition": `attachment; filename="deletion-${deletion.deletionId}.json"`,
+        },
+      });
+    }),
+  );
+}
+
+async function find(desk: Desk, visit: Visit): Promise<Deletion> {
+  const deletion = await desk.deletions.find(visit.session.account.id, visit.param("id"));
+  if (!deletion) throw new NotFound();
+  return deletion;
+}
+
+async function listPage(desk: Desk, visit: Visit) {
+  const place = readTimePlace(visit.query("after"));
+  const rows = await desk.deletions.list(visit.session.account.id, {
+    limit: pageRows + 1,
+    ...(place ? { after: { requestedAt: place.at, deletionId: place.id } } : {}),
+  });
+  const shown = rows.slice(0, pageRows);
+  const last = rows.length > pageRows ? shown.at(-1)! : undefined;
+  const create = <a class="button button-primary" href={`${address}/new`}>Delete data</a>;
+  return {
+    title: "Data deletion",
+    section: "deletion" as const,
+    lead: "Erases calls, what was said in them, and all that hangs on them. Ledger entries stay.",
+    action: visit.may("owner") ? create : null,
+    scripts: ["refresh.js" as const],
+    body: shown.length === 0 ? <NoDeletions may={visit.may("owner")} create={create} /> : (
+      <>
+        <Live id="deletions" on={shown.some(isOpen)}>
+          <Table label="Deletions" head={head}>
+            {shown.map((deletion) => deletionLine(deletion, visit))}
+          </Table>
+        </Live>
+        <Older href={last && `${address}?after=${timePlace(last.requestedAt, last.deletionId)}`} />
+      </>
+    ),
+  };
+}
+
+function NoDeletions({ may, create }: { may: boolean; create: Child }) {
+  return (
+    <Empty title="Nothing was deleted yet">
+      <p>
+        Erase what is stored of a person, a session, single calls or a span of time. You see what
+        would go before anything does, and get a receipt.
+      </p>
+      {may ? <p>{create}</p> : <p>An owner can delete data.</p>}
+    </Empty>
+  );
+}
+
+const head = [
+  { title: "Asked for" },
+  { title: "State" },
+  { title: "Rows", class: "number" },
+  { title: "Reason" },
+  { title: "Receipt", hidden: true },
+] as const;
+
+const states: Readonly<Record<DeletionState, { label: string; tone: Tone }>> = {
+  queued: { label: "Waiting", tone: "neutral" },
+  running: { label: "Erasing", tone: "warn" },
+  done: { label: "Done", tone: "good" },
+  failed: { label: "Failed", tone: "bad" },
+};
+
+function isOpen({ state }: Deletion): boolean {
+  return state === "queued" || state === "running";
+}
+
+function deletionLine(deletion: Deletion, visit: Visit) {
+  const { deletionId, state, counts, requestedAt, reason } = deletion;
+  return (
+    <tr>
+      <td class="nowrap">
+        <Time at={requestedAt} now={visit.now} />
+      </td>
+      <td class="nowrap">
+        <Badge tone={states[state].tone}>{states[state].label}</Badge>
+      </td>
+      <td class="number">{count(totalOf(counts))}</td>
+      <td class="wide">{reason ?? <span class="muted">By the API</span>}</td>
+      <td class="actions">
+        <a class="button button-small" href={`${address}/${deletionId}`}>
+          {state === "done" ? "Receipt" : "Progress"}
+          <span class="visually-hidden">{` of ${exactTime(requestedAt)}`}</span>
+        </a>
+      </td>
+    </tr>
+  );
+}
+
+function receipt(deletion: Deletion) {
+  const { deletionId, state, counts, reason, requestedAt, completedAt } = deletion;
+  const expected = deletion.expectedCount ?? 0;
+  return (
+    <>
+      <Live id="deletion" on={isOpen(deletion)}>
+        <dl class="facts">
+          <Fact name="State">
+            <Badge tone={states[state].tone}>{states[state].label}</Badge>
+            {isOpen(deletion)
+              ? (
+                <Progress
+                  label="Rows erased"
+                  done={totalOf(counts)}
+                  total={Math.max(expected, totalOf(counts))}
+                />
+              )
+              : null}
+          </Fact>
+          <Fact name="Asked for">{exactTime(requestedAt)}</Fact>
+          <Fact name="Completed">
+            {completedAt === null ? <span class="muted">Not yet</span> : exactTime(completedAt)}
+          </Fact>
+          <Fact name="Reason">{reason ?? <span class="muted">None given</span>}</Fact>
+          <Fact name="Interactions">{count(counts.interactions)}</Fact>
+          <Fact name="Evaluation runs">{count(counts.eval_runs)}</Fact>
+          <Fact name="Evaluation results">{count(counts.eval_results)}</Fact>
+          <Fact name="Deletion">
+            <code>{deletionId}</code>
+            <CopyButton text={deletionId} what="the deletion's id" />
+          </Fact>
+          <Fact name="Selectors, SHA-256">
+            <code class="breaks">{deletion.selectorsHash}</code>
+          </Fact>
+        </dl>
+        <p class="hint narrow">
+          {state === "done"
+            ? "Who or what was asked for is not kept: the hash proves it to whoever knows it. Payloads, media, stored answers, replays and export files went with the rows."
+            : "It goes on by itself, whether this page is open or not, and over restarts."}
+        </p>
+        <div class="buttons">
+          {completedAt === null
+            ? null
+            : (
+              <a class="button" href={`${address}/${deletionId}/receipt.json`} download>
+                Download receipt
+              </a>
+            )}
+          <a class="button" href={address}>All deletions</a>
+        </div>
+      </Live>
+    </>
+  );
+}
+
+function Fact({ name, children }: { name: string; children?: Child }) {
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </>
+  );
+}

@@ -1,0 +1,185 @@
+import type { Hono } from "hono";
+import { callersPatience, pulledStream } from "../../../base/pulled_stream.ts";
+import type { ExportJob, ExportState } from "../../../exports/export_job.ts";
+import { exportMediaType } from "../../../exports/export_spec.ts";
+import { bytes } from "../../amounts.ts";
+import { action, type Desk, NotFound, page, type Visit } from "../../bind.tsx";
+import { Badge, Empty, PostForm, Table, Time, type Tone } from "../../components.tsx";
+import { day } from "../../format.ts";
+import { Live } from "../../live.tsx";
+import { newExportRoutes, tableNames } from "./new_export.tsx";
+
+export const address = "/dashboard/exports";
+
+/** Files of records: asked for, written in the background, fetched and deleted. */
+export function exportRoutes(app: Hono, desk: Desk): void {
+  app.get(address, page(desk, "viewer", (visit) => listPage(desk, visit)));
+  newExportRoutes(app, desk);
+  app.get(
+    `${address}/:id/file`,
+    page(desk, "member", (visit) => download(desk, visit), { ownLinksAt: address }),
+  );
+  app.get(
+    `${address}/:id/delete`,
+    page(desk, "member", async (visit) => {
+      const job = await find(desk, visit);
+      return {
+        title: isOpen(job) ? "Cancel export" : "Delete export",
+        section: "exports",
+        body: deleteForm(job, visit),
+      };
+    }),
+  );
+  app.post(
+    `${address}/:id/delete`,
+    action(desk, "member", async (_form, visit) => {
+      const job = await find(desk, visit);
+      const { requestId } = job;
+      const note = visit.note("export.deleted", describe(job), requestId);
+      await desk.exports.remove(visit.session.account.id, requestId, note);
+      const text = "The export is gone, and its file with it.";
+      return { to: address, notice: { kind: "done", text } };
+    }),
+  );
+}
+
+async function find(desk: Desk, visit: Visit): Promise<ExportJob> {
+  const jobs = await desk.exports.list(visit.session.account.id);
+  const job = jobs.find(({ requestId }) => requestId === visit.param("id"));
+  if (!job) throw new NotFound();
+  return job;
+}
+
+async function download(desk: Desk, visit: Visit): Promise<Response> {
+  const found = await find(desk, visit);
+  if (found.state !== "ready") throw new NotFound();
+  const job = await desk.exports.ready(visit.session.account.id, found.requestId);
+  // Who took data out is noted before it leaves.
+  await visit.record("export.downloaded", describe(job), job.requestId);
+  const { requestId, format, bytesSize } = job;
+  return new Response(pulledStream(desk.exports.read(job, 0, bytesSize), callersPatience), {
+    headers: {
+      "content-type": exportMediaType(format),
+      "content-length": String(bytesSize),
+      "content-disposition": `attachment; filename="export-${requestId}.${format}"`,
+    },
+  });
+}
+
+async function listPage(desk: Desk, visit: Visit) {
+  const jobs = await desk.exports.list(visit.session.account.id);
+  const create = <a class="button button-primary" href={`${address}/new`}>New export</a>;
+  return {
+    title: "Exports",
+    section: "exports" as const,
+    lead: "Interactions and evaluations as files, kept for seven days.",
+    action: visit.may("member") ? create : null,
+    scripts: ["refresh.js" as const],
+    body: jobs.length === 0
+      ? (
+        <Empty title="No exports yet">
+          <p>An export writes what is stored to one file: JSON, or CSV for a spreadsheet.</p>
+          {visit.may("member") ? <p>{create}</p> : <p>An owner or member can ask for one.</p>}
+        </Empty>
+      )
+      : (
+        <Live id="exports" on={jobs.some(isOpen)}>
+          <Table label="Exports" head={head}>{jobs.map((job) => jobLine(job, visit))}</Table>
+        </Live>
+      ),
+  };
+}
+
+const head = [
+  { title: "Export" },
+  { title: "State" },
+  { title: "Size", class: "number" },
+  { title: "Asked for" },
+  { title: "Kept until" },
+  { title: "Actions", hidden: true },
+] as const;
+
+const states: Readonly<Record<ExportState, { label: string; tone: Tone }>> = {
+  queued: { label: "Waiting", tone: "neutral" },
+  running: { label: "Writing", tone: "warn" },
+  ready: { label: "Ready", tone: "good" },
+  failed: { label: "Failed", tone: "bad" },
+  deleted: { label: "Data erased", tone: "neutral" },
+};
+
+function isOpen({ state }: ExportJob): boolean {
+  return state === "queued" || state === "running";
+}
+
+function describe({ format, tables, ...span }: ExportJob): string {
+  return `${tables.map((table) => tableNames[table]).join(", ")} as ${format.toUpperCase()}, ${
+    spanText(span)
+  }`;
+}
+
+/** Days of UTC, both included, as people asked for them. */
+function spanText({ start, end }: Pick<ExportJob, "start" | "end">): string {
+  const last = end && new Date(end.getTime() - 1);
+  if (start && last) return day(start) === day(last) ? day(start) : `${day(start)} – ${day(last)}`;
+  if (start) return `from ${day(start)}`;
+  return last ? `until ${day(last)}` : "all time";
+}
+
+function jobLine(job: ExportJob, visit: Visit) {
+  const { state, format, tables, requestId } = job;
+  return (
+    <tr class={state === "deleted" || state === "failed" ? "faded" : ""}>
+      <td class="name">
+        <div>{tables.map((table) => tableNames[table]).join(", ")}</div>
+        <span class="muted">{`${format.toUpperCase()} · ${spanText(job)}`}</span>
+      </td>
+      <td class="nowrap">
+        <Badge tone={states[state].tone}>{states[state].label}</Badge>
+        {isOpen(job) ? <progress aria-label="The file is being written"></progress> : null}
+      </td>
+      <td class="number">
+        {state === "ready" ? bytes(job.bytesSize) : <span class="muted">–</span>}
+      </td>
+      <td class="nowrap">
+        <Time at={job.createdAt} now={visit.now} />
+      </td>
+      <td class="nowrap">
+        <Time at={job.expiresAt} now={visit.now} />
+      </td>
+      <td class="actions">
+        {visit.may("member") && state === "ready"
+          ? (
+            <a class="button button-small" href={`${address}/${requestId}/file`} download>
+              Download<span class="visually-hidden">{` ${describe(job)}`}</span>
+            </a>
+          )
+          : null}
+        {visit.may("member")
+          ? (
+            <a class="button button-small button-danger" href={`${address}/${requestId}/delete`}>
+              {isOpen(job) ? "Cancel" : "Delete"}
+              <span class="visually-hidden">{` ${describe(job)}`}</span>
+            </a>
+          )
+          : null}
+      </td>
+    </tr>
+  );
+}
+
+function deleteForm(job: ExportJob, visit: Visit) {
+  return (
+    <PostForm action={`${address}/${job.requestId}/delete`} csrf={visit.csrf} class="panel">
+      <p>
+        <strong>{describe(job)}</strong>{" "}
+        goes for good, with its file. What is stored stays: another export can be asked for.
+      </p>
+      <div class="buttons">
+        <button type="submit" class="button button-danger">
+          {isOpen(job) ? "Cancel export" : "Delete export"}
+        </button>
+        <a class="button" href={address}>Back</a>
+      </div>
+    </PostForm>
+  );
+}

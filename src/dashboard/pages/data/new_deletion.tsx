@@ -1,0 +1,221 @@
+import type { Hono } from "hono";
+import {
+  type DataTable,
+  dataTables,
+  type DeletionCounts,
+  selectorKinds,
+  type Selectors,
+  totalOf,
+} from "../../../erasure/deletion.ts";
+import { anySelectors, erasureReason, selectionRequest } from "../../../erasure/deletion_scope.ts";
+import { validate } from "../../../shared/validate.ts";
+import { count, counted } from "../../amounts.ts";
+import { action, type Desk, type Outcome, type Page, page, type Visit } from "../../bind.tsx";
+import { Field, PostForm } from "../../components.tsx";
+import { tried } from "../../faults.ts";
+import {
+  Choices,
+  FormButtons,
+  FormError,
+  listOf,
+  type Option,
+  type Shown,
+  TextArea,
+  TextField,
+} from "../../fields.tsx";
+import type { Form } from "../../form.ts";
+import { tableNames } from "./new_export.tsx";
+
+const address = "/dashboard/deletion";
+
+/** Deleting in two steps: what would go is counted first, and only then anything goes. */
+export function newDeletionRoutes(app: Hono, desk: Desk): void {
+  app.get(
+    `${address}/new`,
+    page(desk, "owner", (visit) => formPage(visit, { values: asked(visit), wrong: {} })),
+  );
+  app.post(`${address}/new`, action(desk, "owner", (form, visit) => dryRun(desk, form, visit)));
+  app.post(address, action(desk, "owner", (form, visit) => confirm(desk, form, visit)));
+}
+
+/** As it is first shown: empty, or what a link asks for. */
+function asked(visit: Visit): Shown["values"] {
+  const named = ["user_id", "session_ids", "transaction_ids"].flatMap((name) => {
+    const value = visit.query(name);
+    return value === undefined ? [] : [[name, [value]] as const];
+  });
+  return { tables: [...dataTables], ...Object.fromEntries(named) };
+}
+
+interface Wanted {
+  tables: readonly DataTable[];
+  selectors: Selectors;
+  reason: string;
+}
+
+/** Throws faults that name the field. */
+function wantedOf(form: Form): Wanted {
+  const body = validate(selectionRequest, {
+    tables: form.all("tables"),
+    ...text(form, "user_id"),
+    session_ids: listOf(form.text("session_ids")),
+    transaction_ids: listOf(form.text("transaction_ids")),
+    ...text(form, "start_date", "T00:00:00Z"),
+    ...(form.text("end_date") === "" ? {} : { end_date: dayAfter(form.text("end_date")) }),
+  });
+  const selectors = anySelectors(body);
+  return { tables: body.tables, selectors, reason: validate(erasureReason, form.text("reason")) };
+}
+
+function text(form: Form, name: string, more = ""): Record<string, string> {
+  return form.text(name) === "" ? {} : { [name]: form.text(name) + more };
+}
+
+/** People name the last day; ends are half-open. What is no day is left for the contract to refuse. */
+function dayAfter(day: string): string {
+  const time = Date.parse(`${day}T00:00:00Z`);
+  return Number.isNaN(time) ? day : new Date(time + 86_400_000).toISOString();
+}
+
+function fieldOf(param: string): string {
+  // Its schema stands alone.
+  return param === "" ? "reason" : param.split(/[.[]/)[0]!;
+}
+
+async function dryRun(desk: Desk, form: Form, visit: Visit): Promise<Outcome> {
+  const accountId = visit.session.account.id;
+  const { done, wrong } = await tried(async () => {
+    const wanted = wantedOf(form);
+    return { wanted, counts: await desk.deletions.count({ accountId, ...wanted }) };
+  }, fieldOf);
+  if (wrong) return { ...formPage(visit, { values: form.values(), wrong }), status: 400 };
+  return confirmPage(visit, form, done.wanted, done.counts);
+}
+
+async function confirm(desk: Desk, form: Form, visit: Visit): Promise<Outcome> {
+  const accountId = visit.session.account.id;
+  const { done, wrong } = await tried(() => wantedOf(form), fieldOf);
+  if (wrong) return { ...formPage(visit, { values: form.values(), wrong }), status: 400 };
+  if (form.text("confirm").replaceAll(",", "") !== form.text("expected")) {
+    const counts = await desk.deletions.count({ accountId, ...done });
+    const error = `Nothing was deleted: type ${totalOf(counts)} to confirm.`;
+    return { ...confirmPage(visit, form, done, counts, error), status: 400 };
+  }
+  const detail = `by ${selectorKinds(done.selectors)}; about ${
+    counted(Number(form.text("expected")), "row")
+  }`;
+  const id = await desk.deletions.queue({
+    accountId,
+    ...done,
+    audit: (deletionId) => visit.note("data.deleted", deletionId, detail),
+  });
+  const notice = "The deletion is under way. From now on these calls are nowhere to be seen.";
+  return { to: `${address}/${id}`, notice: { kind: "done", text: notice } };
+}
+
+function formPage(visit: Visit, shown: Shown): Page {
+  const tables = dataTables.map((table): Option => [table, tableNames[table]]);
+  return {
+    title: "Delete data",
+    section: "deletion",
+    lead: "Step 1 of 2: say what is meant. Nothing is deleted yet.",
+    body: (
+      <PostForm action={`${address}/new`} csrf={visit.csrf} class="form">
+        <FormError wrong={shown.wrong} />
+        <TextField
+          {...shown}
+          id="user_id"
+          label="User"
+          hint="The end user, as calls named it. What you fill in narrows each other."
+        />
+        <TextArea {...shown} id="session_ids" label="Sessions" hint="One a line." />
+        <TextArea
+          {...shown}
+          id="transaction_ids"
+          label="Transactions"
+          hint="One a line, up to about a thousand; the API takes 10,000."
+        />
+        <div class="columns">
+          <TextField {...shown} id="start_date" label="First day" hint="UTC" type="date" />
+          <TextField {...shown} id="end_date" label="Last day" hint="Included" type="date" />
+        </div>
+        <Choices {...shown} id="tables" label="From" type="checkbox" options={tables} />
+        <TextField
+          {...shown}
+          id="reason"
+          label="Reason"
+          hint="For the receipt, where it stays: name no person here."
+          placeholder="Request 4711 under Art. 17 GDPR"
+          required
+        />
+        <FormButtons back={address}>Count what would go</FormButtons>
+      </PostForm>
+    ),
+  };
+}
+
+function confirmPage(
+  visit: Visit,
+  form: Form,
+  { tables, selectors, reason }: Wanted,
+  counts: DeletionCounts,
+  error?: string,
+): Page {
+  const total = totalOf(counts);
+  return {
+    title: total === 0 ? "Nothing matches" : `Delete ${counted(total, "row")}?`,
+    section: "deletion",
+    lead: "Step 2 of 2: this was a dry run. Nothing is deleted yet.",
+    body: (
+      <>
+        <dl class="facts">
+          {tables.map((table) => (
+            <>
+              <dt>{tableNames[table]}</dt>
+              <dd>{count(counts[table])}</dd>
+            </>
+          ))}
+          <dt>Chosen by</dt>
+          <dd>{selectorKinds(selectors)}</dd>
+          <dt>Reason</dt>
+          <dd>{reason}</dd>
+        </dl>
+        <p class="narrow">
+          {total === 0
+            ? "Nothing that is stored matches. You can still have that on record: the receipt will say so, and calls of theirs that are under way will not be stored."
+            : "Payloads, media, stored answers, replays and export files that may hold these rows go with them. This can't be undone."}
+        </p>
+        <PostForm action={address} csrf={visit.csrf} class="panel">
+          {hiddenFields(form)}
+          <input type="hidden" name="expected" value={String(total)} />
+          <Field id="confirm" label={`Type ${total} to confirm`} error={error}>
+            <input
+              id="confirm"
+              name="confirm"
+              type="text"
+              inputmode="numeric"
+              autocomplete="off"
+              required
+              {...(error === undefined
+                ? {}
+                : { "aria-invalid": "true", "aria-describedby": "confirm-error" })}
+            />
+          </Field>
+          <FormButtons back={`${address}/new`} tone="danger">
+            {total === 0 ? "Record it" : `Delete ${counted(total, "row")}`}
+          </FormButtons>
+        </PostForm>
+      </>
+    ),
+  };
+}
+
+/** What was said in the first step, for the second. */
+function hiddenFields(form: Form) {
+  const kept = [
+    ...["user_id", "session_ids", "transaction_ids", "start_date", "end_date", "tables", "reason"],
+  ];
+  return Object.entries(form.values()).filter(([name]) => kept.includes(name))
+    .flatMap(([name, values]) => values.map((value) => ({ name, value })))
+    .map(({ name, value }) => <input type="hidden" name={name} value={value} />);
+}

@@ -1,0 +1,143 @@
+import type { Hono } from "hono";
+import { exportRequest } from "../../../../contracts/data/exports.ts";
+import type { ExportTable } from "../../../../contracts/data/export_tables.ts";
+import { readOrder } from "../../../exports/export_spec.ts";
+import { validate } from "../../../shared/validate.ts";
+import { action, type Desk, type Outcome, type Page, page, type Visit } from "../../bind.tsx";
+import { PostForm } from "../../components.tsx";
+import { tried } from "../../faults.ts";
+import {
+  Choices,
+  FormButtons,
+  FormError,
+  type Option,
+  SelectField,
+  type Shown,
+  TextField,
+} from "../../fields.tsx";
+import type { Form } from "../../form.ts";
+import { askedFilters, filterField, FilterFields, readFilters } from "./record_filters.tsx";
+
+const address = "/dashboard/exports";
+
+/** What people call the tables. */
+export const tableNames: Readonly<Record<ExportTable, string>> = {
+  interactions: "Interactions",
+  eval_runs: "Evaluation runs",
+  eval_results: "Evaluation results",
+};
+
+/** Asking for an export. */
+export function newExportRoutes(app: Hono, desk: Desk): void {
+  app.get(
+    `${address}/new`,
+    page(desk, "member", (visit) => formPage(desk, visit, { values: asked(visit), wrong: {} })),
+  );
+  app.post(`${address}/new`, action(desk, "member", (form, visit) => start(desk, form, visit)));
+}
+
+/** As it is first shown: the last thirty days, or what a link asks for. */
+function asked(visit: Visit): Shown["values"] {
+  const days = (ago: number) =>
+    new Date(visit.now.getTime() - ago * dayMs).toISOString().slice(0, 10);
+  return {
+    tables: ["interactions"],
+    format: ["json"],
+    from: [visit.query("from") ?? days(29)],
+    to: [visit.query("to") ?? days(0)],
+    delivery: ["job"],
+    ...askedFilters(visit.query),
+  };
+}
+
+const dayMs = 86_400_000;
+
+async function start(desk: Desk, form: Form, visit: Visit): Promise<Outcome> {
+  const accountId = visit.session.account.id;
+  const { wrong } = await tried(async () => {
+    const request = validate(exportRequest, requestOf(form));
+    const { order, delivery } = readOrder(request, {
+      accountId,
+      hasBucket: desk.exports.hasBucket,
+    });
+    await desk.caughtUp();
+    const tables = order.tables.map((table) => tableNames[table]).join(", ");
+    const detail = `${form.text("from")} to ${form.text("to")}, ${order.format.toUpperCase()}`;
+    const note = visit.note("export.created", tables, detail);
+    const place = delivery === "bucket" ? "bucket" : "job";
+    await desk.exports.start(accountId, order, place, note);
+  }, fieldOf);
+  if (wrong) {
+    return { ...await formPage(desk, visit, { values: form.values(), wrong }), status: 400 };
+  }
+  const text = "The export is being written. It stays here for seven days.";
+  return { to: address, notice: { kind: "done", text } };
+}
+
+/** The form in the words of the API. */
+function requestOf(form: Form): unknown {
+  return {
+    tables: form.all("tables"),
+    format: form.text("format"),
+    range: { start: form.text("from"), end: form.text("to") },
+    filters: readFilters(form),
+    raw_cells: form.text("raw_cells") === "yes",
+    delivery: form.text("delivery") === "bucket" ? "bucket" : "job",
+  };
+}
+
+function fieldOf(param: string): string | undefined {
+  if (param.startsWith("tables")) return "tables";
+  if (param === "range" || param.startsWith("range.start")) return "from";
+  return param.startsWith("range.end") ? "to" : filterField(param) ?? param;
+}
+
+async function formPage(desk: Desk, visit: Visit, shown: Shown): Promise<Page> {
+  const keys = await desk.keys.list(visit.session.account.id);
+  const tables = Object.entries(tableNames) as Option[];
+  return {
+    title: "New export",
+    section: "exports",
+    body: (
+      <PostForm action={`${address}/new`} csrf={visit.csrf} class="form">
+        <FormError wrong={shown.wrong} />
+        <Choices {...shown} id="tables" label="What" type="checkbox" options={tables} />
+        <Choices
+          {...shown}
+          id="format"
+          label="Format"
+          type="radio"
+          options={[
+            ["json", "JSON: everything, for programs"],
+            ["csv", "CSV: one table, for a spreadsheet"],
+          ]}
+        />
+        <div class="columns">
+          <TextField {...shown} id="from" label="First day" hint="UTC" type="date" required />
+          <TextField {...shown} id="to" label="Last day" hint="Included" type="date" required />
+        </div>
+        {desk.exports.hasBucket
+          ? (
+            <SelectField
+              {...shown}
+              id="delivery"
+              label="Where to"
+              options={[["job", "Keep it here for download"], ["bucket", "The service's bucket"]]}
+            />
+          )
+          : null}
+        <FilterFields {...shown} keys={keys} vendors={desk.keyVendors} />
+        <label class="choice">
+          <input
+            type="checkbox"
+            name="raw_cells"
+            value="yes"
+            checked={shown.values.raw_cells?.[0] === "yes"}
+          />{" "}
+          In CSV, leave cells as they are that a spreadsheet would take for a formula
+        </label>
+        <FormButtons back={address}>Start export</FormButtons>
+      </PostForm>
+    ),
+  };
+}

@@ -1,0 +1,98 @@
+import type { KeyRow } from "../../../keys/key_service.ts";
+import { Choices, type Option, SelectField, type Shown, TextField } from "../../fields.tsx";
+import type { Form } from "../../form.ts";
+import type { KeyVendor } from "../../parts.ts";
+
+/** How a call can have ended, as filters name it. */
+export const statuses: readonly Option[] = [
+  ["completed", "Completed"],
+  ["failed", "Failed"],
+  ["truncated", "Cut by the vendor"],
+  ["cancelled", "Left by the caller"],
+  ["interrupted", "Interrupted"],
+];
+
+/** Columns that are asked for by one value. */
+const columns = [
+  ...["vendor", "model", "app", "flow", "cohort_id", "user_id", "session_id", "api_key_id"],
+] as const;
+
+/** The field of a column: other fields of the same form may be called as it is. */
+const field = (column: string) => `filter_${column}`;
+
+/** Which of the stored calls are meant, by their columns. */
+export function FilterFields(
+  { keys, vendors, ...shown }: Shown & {
+    keys: readonly KeyRow[];
+    vendors: readonly KeyVendor[];
+  },
+) {
+  const isOpen = [...columns, "status"].some((column) =>
+    (shown.values[field(column)]?.[0] ?? "") !== "" || shown.wrong[field(column)] !== undefined
+  );
+  return (
+    <details class="more" open={isOpen}>
+      <summary>Filters</summary>
+      <div class="more-body">
+        <p class="hint">One value each, exactly as it is stored. Empty: whatever it is.</p>
+        <div class="columns">
+          <SelectField
+            {...shown}
+            id={field("vendor")}
+            label="Vendor"
+            options={[["", "Any"], ...vendors.map(vendorOption)]}
+          />
+          <TextField {...shown} id={field("model")} label="Model" placeholder="gpt-5-mini" />
+          <TextField {...shown} id={field("app")} label="App" />
+          <TextField {...shown} id={field("flow")} label="Flow" />
+          <TextField {...shown} id={field("cohort_id")} label="Cohort" />
+          <SelectField
+            {...shown}
+            id={field("api_key_id")}
+            label="API key"
+            options={[["", "Any"], ...keys.map(keyOption)]}
+          />
+          <TextField {...shown} id={field("user_id")} label="User" />
+          <TextField {...shown} id={field("session_id")} label="Session" />
+        </div>
+        <Choices
+          {...shown}
+          id={field("status")}
+          label="Status"
+          type="checkbox"
+          options={statuses}
+        />
+      </div>
+    </details>
+  );
+}
+
+/** The filters of a form, as the API takes them. */
+export function readFilters(form: Form): Record<string, string | string[]> {
+  const single = columns.map((column) => [column, form.text(field(column))] as const)
+    .filter(([, value]) => value !== "");
+  const wanted = form.all(field("status"));
+  return { ...Object.fromEntries(single), ...(wanted.length > 0 ? { status: wanted } : {}) };
+}
+
+/** The field that a fault about filters belongs to. */
+export function filterField(param: string): string | undefined {
+  const column = /^filters\.(\w+)/.exec(param)?.[1];
+  return column === undefined ? undefined : field(column);
+}
+
+function vendorOption({ label, names }: KeyVendor): Option {
+  return [label, [label, ...names].join(" · ")];
+}
+
+export function keyOption({ id, name, prefix }: Pick<KeyRow, "id" | "name" | "prefix">): Option {
+  return [id, `${name} (${prefix}…)`];
+}
+
+/** The values of the fields, as a link may ask for them (`?cohort_id=…`). */
+export function askedFilters(query: (name: string) => string | undefined) {
+  return Object.fromEntries(columns.flatMap((column) => {
+    const value = query(column);
+    return value === undefined ? [] : [[field(column), [value]] as const];
+  }));
+}

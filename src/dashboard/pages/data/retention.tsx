@@ -1,0 +1,164 @@
+import type { Hono } from "hono";
+import type { StoredMonth } from "../../../erasure/retention.ts";
+import { bytes, counted } from "../../amounts.ts";
+import { type Desk, page } from "../../bind.tsx";
+import { Table } from "../../components.tsx";
+import { day, exactTime } from "../../format.ts";
+import { settingsTabs } from "../settings/settings_tabs.tsx";
+
+const dayMs = 86_400_000;
+
+/** How long records stay, and when what is stored goes. */
+export function retentionRoutes(app: Hono, desk: Desk): void {
+  app.get(
+    "/dashboard/settings/retention",
+    page(desk, "viewer", async (visit) => {
+      const { id } = visit.session.account;
+      const [oldest, months, operator] = await Promise.all([
+        desk.storedMonths.oldestCall(id),
+        desk.storedMonths.list(),
+        desk.operatorAccountId(),
+      ]);
+      const rules = rulesOf(desk.retention);
+      const own = months.filter(({ month }) => oldest && monthEnd(month) > oldest);
+      return {
+        title: "Settings",
+        section: "settings",
+        tabs: settingsTabs("retention"),
+        body: (
+          <>
+            <Rules rules={rules} now={visit.now} />
+            <h2>What is stored</h2>
+            <p class="lead">
+              {oldest === undefined
+                ? "No call of this account is stored."
+                : `The oldest call of this account is of ${exactTime(oldest)}.`}
+            </p>
+            {own.length === 0 ? null : (
+              <Months
+                months={own.filter(({ month }) => month <= visit.now)}
+                rules={rules}
+                showsSizes={operator === id}
+              />
+            )}
+          </>
+        ),
+      };
+    }),
+  );
+}
+
+/** Days; undefined: forever. */
+interface RetentionRules {
+  payload: number | undefined;
+  usage: number | undefined;
+}
+
+/** No payload outlives its row (`src/erasure/retention_job.ts`). */
+function rulesOf({ payloadDays, usageDays }: Desk["retention"]): RetentionRules {
+  const shortest = Math.min(payloadDays ?? Infinity, usageDays ?? Infinity);
+  return { payload: shortest === Infinity ? undefined : shortest, usage: usageDays };
+}
+
+function Rules({ rules, now }: { rules: RetentionRules; now: Date }) {
+  const kinds = [
+    {
+      name: "Payloads",
+      variable: "RETENTION_PAYLOAD_DAYS",
+      days: rules.payload,
+      what: "What was said: requests, answers, media, stored responses, graders' words.",
+    },
+    {
+      name: "Usage",
+      variable: "RETENTION_USAGE_DAYS",
+      days: rules.usage,
+      what: "One row a call: model, tokens, cost, tags, times. Evaluations too.",
+    },
+  ];
+  return (
+    <>
+      <h2>Retention</h2>
+      <p class="lead narrow">
+        Set by the service's environment and the same for every account: it can't be changed here.
+        What is too old is erased within the hour, for good. Ledger entries and the audit log stay.
+      </p>
+      <div class="tiles tiles-wide">
+        {kinds.map(({ name, variable, days, what }) => (
+          <div class="tile">
+            <h3>{name}</h3>
+            <p class="tile-value">{days === undefined ? "Forever" : counted(days, "day")}</p>
+            <p class="hint">{what}</p>
+            <p class="hint">
+              {days === undefined
+                ? "Nothing is erased for its age."
+                : `Erased now: all of before ${exactTime(new Date(now.getTime() - days * dayMs))}.`}
+            </p>
+            <p>
+              <code>{variable}</code>
+            </p>
+          </div>
+        ))}
+      </div>
+      <p class="hint narrow">
+        To erase something sooner, see <a href="/dashboard/deletion">Data deletion</a>.
+      </p>
+    </>
+  );
+}
+
+function Months(
+  { months, rules, showsSizes }: {
+    months: readonly StoredMonth[];
+    rules: RetentionRules;
+    showsSizes: boolean;
+  },
+) {
+  const sizes = showsSizes
+    ? [
+      { title: "Usage, all accounts", class: "number" },
+      { title: "Payloads, all accounts", class: "number" },
+    ]
+    : [];
+  return (
+    <Table
+      label="Stored months"
+      head={[
+        { title: "Month" },
+        { title: "Payloads gone by" },
+        { title: "Usage gone by" },
+        ...sizes,
+      ]}
+    >
+      {months.map(({ month, usageBytes, payloadBytes }) => (
+        <tr>
+          <td class="name">{monthName(month)}</td>
+          <td>{goneBy(month, rules.payload)}</td>
+          <td>{goneBy(month, rules.usage)}</td>
+          {showsSizes
+            ? (
+              <>
+                <td class="number">{bytes(usageBytes)}</td>
+                <td class="number">{bytes(payloadBytes)}</td>
+              </>
+            )
+            : null}
+        </tr>
+      ))}
+    </Table>
+  );
+}
+
+/** When the month's last record is too old. */
+function goneBy(month: Date, days: number | undefined) {
+  if (days === undefined) return <span class="muted">Never</span>;
+  return day(new Date(monthEnd(month).getTime() + days * dayMs));
+}
+
+function monthEnd(month: Date): Date {
+  return new Date(Date.UTC(month.getUTCFullYear(), month.getUTCMonth() + 1));
+}
+
+/** `November 2026`. */
+function monthName(month: Date): string {
+  return month.toLocaleDateString("en-US", { month: "long", year: "numeric", timeZone: "UTC" });
+}

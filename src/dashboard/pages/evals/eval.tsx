@@ -1,0 +1,203 @@
+import type { Hono } from "hono";
+import type { EvalResult, EvalRun } from "../../../evals/eval.ts";
+import { readResultPlace, resultPlace } from "../../../evals/eval_cursor.ts";
+import { count, usd } from "../../amounts.ts";
+import { action, type Desk, NotFound, type Page, page, type Visit } from "../../bind.tsx";
+import { Badge, PostForm, Table, Time } from "../../components.tsx";
+import { Live, Progress } from "../../live.tsx";
+import { CallLink } from "../interactions/call_link.tsx";
+import { graderText } from "./eval_graders.tsx";
+import { isOpen, passRate, StateBadge } from "./evals.tsx";
+
+const address = "/dashboard/evals";
+const pageRows = 50;
+
+/** One evaluation: how far it is, and what came out. */
+export function evalRoutes(app: Hono, desk: Desk): void {
+  app.get(`${address}/:id`, page(desk, "viewer", (visit) => runPage(desk, visit)));
+  app.post(
+    `${address}/:id/cancel`,
+    action(desk, "member", async (_form, visit) => {
+      const run = await find(desk, visit);
+      const { evalRunId } = run;
+      const note = visit.note("eval.cancelled", run.name ?? run.model);
+      await desk.evals.cancel(visit.session.account.id, evalRunId, note);
+      const text = "The evaluation makes no further calls. What came out so far stays.";
+      return { to: `${address}/${evalRunId}`, notice: { kind: "done", text } };
+    }),
+  );
+}
+
+async function find(desk: Desk, visit: Visit): Promise<EvalRun> {
+  const run = await desk.evals.find(visit.session.account.id, visit.param("id"));
+  if (!run) throw new NotFound();
+  return run;
+}
+
+async function runPage(desk: Desk, visit: Visit): Promise<Page> {
+  const run = await find(desk, visit);
+  const asked = visit.query("after");
+  const rows = await desk.evals.results(visit.session.account.id, run.evalRunId, {
+    limit: pageRows + 1,
+    ...(asked === undefined ? {} : { after: readResultPlace(asked) }),
+  });
+  const shown = rows.slice(0, pageRows);
+  const next = rows.length > pageRows ? resultPlace(shown) : undefined;
+  return {
+    title: run.name ?? run.model,
+    section: "evals",
+    lead: run.name === null ? undefined : run.model,
+    action: isOpen(run) && visit.may("member") ? cancelForm(run, visit) : null,
+    scripts: ["refresh.js"],
+    body: (
+      <>
+        <Live id="run" on={isOpen(run)}>
+          <RunFacts run={run} visit={visit} />
+        </Live>
+        <h2>Results</h2>
+        {shown.length === 0
+          ? (
+            <p class="muted">
+              {isOpen(run) ? "None yet: they appear here." : "Nothing was judged."}
+            </p>
+          )
+          : <Table label="Results" head={head}>{shown.map((result) => resultLine(result))}</Table>}
+        {next === undefined ? null : (
+          <p>
+            <a
+              class="button"
+              href={`${address}/${run.evalRunId}?after=${encodeURIComponent(next)}`}
+            >
+              Next
+            </a>
+          </p>
+        )}
+      </>
+    ),
+  };
+}
+
+function cancelForm(run: EvalRun, visit: Visit) {
+  return (
+    <PostForm action={`${address}/${run.evalRunId}/cancel`} csrf={visit.csrf}>
+      <button type="submit" class="button button-danger">Cancel evaluation</button>
+    </PostForm>
+  );
+}
+
+function RunFacts({ run, visit }: { run: EvalRun; visit: Visit }) {
+  const { counts, createdAt, finishedAt, waiting, error } = run;
+  return (
+    <>
+      {error === null ? null : <p class="notice notice-failed">{error.message}</p>}
+      {waiting === null ? null : (
+        <p class="notice notice-plain">
+          It waits, since a call was refused (<code>{waiting.for}</code>), and tries again{" "}
+          <Time at={waiting.until} now={visit.now} />.
+        </p>
+      )}
+      <div class="tiles">
+        <div class="tile">
+          <h2>Passed</h2>
+          <p class="tile-value">{passRate(counts)}</p>
+          <p class="hint">{`${count(counts.passed)} passed, ${count(counts.failed)} failed`}</p>
+        </div>
+        <div class="tile">
+          <h2>Progress</h2>
+          <p class="tile-value">{`${count(counts.done)} of ${count(counts.total)}`}</p>
+          <p class="hint">
+            {isOpen(run)
+              ? <Progress label="Progress" done={counts.done} total={counts.total} />
+              : `${count(counts.skipped)} skipped, ${count(counts.errors)} errors`}
+          </p>
+        </div>
+        <div class="tile">
+          <h2>Cost</h2>
+          <p class="tile-value">{usd(counts.costNanos)}</p>
+          <p class="hint">
+            {counts.unpricedCalls === 0
+              ? "All prices known"
+              : `${count(counts.unpricedCalls)} calls without a price`}
+          </p>
+        </div>
+      </div>
+      <dl class="facts">
+        <dt>State</dt>
+        <dd>
+          <StateBadge run={run} />
+        </dd>
+        <dt>Asked for</dt>
+        <dd>
+          <Time at={createdAt} now={visit.now} />
+        </dd>
+        {finishedAt === null ? null : (
+          <>
+            <dt>Ended</dt>
+            <dd>
+              <Time at={finishedAt} now={visit.now} />
+            </dd>
+          </>
+        )}
+        <dt>Stored calls</dt>
+        <dd>{filtersText(run)}</dd>
+        <dt>Graders</dt>
+        <dd>
+          <ul>
+            {run.graders.map((grader) => <li class="breaks">{graderText(grader)}</li>)}
+          </ul>
+        </dd>
+      </dl>
+    </>
+  );
+}
+
+function filtersText({ filtersText: text }: EvalRun): string {
+  const filters = Object.entries(JSON.parse(text) as Record<string, unknown>);
+  if (filters.length === 0) return "All";
+  return filters.map(([column, value]) => `${column} is ${[value].flat().join(" or ")}`).join(", ");
+}
+
+const head = [
+  { title: "Stored call" },
+  { title: "Grader" },
+  { title: "Verdict" },
+  { title: "Score", class: "number" },
+  { title: "What the grader said" },
+] as const;
+
+function resultLine(result: EvalResult) {
+  const { transactionId, answerTransactionId, grader, passed, score, detail } = result;
+  return (
+    <tr>
+      <td class="nowrap">
+        <CallLink id={transactionId}>
+          <code>{short(transactionId)}</code>
+        </CallLink>
+        {answerTransactionId === null ? null : (
+          <>
+            {" → "}
+            <CallLink id={answerTransactionId}>
+              new answer<span class="visually-hidden">{` to ${short(transactionId)}`}</span>
+            </CallLink>
+          </>
+        )}
+      </td>
+      <td class="breaks">{graderText(grader)}</td>
+      <td class="nowrap">
+        <Verdict passed={passed} />
+      </td>
+      <td class="number">{score === null ? "–" : count(score)}</td>
+      <td class="wide">{detail ?? <span class="muted">–</span>}</td>
+    </tr>
+  );
+}
+
+function Verdict({ passed }: { passed: boolean | null }) {
+  if (passed === null) return <Badge tone="neutral">Can't say</Badge>;
+  return passed ? <Badge tone="good">Passed</Badge> : <Badge tone="bad">Failed</Badge>;
+}
+
+/** The end of an id, where ids of one moment differ. */
+function short(id: string): string {
+  return id.length <= 12 ? id : `…${id.slice(-12)}`;
+}

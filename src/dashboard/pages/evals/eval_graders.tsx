@@ -1,0 +1,131 @@
+import type { Grader } from "../../../../contracts/data/eval_request.ts";
+import { Fault } from "../../../shared/fault.ts";
+import { type Option, SelectField, type Shown, TextArea, TextField } from "../../fields.tsx";
+import type { Form } from "../../form.ts";
+
+/** Graders that a form has room for; the API takes twenty. */
+export const graderSlots = [0, 1, 2, 3, 4] as const;
+
+const types: readonly Option[] = [
+  ["contains", "Contains a text"],
+  ["exact", "Is exactly a text"],
+  ["regex", "Matches a regular expression"],
+  ["json_schema", "Is JSON of a schema"],
+  ["judge", "A model judges"],
+];
+
+/** How answers are judged: each further grader opens under the one before. */
+export function GraderFields(shown: Shown) {
+  return (
+    <fieldset>
+      <legend>Graders</legend>
+      <p class="hint">An answer passes when every grader says yes.</p>
+      <GraderSlot {...shown} slot={0} />
+    </fieldset>
+  );
+}
+
+function GraderSlot({ slot, ...shown }: Shown & { slot: number }) {
+  const id = (field: string) => `grader${slot}_${field}`;
+  const next = slot + 1;
+  const isNextUsed = (shown.values[`grader${next}_type`]?.[0] ?? "") !== "";
+  return (
+    <div class="grader">
+      <SelectField
+        {...shown}
+        id={id("type")}
+        label={`Grader ${slot + 1}`}
+        options={slot === 0 ? types : [["", "None"], ...types]}
+      />
+      <div class="grader-text">
+        <TextArea
+          {...shown}
+          id={id("text")}
+          label={`Text, pattern, schema or prompt of grader ${slot + 1}`}
+          hint="A text may stay empty: then the stored answer is meant. A judge's prompt may hold {{input}}, {{answer}} and {{expected}}."
+        />
+      </div>
+      <div class="grader-judge">
+        <TextField
+          {...shown}
+          id={id("model")}
+          label={`Judge's model of grader ${slot + 1}`}
+          hint="Only for a model that judges."
+          placeholder="vendor-b/gpt-5"
+          list="models"
+        />
+      </div>
+      {next < graderSlots.length
+        ? (
+          <details class="more" open={isNextUsed}>
+            <summary>Another grader</summary>
+            <div class="more-body">
+              <GraderSlot {...shown} slot={next} />
+            </div>
+          </details>
+        )
+        : null}
+    </div>
+  );
+}
+
+/** The slots of a form in which a grader was chosen. */
+export function usedSlots(form: Form): number[] {
+  return graderSlots.filter((slot) => form.text(`grader${slot}_type`) !== "");
+}
+
+/** The graders of a form. Throws a fault for a schema that is no JSON. */
+export function readGraders(form: Form): unknown[] {
+  return usedSlots(form).map((slot, index) => readGrader(form, slot, index));
+}
+
+function readGrader(form: Form, slot: number, index: number): unknown {
+  const type = form.text(`grader${slot}_type`);
+  const text = form.text(`grader${slot}_text`);
+  switch (type) {
+    case "exact":
+    case "contains":
+      return text === "" ? { type } : { type, value: text };
+    case "regex":
+      return { type, pattern: text };
+    case "json_schema":
+      return { type, schema: parseSchema(text, index) };
+    default:
+      return { type, model: form.text(`grader${slot}_model`), prompt: text };
+  }
+}
+
+function parseSchema(text: string, index: number): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    const param = `graders[${index}].schema`;
+    throw new Fault("invalid_value", { param, message: `${param}: expected JSON.` });
+  }
+}
+
+/** The field of a form that a fault about graders belongs to. */
+export function graderField(param: string, slots: readonly number[]): string | undefined {
+  const [, index, field = "type"] = /^graders(?:\[(\d+)\])?(?:\.(\w+))?/.exec(param) ?? [];
+  if (!param.startsWith("graders")) return undefined;
+  const slot = slots[Number(index ?? 0)] ?? 0;
+  return `grader${slot}_${field === "model" || field === "type" ? field : "text"}`;
+}
+
+/** A grader in a line. */
+export function graderText(grader: Grader): string {
+  switch (grader.type) {
+    case "exact":
+      return grader.value === undefined ? "is the stored answer" : `is “${grader.value}”`;
+    case "contains":
+      return grader.value === undefined
+        ? "contains the stored answer"
+        : `contains “${grader.value}”`;
+    case "regex":
+      return `matches /${grader.pattern}/${grader.flags ?? ""}`;
+    case "json_schema":
+      return "is JSON of the schema";
+    case "judge":
+      return `${grader.model} judges`;
+  }
+}

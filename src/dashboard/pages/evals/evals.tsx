@@ -1,0 +1,112 @@
+import type { Hono } from "hono";
+import type { EvalCounts, EvalRun, EvalState } from "../../../evals/eval.ts";
+import { count, percent, usd } from "../../amounts.ts";
+import { type Desk, type Page, page, type Visit } from "../../bind.tsx";
+import { Badge, Empty, Older, Table, Time, type Tone } from "../../components.tsx";
+import { Live, Progress } from "../../live.tsx";
+import { readTimePlace, timePlace } from "../../places.ts";
+import { evalRoutes as oneEvalRoutes } from "./eval.tsx";
+import { newEvalRoutes } from "./new_eval.tsx";
+
+const address = "/dashboard/evals";
+const pageRows = 50;
+
+/** Evaluations: what was asked once, asked again of a model, and judged. */
+export function evalRoutes(app: Hono, desk: Desk): void {
+  app.get(address, page(desk, "viewer", (visit) => listPage(desk, visit)));
+  newEvalRoutes(app, desk);
+  oneEvalRoutes(app, desk);
+}
+
+async function listPage(desk: Desk, visit: Visit): Promise<Page> {
+  const place = readTimePlace(visit.query("after"));
+  const rows = await desk.evals.list(visit.session.account.id, {
+    limit: pageRows + 1,
+    ...(place ? { after: { createdAt: place.at, evalRunId: place.id } } : {}),
+  });
+  const shown = rows.slice(0, pageRows);
+  const last = rows.length > pageRows ? shown.at(-1) : undefined;
+  const create = <a class="button button-primary" href={`${address}/new`}>New evaluation</a>;
+  return {
+    title: "Evals",
+    section: "evals",
+    lead: "Stored requests asked again of a model, its answers judged by your graders.",
+    action: visit.may("member") ? create : null,
+    scripts: ["refresh.js"],
+    body: shown.length === 0
+      ? (
+        <Empty title="No evaluations yet">
+          <p>
+            Try a cheaper model, or a new one, on what your applications really asked: choose stored
+            calls, a model and how its answers are judged.
+          </p>
+          {visit.may("member") ? <p>{create}</p> : <p>An owner or member can start one.</p>}
+        </Empty>
+      )
+      : (
+        <>
+          <Live id="evals" on={shown.some(isOpen)}>
+            <Table label="Evaluations" head={head}>
+              {shown.map((run) => <RunLine run={run} now={visit.now} />)}
+            </Table>
+          </Live>
+          <Older href={last && `${address}?after=${timePlace(last.createdAt, last.evalRunId)}`} />
+        </>
+      ),
+  };
+}
+
+const head = [
+  { title: "Evaluation" },
+  { title: "State" },
+  { title: "Progress" },
+  { title: "Passed", class: "number" },
+  { title: "Cost", class: "number" },
+  { title: "Started" },
+] as const;
+
+const states: Readonly<Record<EvalState, { label: string; tone: Tone }>> = {
+  queued: { label: "Waiting", tone: "neutral" },
+  running: { label: "Running", tone: "warn" },
+  done: { label: "Done", tone: "good" },
+  failed: { label: "Failed", tone: "bad" },
+  cancelled: { label: "Cancelled", tone: "neutral" },
+};
+
+export function isOpen({ state }: EvalRun): boolean {
+  return state === "queued" || state === "running";
+}
+
+export function StateBadge({ run }: { run: EvalRun }) {
+  return <Badge tone={states[run.state].tone}>{states[run.state].label}</Badge>;
+}
+
+/** Of those that were judged. */
+export function passRate({ passed, failed }: EvalCounts): string {
+  return percent(passed, passed + failed);
+}
+
+function RunLine({ run, now }: { run: EvalRun; now: Date }) {
+  const { evalRunId, name, model, counts, createdAt } = run;
+  return (
+    <tr>
+      <td class="name">
+        <a href={`${address}/${evalRunId}`}>{name ?? model}</a>
+        {name === null ? null : <div class="muted">{model}</div>}
+      </td>
+      <td class="nowrap">
+        <StateBadge run={run} />
+      </td>
+      <td class="nowrap">
+        {isOpen(run)
+          ? <Progress label={`Of ${name ?? model}`} done={counts.done} total={counts.total} />
+          : `${count(counts.done)} of ${count(counts.total)}`}
+      </td>
+      <td class="number">{passRate(counts)}</td>
+      <td class="number">{usd(counts.costNanos)}</td>
+      <td class="nowrap">
+        <Time at={createdAt} now={now} />
+      </td>
+    </tr>
+  );
+}

@@ -1,0 +1,162 @@
+import type { Hono } from "hono";
+import { evalRequest } from "../../../../contracts/data/evals.ts";
+import type { Principal } from "../../../keys/api_key.ts";
+import { Fault } from "../../../shared/fault.ts";
+import { keyState } from "../../../keys/key_service.ts";
+import { validate } from "../../../shared/validate.ts";
+import { action, type Desk, type Outcome, type Page, page, type Visit } from "../../bind.tsx";
+import { Empty, PostForm } from "../../components.tsx";
+import { tried } from "../../faults.ts";
+import { FormButtons, FormError, SelectField, type Shown, TextField } from "../../fields.tsx";
+import type { Form } from "../../form.ts";
+import { graderField, GraderFields, readGraders, usedSlots } from "./eval_graders.tsx";
+import {
+  askedFilters,
+  filterField,
+  FilterFields,
+  keyOption,
+  readFilters,
+} from "../data/record_filters.tsx";
+
+const address = "/dashboard/evals";
+
+/** Asking for an evaluation. */
+export function newEvalRoutes(app: Hono, desk: Desk): void {
+  app.get(
+    `${address}/new`,
+    page(desk, "member", (visit) => {
+      const values = { ...first, ...askedFilters(visit.query) };
+      return formPage(desk, visit, { values, wrong: {} });
+    }),
+  );
+  app.post(`${address}/new`, action(desk, "member", (form, visit) => start(desk, form, visit)));
+}
+
+/** As it is first shown. */
+const first: Shown["values"] = { limit: ["100"], sample: ["newest"], grader0_type: ["contains"] };
+
+async function start(desk: Desk, form: Form, visit: Visit): Promise<Outcome> {
+  const { done, wrong } = await tried(async () => {
+    const body = validate(evalRequest, { ...requestOf(form), graders: readGraders(form) });
+    const principal = await principalOf(desk, visit, form.text("key"));
+    const caller = {
+      principal,
+      vendorKey: undefined,
+      requestId: desk.newId(),
+      arrivedAt: visit.now,
+    };
+    const note = visit.note("eval.created", body.name ?? body.model, `with ${principal.key.name}`);
+    return await desk.orderEval(caller, body, note);
+  }, (param) => fieldOf(param, usedSlots(form)));
+  if (wrong) {
+    return { ...await formPage(desk, visit, { values: form.values(), wrong }), status: 400 };
+  }
+  const text = done.total === 0
+    ? "No stored interaction matches, so nothing is to be done."
+    : "The evaluation is under way.";
+  return { to: `${address}/${done.evalRunId}`, notice: { kind: "done", text } };
+}
+
+/** The form in the words of the API. */
+function requestOf(form: Form) {
+  const text = (name: string, value = form.text(name)) =>
+    form.text(name) === "" ? {} : { [name]: value };
+  return {
+    ...text("name"),
+    model: form.text("model"),
+    filters: readFilters(form),
+    ...text("start_date", `${form.text("start_date")}T00:00:00Z`),
+    ...text("end_date", dayAfter(form.text("end_date"))),
+    limit: Number(form.text("limit")),
+    sample: form.text("sample"),
+  };
+}
+
+/** People name the last day; ends are half-open. */
+function dayAfter(day: string): string {
+  const time = Date.parse(`${day}T00:00:00Z`);
+  return Number.isNaN(time) ? day : new Date(time + 86_400_000).toISOString();
+}
+
+/** The key that the run's calls are made with: one of the account's own, in use, allowed to. */
+async function principalOf(desk: Desk, visit: Visit, keyId: string): Promise<Principal> {
+  const usable = await usableKeys(desk, visit);
+  const found = usable.some(({ id }) => id === keyId) ? await desk.principal(keyId) : undefined;
+  if (found && found.account.id === visit.session.account.id) return found;
+  throw new Fault("invalid_value", { param: "key", message: "key: choose one of these keys." });
+}
+
+async function usableKeys(desk: Desk, visit: Visit) {
+  const keys = await desk.keys.list(visit.session.account.id);
+  return keys.filter((key) => {
+    const state = keyState(key, visit.now);
+    const mayRun = key.scopes.length === 0 || key.scopes.includes("evals");
+    return mayRun && (state === "active" || state === "expiring");
+  });
+}
+
+function fieldOf(param: string, slots: readonly number[]): string {
+  return graderField(param, slots) ?? filterField(param) ?? param;
+}
+
+async function formPage(desk: Desk, visit: Visit, shown: Shown): Promise<Page> {
+  const keys = await desk.keys.list(visit.session.account.id);
+  const usable = await usableKeys(desk, visit);
+  return {
+    title: "New evaluation",
+    section: "evals",
+    body: usable.length === 0
+      ? (
+        <Empty title="No key to run it with">
+          <p>
+            The calls of an evaluation are made with one of your keys, under its caps and limits: it
+            needs the scope <code>evals</code>.
+          </p>
+          <p>
+            <a class="button button-primary" href="/dashboard/keys/new">Create API Key</a>
+          </p>
+        </Empty>
+      )
+      : (
+        <PostForm action={`${address}/new`} csrf={visit.csrf} class="form">
+          <FormError wrong={shown.wrong} />
+          <div class="columns">
+            <TextField {...shown} id="name" label="Name" hint="For you; may stay empty." />
+            <TextField
+              {...shown}
+              id="model"
+              label="Model"
+              hint="Asked again what was asked before."
+              placeholder="vendor-b/gpt-5-mini"
+              list="models"
+              required
+            />
+          </div>
+          <datalist id="models">
+            {desk.knownModels().map((model) => <option value={model}></option>)}
+          </datalist>
+          <SelectField
+            {...shown}
+            id="key"
+            label="Runs with"
+            hint="Its models, caps and limits hold, and the calls cost credit as any others."
+            options={usable.map(keyOption)}
+          />
+          <div class="columns">
+            <TextField {...shown} id="limit" label="At most so many calls" hint="1 to 10,000" />
+            <SelectField
+              {...shown}
+              id="sample"
+              label="Which ones"
+              options={[["newest", "The newest"], ["random", "By chance"]]}
+            />
+            <TextField {...shown} id="start_date" label="First day" hint="UTC" type="date" />
+            <TextField {...shown} id="end_date" label="Last day" hint="Included" type="date" />
+          </div>
+          <FilterFields {...shown} keys={keys} vendors={desk.keyVendors} />
+          <GraderFields {...shown} />
+          <FormButtons back={address}>Start evaluation</FormButtons>
+        </PostForm>
+      ),
+  };
+}

@@ -1,0 +1,309 @@
+import type { Hono } from "hono";
+import { mintKey } from "../../../keys/credential.ts";
+import { type KeyRow, type KeyState, keyState, rotationDue } from "../../../keys/key_service.ts";
+import { action, type Desk, NotFound, type Page, page, type Visit } from "../../bind.tsx";
+import { Badge, CopyButton, Empty, PostForm, Table, Time, type Tone } from "../../components.tsx";
+import { needsOwner } from "../../../keys/scopes.ts";
+import { Caps } from "../../caps.tsx";
+import { exactTime } from "../../format.ts";
+import { type KeySpend, keySpend, type SpendByKey } from "../../key_spend.ts";
+
+/** The list of keys; taking one back, and replacing one. */
+export function keyRoutes(app: Hono, desk: Desk): void {
+  app.get(
+    "/dashboard/keys",
+    page(desk, "viewer", async (visit) => {
+      const keys = await desk.keys.list(visit.session.account.id);
+      const spent = await keySpend(desk.spend, keys, visit.now);
+      return {
+        title: "API Keys",
+        section: "keys",
+        lead: "One key for every application and environment, replaced every 90 days.",
+        action: visit.may("member") ? createLink() : null,
+        body: keys.length === 0
+          ? <NoKeys may={visit.may("member")} />
+          : keyTable(keys, spent, visit),
+      };
+    }),
+  );
+  app.get(
+    "/dashboard/keys/:id/revoke",
+    page(desk, "member", async (visit) => {
+      const key = await keyInUse(desk, visit);
+      return { title: "Revoke key", section: "keys", body: revokeForm(key, visit) };
+    }),
+  );
+  app.post(
+    "/dashboard/keys/:id/revoke",
+    action(desk, "member", async (_form, visit) => {
+      const key = await findKey(desk, visit);
+      const note = visit.note("api_key.revoked", key.name, `${key.prefix}…`);
+      const isRevoked = await desk.keys.revoke(visit.session.account.id, key.id, note);
+      desk.keysChanged([key.id]);
+      const text = isRevoked
+        ? `“${key.name}” is revoked. Calls with it are refused from now on.`
+        : `“${key.name}” was revoked before.`;
+      return { to: "/dashboard/keys", notice: { kind: "done", text } };
+    }),
+  );
+  app.get(
+    "/dashboard/keys/:id/rotate",
+    page(desk, "member", async (visit) => {
+      const key = await keyToReplace(desk, visit);
+      if (!mayRotate(key, visit)) return ownersKey;
+      return { title: "Rotate key", section: "keys", body: rotateForm(key, visit) };
+    }),
+  );
+  app.post(
+    "/dashboard/keys/:id/rotate",
+    action(desk, "member", async (form, visit) => {
+      const key = await keyToReplace(desk, visit);
+      if (!mayRotate(key, visit)) return ownersKey;
+      const overlap = overlaps.find(({ value }) => value === form.text("overlap")) ?? overlaps[1];
+      return await rotate(desk, visit, key, overlap.ms);
+    }),
+  );
+}
+
+/** A key of the account that the path names. */
+async function findKey(desk: Desk, visit: Visit): Promise<KeyRow> {
+  const key = await desk.keys.find(visit.session.account.id, visit.param("id"));
+  if (!key) throw new NotFound();
+  return key;
+}
+
+async function keyInUse(desk: Desk, visit: Visit): Promise<KeyRow> {
+  const key = await findKey(desk, visit);
+  if (!inUse(keyState(key, visit.now))) throw new NotFound();
+  return key;
+}
+
+async function keyToReplace(desk: Desk, visit: Visit): Promise<KeyRow> {
+  const key = await keyInUse(desk, visit);
+  if (key.isReplaced) throw new NotFound();
+  return key;
+}
+
+/** Who rotates a key sees the next one's value, and could do with it what only owners may give. */
+function mayRotate({ scopes }: Pick<KeyRow, "scopes">, visit: Visit): boolean {
+  return visit.may("owner") || !needsOwner(scopes);
+}
+
+const ownersKey: Page = {
+  title: "Rotate key",
+  section: "keys",
+  status: 403,
+  body: (
+    <div class="panel">
+      <p>
+        This key may erase data, which only an owner can give to a key: ask an owner to rotate it,
+        or make a key of your own.
+      </p>
+      <p>
+        <a class="button" href="/dashboard/keys">Back to the keys</a>
+      </p>
+    </div>
+  ),
+};
+
+async function rotate(desk: Desk, visit: Visit, key: KeyRow, overlapMs: number) {
+  const minted = mintKey(desk.clock);
+  const oldEndsAt = new Date(visit.now.getTime() + overlapMs);
+  const { accountId, name, scopes, models, onDisconnect, translationMode, promptCache } = key;
+  const next = {
+    ...{ accountId, name, scopes, models, onDisconnect, translationMode, promptCache },
+    capDayNanos: key.capDayNanos,
+    capMonthNanos: key.capMonthNanos,
+    // A lifetime starts anew; an end that was set once lies as far ahead again.
+    expiresAt: key.expiresAt === null ? null : new Date(
+      visit.now.getTime() + key.expiresAt.getTime() - key.createdAt.getTime(),
+    ),
+    id: minted.id,
+    prefix: minted.prefix,
+    hash: minted.hash,
+  };
+  const detail = `${key.prefix}… ends ${exactTime(oldEndsAt)}, ${minted.prefix}… replaces it`;
+  const done = await desk.keys.rotate(accountId, key.id, next, {
+    ...{ oldEndsAt, now: visit.now, madeBy: visit.session.person.id },
+    audit: visit.note("api_key.rotated", name, detail),
+  });
+  if (!done) throw new NotFound();
+  desk.keysChanged([key.id]);
+  return {
+    to: `/dashboard/keys/${minted.id}/created`,
+    notice: { kind: "key" as const, id: minted.id, value: minted.value.reveal() },
+  };
+}
+
+/** How long a replaced key goes on working. */
+const overlaps = [
+  { value: "hour", label: "1 hour", ms: 3_600_000 },
+  { value: "day", label: "1 day", ms: 86_400_000 },
+  { value: "week", label: "7 days", ms: 7 * 86_400_000 },
+  { value: "none", label: "None: it ends at once", ms: 0 },
+] as const;
+
+const states: Readonly<Record<KeyState, { label: string; tone: Tone }>> = {
+  active: { label: "Active", tone: "good" },
+  expiring: { label: "Ending", tone: "warn" },
+  expired: { label: "Expired", tone: "neutral" },
+  revoked: { label: "Revoked", tone: "bad" },
+};
+
+function inUse(state: KeyState): boolean {
+  return state === "active" || state === "expiring";
+}
+
+function createLink() {
+  return <a class="button button-primary" href="/dashboard/keys/new">Create API Key</a>;
+}
+
+function NoKeys({ may }: { may: boolean }) {
+  return (
+    <Empty title="No keys yet">
+      <p>Applications call the gateway with a key. Make one for each of them.</p>
+      {may ? <p>{createLink()}</p> : <p>An owner or member can create them.</p>}
+    </Empty>
+  );
+}
+
+const head = [
+  { title: "Name" },
+  { title: "Key" },
+  { title: "State" },
+  { title: "Scopes" },
+  { title: "Spend caps" },
+  { title: "Last used" },
+  { title: "Created" },
+  { title: "Actions", hidden: true },
+] as const;
+
+function keyTable(keys: readonly KeyRow[], spent: SpendByKey, visit: Visit) {
+  return (
+    <Table label="API keys" head={head}>
+      {keys.map((key) => <KeyLine row={key} spent={spent.get(key.id)} visit={visit} />)}
+    </Table>
+  );
+}
+
+function KeyLine(
+  { row, spent, visit }: { row: KeyRow; spent: KeySpend | undefined; visit: Visit },
+) {
+  const { now } = visit;
+  const state = keyState(row, now);
+  return (
+    <tr class={inUse(state) ? "" : "faded"}>
+      <td class="name">
+        <div>{row.name}</div>
+        {row.environment === "" ? null : <Badge tone="neutral">{row.environment}</Badge>}
+      </td>
+      <td class="nowrap">
+        <code>{`${row.prefix}…`}</code>
+      </td>
+      <td class="nowrap">
+        <Badge tone={states[state].tone}>{states[state].label}</Badge>
+        {stateTime(row, state, now)}
+      </td>
+      <td>{row.scopes.length === 0 ? <span class="muted">All</span> : row.scopes.join(", ")}</td>
+      <td class="nowrap">
+        <Caps row={row} spent={spent} />
+      </td>
+      <td class="nowrap">
+        {row.lastUsedAt === null
+          ? <span class="muted">Never</span>
+          : <Time at={row.lastUsedAt} now={now} />}
+      </td>
+      <td class="nowrap">
+        <Time at={row.createdAt} now={now} />
+        {row.madeBy === null
+          ? null
+          : <div class="muted">{`by ${row.madeBy.name ?? "who was removed"}`}</div>}
+        {rotationDue(row, now) ? <Badge tone="warn">Rotate: over 90 days</Badge> : null}
+      </td>
+      <td class="actions">
+        <CopyButton text={row.id} label="Copy ID" what={`of ${row.name}`} />
+        {inUse(state) && visit.may("member")
+          ? <KeyActions row={row} mayRotate={mayRotate(row, visit)} />
+          : null}
+      </td>
+    </tr>
+  );
+}
+
+function stateTime(row: KeyRow, state: KeyState, now: Date) {
+  const at = state === "revoked" ? row.revokedAt : row.expiresAt;
+  if (at === null) return null;
+  return (
+    <span class="muted">
+      {state === "active" ? " ends " : " "}
+      <Time at={at} now={now} />
+    </span>
+  );
+}
+
+function KeyActions({ row, mayRotate }: { row: KeyRow; mayRotate: boolean }) {
+  return (
+    <>
+      {row.isReplaced || !mayRotate
+        ? null
+        : (
+          <a class="button button-small" href={`/dashboard/keys/${row.id}/rotate`}>
+            Rotate<span class="visually-hidden">{` ${row.name}`}</span>
+          </a>
+        )}
+      <a class="button button-small button-danger" href={`/dashboard/keys/${row.id}/revoke`}>
+        Revoke<span class="visually-hidden">{` ${row.name}`}</span>
+      </a>
+    </>
+  );
+}
+
+function revokeForm(key: KeyRow, visit: Visit) {
+  return (
+    <PostForm action={`/dashboard/keys/${key.id}/revoke`} csrf={visit.csrf} class="panel">
+      <p>
+        Calls with <strong>{key.name}</strong>{" "}
+        (<code>{`${key.prefix}…`}</code>) are refused from the moment you revoke it. This can't be
+        undone.
+      </p>
+      <p>{lastUse(key, visit.now)}</p>
+      <div class="buttons">
+        <button type="submit" class="button button-danger">Revoke</button>
+        <a class="button" href="/dashboard/keys">Cancel</a>
+      </div>
+    </PostForm>
+  );
+}
+
+function lastUse(key: KeyRow, now: Date) {
+  if (key.lastUsedAt === null) return "It was never used.";
+  return (
+    <>
+      It was last used <Time at={key.lastUsedAt} now={now} />.
+    </>
+  );
+}
+
+function rotateForm(key: KeyRow, visit: Visit) {
+  return (
+    <PostForm action={`/dashboard/keys/${key.id}/rotate`} csrf={visit.csrf} class="panel">
+      <p>
+        You get a new key like <strong>{key.name}</strong>{" "}
+        (<code>{`${key.prefix}…`}</code>), with the same scopes, models and caps. The old one goes
+        on working for a while, so that you can exchange it without a break.
+      </p>
+      <fieldset>
+        <legend>Overlap</legend>
+        {overlaps.map(({ value, label }) => (
+          <label class="choice">
+            <input type="radio" name="overlap" value={value} checked={value === "day"} /> {label}
+          </label>
+        ))}
+      </fieldset>
+      <div class="buttons">
+        <button type="submit" class="button button-primary">Rotate</button>
+        <a class="button" href="/dashboard/keys">Cancel</a>
+      </div>
+    </PostForm>
+  );
+}

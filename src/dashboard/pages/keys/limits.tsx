@@ -1,0 +1,151 @@
+import type { Hono } from "hono";
+import type { CreditEntry } from "../../../credit/credit_history.ts";
+import type { KeyRow } from "../../../keys/key_service.ts";
+import type { Credit } from "../../../credit/ledger.ts";
+import { count, exactUsd, usd } from "../../amounts.ts";
+import { type Desk, page, type Visit } from "../../bind.tsx";
+import { Table, Time } from "../../components.tsx";
+import { capsOf, keySpend, type SpendByKey } from "../../key_spend.ts";
+import { Caps } from "../../caps.tsx";
+import { settingsTabs } from "../settings/settings_tabs.tsx";
+
+const shownEntries = 20;
+
+/** What the account may use: rate, credit, and what its keys may spend. */
+export function limitRoutes(app: Hono, desk: Desk): void {
+  app.get(
+    "/dashboard/settings/limits",
+    page(desk, "viewer", async (visit) => {
+      const { id } = visit.session.account;
+      const [credit, entries, keys] = await Promise.all([
+        desk.credit(id),
+        desk.creditHistory.latest(id, shownEntries),
+        desk.keys.list(id),
+      ]);
+      const capped = keys.filter((key) => key.revokedAt === null && capsOf(key).length > 0);
+      const spent = await keySpend(desk.spend, capped, visit.now);
+      return {
+        title: "Settings",
+        section: "settings",
+        tabs: settingsTabs("limits"),
+        body: (
+          <>
+            <Rate visit={visit} />
+            <CreditPart credit={credit} entries={entries} visit={visit} />
+            <CapsPart keys={capped} spent={spent} />
+          </>
+        ),
+      };
+    }),
+  );
+}
+
+function Rate({ visit }: { visit: Visit }) {
+  const { tier, requestsPerMinute, burst } = visit.session.account;
+  return (
+    <>
+      <h2>Rate limit</h2>
+      <div class="tiles">
+        <div class="tile">
+          <h3>Tier</h3>
+          <p class="tile-value">{tier.charAt(0).toUpperCase() + tier.slice(1)}</p>
+          <p class="hint">Set by the operator</p>
+        </div>
+        <div class="tile">
+          <h3>Requests a minute</h3>
+          <p class="tile-value">{count(requestsPerMinute)}</p>
+          <p class="hint">All keys of the account together</p>
+        </div>
+        <div class="tile">
+          <h3>Burst</h3>
+          <p class="tile-value">{count(burst)}</p>
+          <p class="hint">At once, after a pause</p>
+        </div>
+      </div>
+    </>
+  );
+}
+
+function CreditPart(
+  { credit, entries, visit }: { credit: Credit; entries: readonly CreditEntry[]; visit: Visit },
+) {
+  return (
+    <>
+      <h2>Credit</h2>
+      <div class="tiles">
+        <div class="tile">
+          <h3>Balance</h3>
+          <p class="tile-value" title={exactUsd(credit.balanceNanos)}>{usd(credit.balanceNanos)}</p>
+          <p class="hint">
+            {credit.balanceNanos > 0n
+              ? "Granted, less what calls have cost"
+              : "Calls on the service's own vendor keys are refused"}
+          </p>
+        </div>
+        <div class="tile">
+          <h3>Reserved</h3>
+          <p class="tile-value" title={exactUsd(credit.reservedNanos)}>
+            {usd(credit.reservedNanos)}
+          </p>
+          <p class="hint">Set aside for calls under way</p>
+        </div>
+      </div>
+      {entries.length === 0
+        ? <p class="muted">No credit was granted yet.</p>
+        : (
+          <Table label="Grants and corrections" head={creditHead}>
+            {entries.map(({ kind, nanos, note, at }) => (
+              <tr>
+                <td class="nowrap">
+                  <Time at={at} now={visit.now} />
+                </td>
+                <td>{kind === "grant" ? "Grant" : "Correction"}</td>
+                <td class="number" title={exactUsd(nanos)}>{usd(nanos)}</td>
+                <td class="wide">{note ?? <span class="muted">–</span>}</td>
+              </tr>
+            ))}
+          </Table>
+        )}
+      <p class="hint narrow">
+        Credit is granted by the operator:{" "}
+        <code>deno task admin credits grant</code>. Calls through vendor keys of your own cost none.
+      </p>
+    </>
+  );
+}
+
+const creditHead = [
+  { title: "When" },
+  { title: "What" },
+  { title: "Amount", class: "number" },
+  { title: "Note" },
+] as const;
+
+function CapsPart({ keys, spent }: { keys: readonly KeyRow[]; spent: SpendByKey }) {
+  return (
+    <>
+      <h2>Spend caps</h2>
+      {keys.length === 0
+        ? <p class="muted">No key has a cap: each may spend what the balance holds.</p>
+        : (
+          <Table label="Spend caps" head={[{ title: "Key" }, { title: "Spent of its caps" }]}>
+            {keys.map((key) => (
+              <tr>
+                <td class="name">
+                  <div>{key.name}</div>
+                  <code class="muted">{`${key.prefix}…`}</code>
+                </td>
+                <td>
+                  <Caps row={key} spent={spent.get(key.id)} />
+                </td>
+              </tr>
+            ))}
+          </Table>
+        )}
+      <p class="hint narrow">
+        Days and months are those of UTC. A cap is chosen when a key is made; to change it, make
+        another key.
+      </p>
+    </>
+  );
+}

@@ -1,0 +1,146 @@
+import type { Hono } from "hono";
+import { mintKey } from "../../../keys/credential.ts";
+import { memberScopes } from "../../../keys/scopes.ts";
+import { action, type Desk, NotFound, page, type Visit } from "../../bind.tsx";
+import { CopyButton, Snippet } from "../../components.tsx";
+import { emptyForm, NewKeyForm } from "./new_key_form.tsx";
+import { readNewKey } from "./read_new_key.ts";
+
+/** Making a key, and seeing its value the one time. */
+export function newKeyRoutes(app: Hono, desk: Desk): void {
+  app.get(
+    "/dashboard/keys/new",
+    page(desk, "member", (visit) => formPage(desk, visit, emptyForm, {})),
+  );
+  app.post(
+    "/dashboard/keys/new",
+    action(desk, "member", async (form, visit) => {
+      const { wanted, wrong } = readNewKey(
+        form,
+        desk.scopes,
+        visit.now,
+        visit.may("owner"),
+      );
+      if (!wanted) return { ...formPage(desk, visit, form.values(), wrong), status: 400 };
+      const minted = mintKey(desk.clock);
+      const { environment, ...key } = wanted;
+      await desk.keys.create({
+        ...key,
+        accountId: visit.session.account.id,
+        id: minted.id,
+        prefix: minted.prefix,
+        hash: minted.hash,
+      }, {
+        environment,
+        madeBy: visit.session.person.id,
+        audit: visit.note("api_key.created", key.name, `${minted.prefix}…`),
+      });
+      return {
+        to: `/dashboard/keys/${minted.id}/created`,
+        notice: { kind: "key", id: minted.id, value: minted.value.reveal() },
+      };
+    }),
+  );
+  app.get(
+    "/dashboard/keys/:id/created",
+    page(desk, "member", async (visit) => {
+      const key = await desk.keys.find(visit.session.account.id, visit.param("id"));
+      if (!key) throw new NotFound();
+      const { notice } = visit;
+      const value = notice?.kind === "key" && notice.id === key.id ? notice.value : undefined;
+      return {
+        title: key.name,
+        section: "keys",
+        body: value === undefined
+          ? <ShownBefore prefix={key.prefix} />
+          : <ShownOnce value={value} baseUrl={desk.baseUrl} model={desk.exampleModel()} />,
+      };
+    }),
+  );
+}
+
+function formPage(
+  desk: Desk,
+  visit: Visit,
+  values: Record<string, string[]>,
+  wrong: Readonly<Record<string, string>>,
+) {
+  return {
+    title: "Create API Key",
+    section: "keys" as const,
+    body: (
+      <NewKeyForm
+        csrf={visit.csrf}
+        scopes={visit.may("owner") ? desk.scopes : memberScopes(desk.scopes)}
+        isOwner={visit.may("owner")}
+        values={values}
+        wrong={wrong}
+      />
+    ),
+  };
+}
+
+function ShownBefore({ prefix }: { prefix: string }) {
+  return (
+    <div class="panel">
+      <p>
+        The value of <code>{`${prefix}…`}</code>{" "}
+        was shown once and is stored nowhere. If it is lost, rotate the key.
+      </p>
+      <p>
+        <a class="button" href="/dashboard/keys">Back to the keys</a>
+      </p>
+    </div>
+  );
+}
+
+function ShownOnce(
+  { value, baseUrl, model }: { value: string; baseUrl: string; model: string | undefined },
+) {
+  return (
+    <>
+      <div class="panel panel-key">
+        <h2>Copy the key now</h2>
+        <p>It is shown this once and stored nowhere.</p>
+        <div class="secret">
+          <code id="key-value">{value}</code>
+          <CopyButton text={value} what="the key" />
+        </div>
+      </div>
+      <Snippet title="curl" text={curlCall(baseUrl, value, model)} />
+      {model === undefined
+        ? null
+        : <Snippet title="TypeScript" text={sdkCall(baseUrl, value, model)} />}
+      <p>
+        <a class="button" href="/dashboard/keys">I have copied it</a>
+      </p>
+    </>
+  );
+}
+
+function curlCall(baseUrl: string, key: string, model: string | undefined): string {
+  if (model === undefined) {
+    return `curl ${baseUrl}/api/v1/status \\\n  -H 'Authorization: Bearer ${key}'`;
+  }
+  const body = JSON.stringify({ model, messages: [{ role: "user", content: "Say hello." }] });
+  return [
+    `curl ${baseUrl}/chat/v1/chat/completions`,
+    `  -H 'Authorization: Bearer ${key}'`,
+    "  -H 'Content-Type: application/json'",
+    `  -d '${body}'`,
+  ].join(" \\\n");
+}
+
+function sdkCall(baseUrl: string, key: string, model: string): string {
+  return `import OpenAI from "openai";
+
+const client = new OpenAI({
+  baseURL: "${baseUrl}/chat/v1",
+  apiKey: "${key}",
+});
+const answer = await client.chat.completions.create({
+  model: "${model}",
+  messages: [{ role: "user", content: "Say hello." }],
+});
+console.log(answer.choices[0].message.content);`;
+}

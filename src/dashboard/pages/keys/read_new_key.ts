@@ -1,0 +1,103 @@
+import { parseUsd } from "../../../base/money.ts";
+import type { NewApiKey, OnDisconnect, TranslationMode } from "../../../keys/api_key.ts";
+import { memberScopes, needsOwner } from "../../../keys/scopes.ts";
+import type { Form } from "../../form.ts";
+
+/** What a form asks for; the rest of a key is made beside it. */
+export interface WantedKey extends Omit<NewApiKey, "id" | "accountId" | "prefix" | "hash"> {
+  environment: string;
+}
+
+export const environments = ["production", "staging", "development", "CI/CD"] as const;
+export const onDisconnects: readonly OnDisconnect[] = ["cancel", "drain"];
+export const translationModes: readonly TranslationMode[] = ["default", "strict", "lenient"];
+
+/**
+ * Reads the form; `wrong` says by field what to change, and then there is no `wanted`. What owners
+ * alone may give stands in `scopes` and is refused to others.
+ */
+export function readNewKey(
+  form: Form,
+  scopes: readonly string[],
+  now: Date,
+  isOwner: boolean,
+): { wanted?: WantedKey; wrong: Record<string, string> } {
+  const wrong: Record<string, string> = {};
+  const take = <T>(field: string, read: () => T, otherwise: T): T => {
+    try {
+      return read();
+    } catch (thrown) {
+      wrong[field] = thrown instanceof Error ? thrown.message : "Not valid";
+      return otherwise;
+    }
+  };
+  const wanted: WantedKey = {
+    name: take("name", () => nameOf(form.text("name")), ""),
+    environment: environments.find((one) => one === form.text("environment")) ?? "",
+    scopes: take("scopes", () => scopesOf(form, scopes, isOwner), []),
+    models: take("models", () => modelsOf(form.text("models")), []),
+    expiresAt: take("expires", () => endOf(form, now), null),
+    capDayNanos: take("cap_day", () => capOf(form.text("cap_day")), null),
+    capMonthNanos: take("cap_month", () => capOf(form.text("cap_month")), null),
+    onDisconnect: onDisconnects.find((one) => one === form.text("on_disconnect")) ?? "cancel",
+    translationMode: translationModes.find((one) => one === form.text("translation_mode")) ??
+      "default",
+    promptCache: form.text("prompt_cache") !== "off",
+  };
+  return Object.keys(wrong).length === 0 ? { wanted, wrong } : { wrong };
+}
+
+function nameOf(name: string): string {
+  if (name === "") throw new Error("Say what the key is for, such as “checkout service”.");
+  if (name.length > 200) throw new Error("At most 200 characters.");
+  return name;
+}
+
+function scopesOf(form: Form, known: readonly string[], isOwner: boolean): string[] {
+  // By name for who is not an owner: no scope at all would mean every scope.
+  if (form.text("access") !== "some") return isOwner ? [] : memberScopes(known);
+  const chosen = known.filter((scope) => form.all("scope").includes(scope));
+  // The same holds of a list without any.
+  if (chosen.length === 0) throw new Error("Choose at least one, or everything.");
+  if (!isOwner && needsOwner(chosen)) {
+    const [scope] = chosen.filter((one) => needsOwner([one]));
+    throw new Error(`Only an owner can give the scope ${scope}.`);
+  }
+  return chosen;
+}
+
+function modelsOf(text: string): string[] {
+  const models = [...new Set(text.split(/[\s,]+/).filter((one) => one !== ""))];
+  if (models.length > 200) throw new Error("At most 200 models.");
+  const wrong = models.find((one) => !/^[^/\s]{1,60}\/\S{1,200}$/.test(one));
+  if (wrong === undefined) return models;
+  throw new Error(`“${wrong.slice(0, 60)}” is no model id: expected vendor-b/gpt-5-mini.`);
+}
+
+function endOf(form: Form, now: Date): Date | null {
+  const choice = form.text("expires");
+  if (choice === "" || choice === "never") return null;
+  const days = { "30": 30, "90": 90, "365": 365 }[choice];
+  if (days !== undefined) return new Date(now.getTime() + days * 86_400_000);
+  const date = form.text("expires_on");
+  const at = new Date(`${date}T23:59:59.999Z`);
+  if (!/^\d{4}-\d\d-\d\d$/.test(date) || Number.isNaN(at.getTime())) {
+    throw new Error("Choose the last day on which the key works.");
+  }
+  if (at <= now) throw new Error("Choose a day to come.");
+  return at;
+}
+
+function capOf(text: string): bigint | null {
+  if (text === "") return null;
+  let nanos = -1n;
+  try {
+    nanos = parseUsd(text, 9);
+  } catch {
+    // Said below.
+  }
+  if (nanos >= 0n && nanos <= maxCapNanos) return nanos;
+  throw new Error("Expected an amount in US dollars such as 2.50.");
+}
+
+const maxCapNanos = 1_000_000_000n * 1_000_000_000n;

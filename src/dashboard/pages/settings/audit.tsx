@@ -1,0 +1,71 @@
+import type { Hono } from "hono";
+import type { AuditRow } from "../../../audit/audit.ts";
+import { type Desk, page, type Visit } from "../../bind.tsx";
+import { Empty, Older, Table, Time } from "../../components.tsx";
+import { settingsTabs } from "./settings_tabs.tsx";
+
+const pageRows = 50;
+
+/** Who did what, when. */
+export function auditRoutes(app: Hono, desk: Desk): void {
+  app.get(
+    "/dashboard/settings/audit",
+    page(desk, "viewer", async (visit) => {
+      const asked = visit.query("before") ?? "";
+      const before = /^\d{1,18}$/.test(asked) ? BigInt(asked) : null;
+      const rows = await desk.audit.list(visit.session.account.id, {
+        before,
+        limit: pageRows + 1,
+      });
+      return {
+        title: "Settings",
+        section: "settings",
+        tabs: settingsTabs("audit"),
+        body: <AuditTable rows={rows} visit={visit} />,
+      };
+    }),
+  );
+}
+
+function AuditTable({ rows, visit }: { rows: readonly AuditRow[]; visit: Visit }) {
+  if (rows.length === 0) {
+    return (
+      <Empty title="Nothing happened yet">
+        <p>
+          Every change of keys, vendor keys, people and credit, and every erasure, is noted here.
+        </p>
+      </Empty>
+    );
+  }
+  const shown = rows.slice(0, pageRows);
+  return (
+    <>
+      <h2>Audit log</h2>
+      <Table
+        label="Audit log"
+        head={[{ title: "When" }, { title: "Who" }, { title: "What" }, { title: "Subject" }, {
+          title: "Detail",
+        }]}
+      >
+        {shown.map((row) => (
+          <tr>
+            <td class="nowrap">
+              <Time at={row.at} now={visit.now} />
+            </td>
+            <td>{row.actor.name}</td>
+            <td class="nowrap">
+              <code>{row.action}</code>
+            </td>
+            <td>{row.subject}</td>
+            <td class="muted">{row.detail}</td>
+          </tr>
+        ))}
+      </Table>
+      <Older
+        href={rows.length > pageRows
+          ? `/dashboard/settings/audit?before=${shown.at(-1)!.id}`
+          : undefined}
+      />
+    </>
+  );
+}

@@ -1,0 +1,220 @@
+import type { Hono } from "hono";
+import { messageOf } from "../../../shared/fault.ts";
+import { parseVendorKey, type StoredVendorKey } from "../../../keys/vendor_key.ts";
+import { action, type Desk, NotFound, type Outcome, page, type Visit } from "../../bind.tsx";
+import { Badge, PostForm, Time } from "../../components.tsx";
+import type { Form } from "../../form.ts";
+import type { KeyVendor, VendorKeyTest } from "../../parts.ts";
+import { settingsTabs } from "./settings_tabs.tsx";
+
+const address = "/dashboard/settings/vendor-keys";
+
+/** Accounts' own keys at vendors: set, test, replace, remove. A value is never shown again. */
+export function vendorKeyRoutes(app: Hono, desk: Desk): void {
+  app.get(address, page(desk, "viewer", (visit) => listPage(desk, visit, {})));
+  app.post(`${address}/:vendor`, action(desk, "owner", (form, visit) => set(desk, form, visit)));
+  app.post(
+    `${address}/:vendor/test`,
+    action(desk, "owner", async (_form, visit) => {
+      const vendor = vendorOf(desk, visit);
+      const key = await desk.storedVendorKey(visit.session.account.id, vendor.label);
+      if (!key) throw new NotFound();
+      const test = await desk.testVendorKey(vendor.label, key);
+      const kind = test.kind === "works" ? "done" : "failed";
+      return { to: address, notice: { kind, text: `${vendor.label}: ${verdict(test)}` } };
+    }),
+  );
+  app.get(
+    `${address}/:vendor/remove`,
+    page(desk, "owner", async (visit) => {
+      const vendor = vendorOf(desk, visit);
+      const stored = await storedKeys(desk, visit);
+      if (!stored.has(vendor.label)) throw new NotFound();
+      return {
+        title: "Remove vendor API key",
+        section: "settings",
+        body: <RemoveForm vendor={vendor} csrf={visit.csrf} />,
+      };
+    }),
+  );
+  app.post(
+    `${address}/:vendor/remove`,
+    action(desk, "owner", async (_form, visit) => {
+      const { label } = vendorOf(desk, visit);
+      const note = visit.note("vendor_key.removed", label);
+      await desk.vendorKeys.remove(visit.session.account.id, label, note);
+      await desk.vendorKeysChanged();
+      const text = `The key of ${label} is removed. Calls to it use the service's key and credit.`;
+      return { to: address, notice: { kind: "done", text } };
+    }),
+  );
+}
+
+/** A key is tried before it is stored: a wrong one would stop the account's calls. */
+async function set(desk: Desk, form: Form, visit: Visit): Promise<Outcome> {
+  const { label } = vendorOf(desk, visit);
+  const again = (text: string) => listPage(desk, visit, { [label]: text });
+  let value;
+  try {
+    value = parseVendorKey(form.text("key"));
+  } catch (thrown) {
+    return { ...await again(`Not stored: ${messageOf(thrown)}.`), status: 400 };
+  }
+  const untested = form.text("untested") === "yes";
+  const test = untested ? undefined : await desk.testVendorKey(label, value);
+  if (test && test.kind !== "works") {
+    return { ...await again(`Not stored: ${verdict(test)}`), status: 400 };
+  }
+  await desk.vendorKeys.set(
+    visit.session.account.id,
+    label,
+    value,
+    ({ lastFour }) => visit.note("vendor_key.set", label, `…${lastFour}`),
+  );
+  await desk.vendorKeysChanged();
+  const what = test ? verdict(test) : "It was not tested.";
+  const text = `The key of ${label} is stored, and calls use it from now on. ${what}`;
+  return { to: address, notice: { kind: "done", text } };
+}
+
+function verdict(test: VendorKeyTest): string {
+  if (test.kind === "works") {
+    return `The key works: the vendor lists ${test.models} model${test.models === 1 ? "" : "s"}.`;
+  }
+  if (test.kind === "refused") return "The vendor refuses this key.";
+  return `The key could not be tested: ${test.reason}`;
+}
+
+function vendorOf(desk: Desk, visit: Visit): KeyVendor {
+  const vendor = desk.keyVendors.find(({ label }) => label === visit.param("vendor"));
+  if (!vendor) throw new NotFound();
+  return vendor;
+}
+
+async function storedKeys(desk: Desk, visit: Visit): Promise<Map<string, StoredVendorKey>> {
+  const keys = await desk.vendorKeys.list(visit.session.account.id);
+  return new Map(keys.map((key) => [key.vendor, key]));
+}
+
+async function listPage(desk: Desk, visit: Visit, wrong: Readonly<Record<string, string>>) {
+  const stored = await storedKeys(desk, visit);
+  return {
+    title: "Settings",
+    section: "settings" as const,
+    tabs: settingsTabs("vendor-keys"),
+    body: (
+      <>
+        <h2>Vendor API keys</h2>
+        <p class="lead">
+          With a key of your own, calls to that vendor are paid by you there and cost no credit
+          here. Keys are stored encrypted; only their last four characters are ever shown.
+        </p>
+        <ul class="cards">
+          {desk.keyVendors.map((vendor) => (
+            <VendorCard
+              vendor={vendor}
+              stored={stored.get(vendor.label)}
+              error={wrong[vendor.label]}
+              visit={visit}
+            />
+          ))}
+        </ul>
+      </>
+    ),
+  };
+}
+
+interface CardProps {
+  vendor: KeyVendor;
+  stored: StoredVendorKey | undefined;
+  error: string | undefined;
+  visit: Visit;
+}
+
+function VendorCard({ vendor, stored, error, visit }: CardProps) {
+  return (
+    <li class="panel">
+      <div class="card-head">
+        <div>
+          <h3>{[vendor.label, ...vendor.names].join(" · ")}</h3>
+          <p class="muted">{vendor.kind}</p>
+        </div>
+        {stored ? <Badge tone="good">Your key</Badge> : <Badge tone="neutral">Service's key</Badge>}
+      </div>
+      {stored
+        ? (
+          <p>
+            <code>{`…${stored.lastFour}`}</code>{" "}
+            <span class="muted">
+              set <Time at={stored.changedAt} now={visit.now} />
+            </span>
+          </p>
+        )
+        : null}
+      {visit.may("owner")
+        ? <KeyForms vendor={vendor} stored={stored} error={error} visit={visit} />
+        : null}
+    </li>
+  );
+}
+
+function KeyForms({ vendor, stored, error, visit }: CardProps) {
+  const id = `key-${vendor.label}`;
+  const action = `${address}/${vendor.label}`;
+  return (
+    <>
+      <PostForm action={action} csrf={visit.csrf} class="inline">
+        <label for={id}>{stored ? "Replace by" : "API key"}</label>
+        <input
+          id={id}
+          name="key"
+          type="password"
+          required
+          autocomplete="off"
+          spellcheck={false}
+          {...(error === undefined
+            ? {}
+            : { "aria-invalid": "true", "aria-describedby": `${id}-e` })}
+        />
+        <button type="submit" class="button">Test and save</button>
+        {error === undefined ? null : (
+          <>
+            <p class="error" id={`${id}-e`} role="alert">{error}</p>
+            <label class="choice">
+              <input type="checkbox" name="untested" value="yes" /> Store it without a test
+            </label>
+          </>
+        )}
+      </PostForm>
+      {stored
+        ? (
+          <div class="buttons">
+            <PostForm action={`${action}/test`} csrf={visit.csrf}>
+              <button type="submit" class="button button-small">
+                Test<span class="visually-hidden">{` the key of ${vendor.label}`}</span>
+              </button>
+            </PostForm>
+            <a class="button button-small button-danger" href={`${action}/remove`}>
+              Remove<span class="visually-hidden">{` the key of ${vendor.label}`}</span>
+            </a>
+          </div>
+        )
+        : null}
+    </>
+  );
+}
+
+function RemoveForm({ vendor, csrf }: { vendor: KeyVendor; csrf: string }) {
+  return (
+    <PostForm action={`${address}/${vendor.label}/remove`} csrf={csrf} class="panel">
+      <p>
+        Without your key, calls to <strong>{vendor.label}</strong>{" "}
+        use the service's own key, if it has one, and cost credit.
+      </p>
+      <div class="buttons">
+        <button type="submit" class="button button-danger">Remove</button>
+        <a class="button" href={address}>Cancel</a>
+      </div>
+    </PostForm>
+  );
+}

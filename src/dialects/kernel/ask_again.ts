@@ -1,0 +1,43 @@
+import {
+  changeMembers,
+  cutStringPrefix,
+  locate,
+  splice,
+  topLevelMembers,
+} from "../../base/json_text.ts";
+import type { Dialect } from "./dialect.ts";
+import { isRecord } from "./json.ts";
+
+/**
+ * A stored request made ready to be asked again: of another model, without its tag lines, for a
+ * whole answer. Everything else stays as its caller wrote it. Throws a fault where it can't be read,
+ * and a SyntaxError where the text is no JSON.
+ */
+export function askAgain(
+  dialect: Dialect,
+  storedText: string,
+  model: string,
+): { body: unknown; bodyText: string } {
+  const { asking } = dialect;
+  const members = topLevelMembers(storedText);
+  if (!members || !isRecord(JSON.parse(storedText))) throw new SyntaxError("no JSON object");
+  const set = asking.modelInPath ? [] : [["model", JSON.stringify(model)] as const];
+  const plain = splice(
+    storedText,
+    changeMembers(storedText, members.range, {
+      remove: [...set.map(([key]) => key), ...asking.streaming, ...asking.drop],
+      insert: [...set, ...asking.set],
+    }),
+  );
+  const asked = (text: string) => ({ ...JSON.parse(text), model, stream: false });
+  const { tagBlocks } = dialect.readRequest(asked(plain));
+  const bodyText = splice(
+    plain,
+    tagBlocks.flatMap(({ path, units }) => {
+      const range = locate(plain, path);
+      return range ? [cutStringPrefix(plain, range, units)] : [];
+    }),
+  );
+  const body = asking.modelInPath ? asked(bodyText) : JSON.parse(bodyText) as unknown;
+  return { body, bodyText };
+}

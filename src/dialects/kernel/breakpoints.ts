@@ -1,0 +1,128 @@
+import { sha256Hex } from "../../base/hash.ts";
+import type {
+  CacheMark,
+  CanonicalRequest,
+  Loss,
+  MediaPart,
+  TextPart,
+  ToolResultPart,
+} from "./canonical_request.ts";
+import { markLast, markPath } from "./read_cache_mark.ts";
+import type { Target } from "./translator.ts";
+
+/** More of them are not written (openai 7.57, `prompt_cache_options`). */
+const maxMarks = 4;
+
+/**
+ * Writes cache marks as a chat or responses vendor takes them: `prompt_cache_breakpoint` on parts,
+ * or `cache_control` where it takes the messages dialect's own. Marks on what can't have one there
+ * (tools, calls, an assistant's words) are losses, named at once; so are all of them where the
+ * vendor takes none.
+ */
+export class Breakpoints {
+  readonly #target: Target;
+  readonly #losses: Loss[];
+  readonly #request: CanonicalRequest;
+  #room: number;
+
+  constructor(request: CanonicalRequest, target: Target, losses: Loss[]) {
+    this.#request = request;
+    this.#target = target;
+    this.#losses = losses;
+    const { carried, others } = marksOf(request);
+    // Of too many the last stay: the longest prefix is the one worth keeping.
+    this.#room = carried - maxMarks;
+    for (const path of others) this.#lose(path);
+  }
+
+  /** Whether this vendor takes marks on parts. */
+  get takes(): boolean {
+    return this.#target.cacheMarks !== undefined;
+  }
+
+  /** The part with its mark. */
+  mark(
+    part: Record<string, unknown>,
+    of: { cache?: CacheMark; path: string },
+  ): Record<string, unknown> {
+    if (!of.cache) return part;
+    const path = markPath(of.cache, of.path);
+    const form = this.#target.cacheMarks;
+    if (form === undefined || this.#room-- > 0) {
+      this.#lose(path);
+      return part;
+    }
+    const { ttl } = of.cache;
+    if (form === "ephemeral") {
+      return {
+        ...part,
+        cache_control: { type: "ephemeral", ...(ttl === undefined ? {} : { ttl }) },
+      };
+    }
+    const isOurs = path.endsWith("prompt_cache_breakpoint");
+    // The long lifetime of the one is an hour, of the other half a day, and dearer.
+    if (ttl === "1h" && !isOurs) this.#lose(`${path}.ttl`);
+    const long = ttl === "1h" && isOurs ? { ttl: "12h" } : {};
+    return { ...part, prompt_cache_breakpoint: { mode: "explicit", ...long } };
+  }
+
+  /** The parts of a tool's result, the last with the result's mark; named where it has its own. */
+  ofResult<P extends TextPart | MediaPart>(parts: readonly P[], result: ToolResultPart): P[] {
+    const { cache, path } = result;
+    if (!cache) return [...parts];
+    if (parts.length > 0 && !parts.at(-1)!.cache) {
+      return markLast(parts, { cache: { ...cache, path: markPath(cache, path) } });
+    }
+    this.lose(result);
+    return [...parts];
+  }
+
+  /** Names the mark of what has no part of its own to stand on. */
+  lose(of: { cache?: CacheMark; path: string }): void {
+    if (of.cache) this.#lose(markPath(of.cache, of.path));
+  }
+
+  /**
+   * The key by which the vendor finds what it has cached: the caller's, or, where there are marks,
+   * one that calls with the same beginning share.
+   */
+  key(): string | undefined {
+    const { promptCacheKey, paths, tools, system } = this.#request;
+    if (!this.#target.cacheKey) {
+      if (promptCacheKey !== undefined) this.#lose(paths.promptCacheKey ?? "promptCacheKey");
+      return undefined;
+    }
+    if (promptCacheKey !== undefined) return promptCacheKey;
+    const { carried, others } = marksOf(this.#request);
+    if (carried + others.length === 0) return undefined;
+    const beginning = [tools.map(({ name }) => name), system.map(({ text }) => text)];
+    return `prefix_${sha256Hex(JSON.stringify(beginning)).slice(0, 32)}`;
+  }
+
+  #lose(path: string): void {
+    this.#losses.push({ path, weight: "hint" });
+  }
+}
+
+/** How many marks stand on parts that can have one, and the paths of the others. */
+function marksOf(request: CanonicalRequest): { carried: number; others: string[] } {
+  let carried = 0;
+  const others: string[] = [];
+  const look = (one: { path: string; cache?: CacheMark }, canHave: boolean) => {
+    if (!one.cache) return;
+    if (canHave) carried++;
+    else others.push(markPath(one.cache, one.path));
+  };
+  for (const tool of request.tools) look(tool, false);
+  if (request.webSearch) look(request.webSearch, false);
+  for (const text of request.system) look(text, text.text !== "");
+  for (const { role, parts } of request.turns) {
+    for (const part of parts) {
+      const isInput = role !== "assistant" &&
+        (part.type === "text" || (part.type === "media" && part.kind !== "audio"));
+      if ("cache" in part) look(part, isInput || part.type === "tool-result");
+      if (part.type === "tool-result") { for (const one of part.parts) look(one, true); }
+    }
+  }
+  return { carried, others };
+}

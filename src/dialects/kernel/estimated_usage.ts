@@ -1,0 +1,41 @@
+import type { Usage } from "../../shared/usage.ts";
+import type { CanonicalAnswer, CanonicalEvent } from "./canonical.ts";
+
+/**
+ * Usage to show a caller whose vendor reports none: the prompt as it was counted beforehand, and a
+ * quarter token for each UTF-16 unit of text that was written (translation.md §9). Media is not
+ * text. Whole and streamed answers come to the same numbers.
+ */
+export class EstimatedUsage {
+  readonly #inputTokens: number;
+  readonly #media = new Set<number>();
+  #chars = 0;
+
+  constructor(inputTokens: number) {
+    this.#inputTokens = inputTokens;
+  }
+
+  listen(event: CanonicalEvent): void {
+    if (event.type === "block-start" && event.content.kind === "media") {
+      this.#media.add(event.block);
+    }
+    if (event.type === "block-delta" && !this.#media.has(event.block)) {
+      this.#chars += event.text.length;
+    }
+  }
+
+  get usage(): Usage {
+    return estimated(this.#inputTokens, this.#chars);
+  }
+}
+
+/** The same for a whole answer. */
+export function estimatedUsage(answer: CanonicalAnswer, inputTokens: number): Usage {
+  const parts = answer.choices.flatMap((choice) => choice.parts);
+  const texts = parts.filter(({ kind }) => kind !== "media").map(({ text }) => text.length);
+  return estimated(inputTokens, texts.reduce((sum, length) => sum + length, 0));
+}
+
+function estimated(input: number, chars: number): Usage {
+  return { input, output: Math.ceil(chars / 4) };
+}

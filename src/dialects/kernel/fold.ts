@@ -1,0 +1,149 @@
+import { pushAll } from "../../base/lists.ts";
+import { Fault } from "../../shared/fault.ts";
+import type {
+  AnswerPart,
+  CanonicalAnswer,
+  CanonicalChoice,
+  CanonicalEvent,
+  TokenLogprob,
+} from "./canonical.ts";
+
+interface OpenPart {
+  part: AnswerPart;
+  pieces: string[];
+}
+
+/**
+ * Folds the events of an answer into a whole answer. Text beyond `maxChars` (UTF-16 units, all
+ * blocks together) is left out and the answer marked truncated, so that an endless stream can't
+ * fill the memory. Media, which records keep apart from the text, has a bound of its own.
+ */
+export class Fold {
+  #start: { id: string | undefined; model: string | undefined; created: number | undefined } = {
+    id: undefined,
+    model: undefined,
+    created: undefined,
+  };
+  readonly #choices = new Map<number, CanonicalChoice>();
+  readonly #parts = new Map<number, OpenPart>();
+  #usage: CanonicalAnswer["usage"];
+  readonly #room: { text: number; media: number };
+  #truncated = false;
+  #citations = 0;
+  #logprobs = 0;
+  #excess: keyof typeof maxOf | undefined;
+
+  constructor(maxChars: number, maxMediaChars: number = maxChars) {
+    this.#room = { text: maxChars, media: maxMediaChars };
+  }
+
+  add(event: CanonicalEvent): void {
+    switch (event.type) {
+      case "start":
+        this.#start = { id: event.id, model: event.model, created: event.created };
+        break;
+      case "block-start": {
+        if (this.#parts.size === maxOf.blocks) return this.#leaveOut("blocks");
+        const part: AnswerPart = { ...event.content, text: "" };
+        this.#parts.set(event.block, { part, pieces: [] });
+        this.#choice(event.choice).parts.push(part);
+        break;
+      }
+      case "block-delta":
+        this.#append(event.block, event.text);
+        if (event.logprobs) this.#appendLogprobs(event.choice, event.logprobs);
+        break;
+      case "finish":
+        this.#choice(event.choice).finish = {
+          reason: event.reason,
+          raw: event.raw,
+          ...(event.stopSequence === undefined ? {} : { stopSequence: event.stopSequence }),
+        };
+        break;
+      case "usage":
+        this.#usage = event.usage;
+        break;
+      case "block-end": {
+        const part = this.#parts.get(event.block)?.part;
+        if (part && event.opaque) part.opaque = event.opaque;
+        break;
+      }
+      case "citation": {
+        const part = this.#parts.get(event.block)?.part;
+        if (part && ++this.#citations > maxOf.citations) return this.#leaveOut("citations");
+        if (part) (part.citations ??= []).push(event.citation);
+        break;
+      }
+      case "error":
+        break;
+    }
+  }
+
+  /** The answer so far; choices in the order of their indexes. */
+  answer(): CanonicalAnswer {
+    for (const { part, pieces } of this.#parts.values()) part.text = pieces.join("");
+    return {
+      ...this.#start,
+      choices: [...this.#choices.values()].sort((a, b) => a.index - b.index),
+      usage: this.#usage,
+      truncated: this.#truncated,
+    };
+  }
+
+  /** What the answer has too many of; the others are left out, and it is truncated. */
+  get excess(): keyof typeof maxOf | undefined {
+    return this.#excess;
+  }
+
+  #leaveOut(what: keyof typeof maxOf): void {
+    this.#excess = what;
+    this.#truncated = true;
+  }
+
+  #choice(index: number): CanonicalChoice {
+    let choice = this.#choices.get(index);
+    if (!choice) {
+      choice = { index, parts: [], logprobs: undefined, finish: undefined };
+      this.#choices.set(index, choice);
+    }
+    return choice;
+  }
+
+  #append(block: number, text: string): void {
+    if (this.#truncated) return;
+    const open = this.#parts.get(block);
+    const of = open?.part.kind === "media" ? "media" : "text";
+    const kept = text.length <= this.#room[of] ? text : cut(text, this.#room[of]);
+    if (kept.length < text.length) this.#truncated = true;
+    this.#room[of] -= kept.length;
+    if (kept !== "") open?.pieces.push(kept);
+  }
+
+  #appendLogprobs(choice: number, logprobs: readonly TokenLogprob[]): void {
+    if (this.#truncated) return;
+    const target = this.#choice(choice);
+    target.logprobs ??= [];
+    this.#logprobs += logprobs.length;
+    if (this.#logprobs > maxOf.logprobs) return this.#leaveOut("logprobs");
+    pushAll(target.logprobs, logprobs);
+  }
+}
+
+/** No answer has more; one that had would be work and memory without end. */
+const maxOf = { blocks: 20_000, citations: 20_000, logprobs: 500_000 } as const;
+
+/** The first units of a text; half a character at the end, which no store takes, is left out. */
+function cut(text: string, units: number): string {
+  const isHalved = /[\ud800-\udbff]/.test(text[units - 1] ?? "");
+  return text.slice(0, isHalved ? units - 1 : units);
+}
+
+/** Folds a finished list of events without a cap on its text. Throws where there is too much else. */
+export function foldEvents(events: Iterable<CanonicalEvent>): CanonicalAnswer {
+  const fold = new Fold(Number.MAX_SAFE_INTEGER);
+  for (const event of events) fold.add(event);
+  const { excess } = fold;
+  if (excess === undefined) return fold.answer();
+  const note = `an answer with more than ${maxOf[excess]} ${excess}`;
+  throw new Fault("upstream_invalid_response", { note });
+}

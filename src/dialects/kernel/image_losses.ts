@@ -1,0 +1,33 @@
+import { Fault } from "../../shared/fault.ts";
+import type { Loss, LossWeight } from "./canonical_request.ts";
+import type { ImageAsk } from "./image_wire.ts";
+
+/** Fields of a request in the caller's words that a vendor may not have. */
+const fields = {
+  quality: ["quality", "hint"],
+  compression: ["output_compression", "meaning"],
+  background: ["background", "meaning"],
+  style: ["style", "meaning"],
+  moderation: ["moderation", "meaning"],
+  seed: ["seed", "meaning"],
+  negativePrompt: ["negative_prompt", "meaning"],
+  personGeneration: ["person_generation", "meaning"],
+  user: ["user", "hint"],
+} as const satisfies Partial<Record<keyof ImageAsk, readonly [string, LossWeight]>>;
+
+/** What of the request this vendor can't carry, given what it can. */
+export function lossesOf(ask: ImageAsk, carried: readonly (keyof typeof fields)[]): Loss[] {
+  return (Object.keys(fields) as (keyof typeof fields)[]).flatMap((field) => {
+    if (ask[field] === undefined || carried.includes(field)) return [];
+    const [path, weight] = fields[field];
+    return [{ path, weight }];
+  });
+}
+
+/** `stream` for a model that has no streams. */
+export function noStream(model: string): Fault {
+  return new Fault("invalid_value", {
+    param: "stream",
+    message: `stream: ${model} doesn't stream pictures; only gpt-image models of vendor-b do.`,
+  });
+}

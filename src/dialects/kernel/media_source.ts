@@ -1,0 +1,156 @@
+import type { Steps } from "../../base/steps.ts";
+import type { MediaPart } from "./canonical_request.ts";
+
+/**
+ * Where a part's media comes from: a `data:` address is taken apart, any other stays an address
+ * (translation.md §11). Mime types are lower case without parameters, `image/jpg` is `image/jpeg`;
+ * what is missing or `application/octet-stream` is told from the first bytes. Undefined when a
+ * `data:` address can't be read.
+ */
+export function mediaSource(
+  address: string,
+  mimeHint?: string,
+): Exclude<MediaPart["source"], { type: "vendor-file" }> | undefined {
+  if (!address.startsWith("data:")) {
+    return {
+      type: "url",
+      url: address,
+      mimeType: mimeHint === undefined ? undefined : plainMime(mimeHint),
+    };
+  }
+  const comma = address.indexOf(",");
+  if (comma < 0) return undefined;
+  const header = address.slice("data:".length, comma).split(";").map((one) => one.trim());
+  const raw = address.slice(comma + 1);
+  const isBase64 = header.slice(1).some((one) => one.toLowerCase() === "base64");
+  const data = isBase64 ? standardBase64(raw) : encodePercent(raw);
+  return data === undefined ? undefined : base64Source(data, header[0] || mimeHint);
+}
+
+/** A base64 source with a mime type that fits its bytes. */
+export function base64Source(
+  data: string,
+  mimeType: string | undefined,
+): { type: "base64"; mimeType: string; data: string } {
+  const said = mimeType === undefined || mimeType === "" ? undefined : plainMime(mimeType);
+  const sniffed = sniffMime(data);
+  const vague = said === undefined || said === "application/octet-stream";
+  // Vendors refuse an image whose bytes contradict its type: the bytes are right.
+  const wrong = sniffed?.startsWith("image/") === true && said?.startsWith("image/") === true;
+  return {
+    type: "base64",
+    mimeType: vague || wrong ? sniffed ?? said ?? "application/octet-stream" : said,
+    data,
+  };
+}
+
+/** Where a part's name or detail stood in the caller's body, for losses. */
+export function mediaFieldPath(part: MediaPart, field: "name" | "detail"): string {
+  return part.fieldPaths?.[field] ?? `${part.path}.${field}`;
+}
+
+/** Stands in the place of media that can't be sent, so that a lenient call still makes sense. */
+export function leftOutNote(part: MediaPart): string {
+  return `[${part.kind} left out]`;
+}
+
+/** `data:` address of base64 data. */
+export function dataUrl(mimeType: string, data: string): string {
+  return `data:${mimeType};base64,${data}`;
+}
+
+/** Lower case, without parameters, with the common misspelling mended. */
+export function plainMime(mimeType: string): string {
+  const plain = mimeType.split(";")[0]!.trim().toLowerCase();
+  return plain === "image/jpg" ? "image/jpeg" : plain;
+}
+
+/** Base64 as vendors take it: no white space, no URL alphabet, padded. Undefined when it is none. */
+export function standardBase64(text: string): string | undefined {
+  if (text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text)) return text;
+  const plain = /[\s%]/.test(text) ? decodePercent(text)?.replace(/\s+/g, "") : text;
+  if (plain === undefined) return undefined;
+  const standard = /[-_]/.test(plain) ? plain.replaceAll("-", "+").replaceAll("_", "/") : plain;
+  const bare = withoutPadding(standard);
+  if (!/^[A-Za-z0-9+/]*$/.test(bare) || bare.length % 4 === 1) return undefined;
+  return bare + "=".repeat((4 - bare.length % 4) % 4);
+}
+
+/** More than two `=` pad nothing: they stay, and what holds them is no base64. */
+function withoutPadding(text: string): string {
+  return text.slice(0, text.endsWith("==") ? -2 : text.endsWith("=") ? -1 : text.length);
+}
+
+/** What base64 as `standardBase64` takes it decodes to; undefined when it is none. */
+export function base64Bytes(text: string): Uint8Array<ArrayBuffer> | undefined {
+  // Megabytes are decoded in less time than a pattern needs to look at them.
+  try {
+    return Uint8Array.fromBase64(text);
+  } catch {
+    const standard = standardBase64(text);
+    return standard === undefined ? undefined : Uint8Array.fromBase64(standard);
+  }
+}
+
+/** The same in steps, as far as it is written as most do: whole quadruples and nothing else. */
+export function* base64BytesSteps(text: string): Steps<Uint8Array<ArrayBuffer> | undefined> {
+  if (text.length <= decodedUnits || text.length % 4 !== 0) return base64Bytes(text);
+  const padding = text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0;
+  const bytes = new Uint8Array(text.length / 4 * 3 - padding);
+  let written = 0;
+  for (let from = 0; from < text.length; from += decodedUnits) {
+    if (from > 0) yield;
+    const piece = text.slice(from, from + decodedUnits);
+    const isLast = from + decodedUnits >= text.length;
+    try {
+      const done = bytes.subarray(written).setFromBase64(piece);
+      // Padding or white space within: pieces of it are not pieces of what it says.
+      if (done.read !== piece.length) return base64Bytes(text);
+      if (!isLast && done.written !== decodedUnits / 4 * 3) return base64Bytes(text);
+      written += done.written;
+    } catch {
+      return base64Bytes(text);
+    }
+  }
+  return written === bytes.length ? bytes : base64Bytes(text);
+}
+
+/** Decoded in one step; a multiple of four. */
+const decodedUnits = 1024 * 1024;
+
+function decodePercent(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function encodePercent(text: string): string | undefined {
+  const plain = decodePercent(text);
+  if (plain === undefined) return undefined;
+  return new TextEncoder().encode(plain).toBase64();
+}
+
+const magic: readonly (readonly [RegExp, string])[] = [
+  [/^\x89PNG/, "image/png"],
+  [/^\xff\xd8\xff/, "image/jpeg"],
+  [/^GIF8/, "image/gif"],
+  [/^RIFF[^]{4}WEBP/, "image/webp"],
+  [/^RIFF[^]{4}WAVE/, "audio/wav"],
+  [/^%PDF/, "application/pdf"],
+  [/^(ID3|\xff[\xfb\xf3\xf2])/, "audio/mp3"],
+  [/^OggS/, "audio/ogg"],
+  [/^fLaC/, "audio/flac"],
+];
+
+/** The mime type that the first bytes of base64 data tell; undefined when they tell none. */
+export function sniffMime(data: string): string | undefined {
+  let head: string;
+  try {
+    head = atob(data.slice(0, 24));
+  } catch {
+    return undefined;
+  }
+  return magic.find(([pattern]) => pattern.test(head))?.[1];
+}

@@ -1,0 +1,97 @@
+import type { Steps } from "../../base/steps.ts";
+import type { ForeignField } from "./canonical_request.ts";
+import { Fault } from "../../shared/fault.ts";
+import { isRecord, type JsonRecord } from "./json.ts";
+
+/**
+ * What a decoder knows of a value within a caller's request. `true`: all of it, or it is looked
+ * at elsewhere. An object: its fields, where `*` stands for all others; of a list, each element's.
+ * A function chooses by the object's kind; undefined is one that is refused or named whole.
+ */
+export type Known =
+  | true
+  | { readonly [field: string]: Known }
+  | ((record: JsonRecord) => Known | undefined);
+
+/**
+ * Fields within these members of a request that the dialect's decoder doesn't know, however deep
+ * they stand. They can't be carried to another dialect; since nobody can say what leaving them out
+ * does, they are hints (translation.md §12). Values that say nothing are no loss.
+ *
+ * `spell` turns a caller's spelling of a field into the table's, for a wire that takes several.
+ */
+export function* otherFields(
+  request: JsonRecord,
+  known: Readonly<Record<string, Known>>,
+  spell: (field: string) => string = (field) => field,
+): Steps<ForeignField[]> {
+  const found: ForeignField[] = [];
+  // Hundreds of thousands of values may be looked at, and few of them named.
+  const trail: (string | number)[] = [];
+  const enter = (step: string | number, value: unknown, of: Known): void => {
+    trail.push(step);
+    look(value, of);
+    trail.pop();
+  };
+  const look = (value: unknown, of: Known): void => {
+    if (of === true) return;
+    if (Array.isArray(value)) {
+      for (let index = 0; index < value.length; index++) enter(index, value[index], of);
+      return;
+    }
+    if (!isRecord(value)) return;
+    const fields = typeof of === "function" ? of(value) : of;
+    if (fields === undefined || fields === true) return;
+    if (typeof fields === "function") return look(value, fields);
+    for (const [name, held] of Object.entries(value)) {
+      const inside = knownIn(fields, spell(name));
+      if (inside === true) continue;
+      if (inside) enter(name, held, inside);
+      else if (!saysNothing(held)) {
+        const path = `${formatPath(trail)}.${name}`;
+        if (found.length === maxFound) throw tooMany(path);
+        found.push({ path, value: held, weight: "hint" });
+      }
+    }
+  };
+  for (const [name, value] of Object.entries(request)) {
+    const of = knownIn(known, spell(name)) ?? true;
+    if (of === true) continue;
+    trail.push(name);
+    if (!Array.isArray(value)) look(value, of);
+    else {
+      for (let index = 0; index < value.length; index++) {
+        enter(index, value[index], of);
+        yield;
+      }
+    }
+    trail.pop();
+  }
+  return found;
+}
+
+/** `["tools", 0, "x"]` as `tools[0].x`. */
+function formatPath(trail: readonly (string | number)[]): string {
+  return trail.map((step, at) =>
+    typeof step === "number" ? `[${step}]` : at === 0 ? step : `.${step}`
+  ).join("");
+}
+
+/** A request with more of them is refused: each is named in the answer and in the record. */
+const maxFound = 10_000;
+
+function tooMany(param: string): Fault {
+  return new Fault("invalid_value", {
+    param,
+    message: `${param}: the request has more than ${maxFound} fields that can't be carried.`,
+  });
+}
+
+function knownIn(fields: Readonly<Record<string, Known>>, name: string): Known | undefined {
+  return Object.hasOwn(fields, name) ? fields[name] : fields["*"];
+}
+
+export function saysNothing(value: unknown): boolean {
+  return value === null || value === undefined || value === false || value === "" ||
+    (Array.isArray(value) && value.length === 0);
+}

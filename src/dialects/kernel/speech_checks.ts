@@ -1,0 +1,56 @@
+import { Fault } from "../../shared/fault.ts";
+import type { Loss, LossWeight } from "./canonical_request.ts";
+import { notAllowed } from "./picture_shape.ts";
+import type { SoundFormat, SpeechAsk } from "./speech_wire.ts";
+
+/** Throws `invalid_value` for a text of more code points than the model takes. */
+export function checkLength({ text, model }: SpeechAsk, most: number): void {
+  if (text.length <= most || [...text].length <= most) return;
+  throw new Fault("invalid_value", {
+    param: "input",
+    message: `input: at most ${most} characters for ${model}; nothing is split silently.`,
+  });
+}
+
+/** The format that was asked for, else the first. Throws `invalid_value` that lists them. */
+export function chooseFormat(
+  asked: SoundFormat | undefined,
+  formats: readonly [SoundFormat, ...SoundFormat[]],
+): SoundFormat {
+  if (asked === undefined) return formats[0];
+  if (formats.includes(asked)) return asked;
+  throw notAllowed("response_format", "this model has", formats);
+}
+
+/** The voice as the vendor writes it, whatever its case. Throws `invalid_value` that lists them. */
+export function chooseVoice(asked: string, voices: readonly string[], field = "voice"): string {
+  const voice = voices.find((one) => one.toLowerCase() === asked.toLowerCase());
+  if (voice !== undefined) return voice;
+  throw notAllowed(field, "this model has the voices", voices);
+}
+
+const fields = {
+  instructions: ["instructions", "meaning"],
+  speed: ["speed", "meaning"],
+  language: ["language", "meaning"],
+  sampleRate: ["sample_rate", "meaning"],
+  user: ["user", "hint"],
+} as const satisfies Partial<Record<keyof SpeechAsk, readonly [string, LossWeight]>>;
+
+/** What of the request this vendor can't carry, given what it can. */
+export function speechLosses(ask: SpeechAsk, carried: readonly (keyof typeof fields)[]): Loss[] {
+  return (Object.keys(fields) as (keyof typeof fields)[]).flatMap((field) => {
+    if (ask[field] === undefined || carried.includes(field)) return [];
+    const [path, weight] = fields[field];
+    return [{ path, weight }];
+  });
+}
+
+/** Speakers for a vendor that has one voice at a time. */
+export function refuseSpeakers({ speakers, model }: SpeechAsk): void {
+  if (speakers.length === 0) return;
+  throw new Fault("unsupported_parameter", {
+    param: "speakers",
+    message: `speakers: ${model} speaks with one voice; gemini models of vendor-d have two.`,
+  });
+}

@@ -1,0 +1,41 @@
+import { sha256Hex } from "../../base/hash.ts";
+import type { Steps } from "../../base/steps.ts";
+import type { CanonicalRequest } from "./canonical_request.ts";
+
+/** The names of a request's tools and of those that its history calls, each once. */
+export function* toolNamesOf(request: CanonicalRequest): Steps<string[]> {
+  const names = new Set(request.tools.map(({ name }) => name));
+  for (const { parts } of request.turns) {
+    for (const part of parts) if (part.type === "tool-call") names.add(part.name);
+    yield;
+  }
+  return [...names];
+}
+
+/**
+ * Aliases for tool names that a target does not accept (translation.md §5.1): other characters
+ * become `_`, the name is cut to 64, and a hash is put behind it where two names would collide.
+ * Names that fit stay. The map is from alias to the caller's name and holds changed names only.
+ */
+export function aliasToolNames(
+  names: readonly string[],
+  accepts: RegExp,
+  /** A name that the target has for a tool of its own. */
+  reserved?: string,
+): { aliasOf: (name: string) => string; toolNames: Readonly<Record<string, string>> } {
+  const aliases = new Map<string, string>();
+  const fits = (name: string) => accepts.test(name) && name !== reserved;
+  const taken = new Set(names.filter(fits));
+  if (reserved !== undefined) taken.add(reserved);
+  for (const name of names) {
+    if (fits(name) || aliases.has(name)) continue;
+    const plain = (name.replace(/[^A-Za-z0-9_-]/g, "_").slice(0, 64)) || "_";
+    const alias = taken.has(plain) ? `${plain.slice(0, 55)}_${sha256Hex(name).slice(0, 8)}` : plain;
+    taken.add(alias);
+    aliases.set(name, alias);
+  }
+  return {
+    aliasOf: (name) => aliases.get(name) ?? name,
+    toolNames: Object.fromEntries([...aliases].map(([name, alias]) => [alias, name])),
+  };
+}

@@ -1,0 +1,179 @@
+import { Fault } from "../../shared/fault.ts";
+import type {
+  BlockDeltaEvent,
+  BlockEndEvent,
+  BlockStartEvent,
+  CanonicalEvent,
+  FinishEvent,
+} from "./canonical.ts";
+import { innerJson } from "./inner_json.ts";
+import { isRecord } from "./json.ts";
+import type { Undo } from "./translator.ts";
+
+/** What becomes of the pieces of one block. */
+type Treatment =
+  /** As they come. */
+  | { kind: "plain" }
+  /** Gathered, and given as one piece when the block ends. */
+  | { kind: "gathered"; pieces: string[]; mend: (whole: string) => string };
+
+/**
+ * Undoes on an answer's events what was emulated in its request, for every dialect alike: aliases
+ * of tool names, custom tools sent as functions, JSON answers sent as a forced tool. Also gives an
+ * id to tool calls whose vendor gives none, so that record, caller and vault know the same one.
+ */
+export class Undoing {
+  readonly #undo: Undo;
+  readonly #mintCallId: () => string;
+  readonly #treatments = new Map<number, Treatment>();
+  /** Text said while an answer through the JSON tool may come, by choice: it would spoil that. */
+  readonly #held = new Map<number, CanonicalEvent[]>();
+  readonly #heldBlocks = new Set<number>();
+  /** Choices that answered through the JSON tool, and those that called another tool. */
+  readonly #jsonChoices = new Set<number>();
+  readonly #toolChoices = new Set<number>();
+  readonly #customTools: ReadonlySet<string>;
+
+  constructor(undo: Undo, mintCallId: () => string) {
+    this.#undo = undo;
+    this.#customTools = new Set(undo.customTools);
+    this.#mintCallId = mintCallId;
+  }
+
+  /** The events in place of this one. Throws upstream_invalid_tool_call for one that has no name. */
+  apply(event: CanonicalEvent): CanonicalEvent[] {
+    return this.#undo.jsonTool === undefined ? this.#apply(event) : this.#applyHolding(event);
+  }
+
+  /**
+   * Holds text back until it is known what it is: the answer, where the JSON tool is not called,
+   * else words around it, which leave the JSON alone to be the answer.
+   */
+  #applyHolding(event: CanonicalEvent): CanonicalEvent[] {
+    const isBlocks = event.type === "block-delta" || event.type === "block-end" ||
+      event.type === "citation";
+    if (isBlocks && this.#heldBlocks.has(event.block)) return this.#hold(event);
+    if (event.type === "block-start" && event.content.kind === "text") {
+      this.#heldBlocks.add(event.block);
+      return this.#hold(event);
+    }
+    if (event.type === "block-start" && event.content.kind === "tool-call") {
+      if (event.content.name === this.#undo.jsonTool) this.#held.delete(event.choice);
+      else return [...this.#release(event.choice), ...this.#apply(event)];
+    }
+    if (event.type === "finish") return [...this.#release(event.choice), ...this.#apply(event)];
+    return this.#apply(event);
+  }
+
+  #hold(event: CanonicalEvent & { choice: number }): CanonicalEvent[] {
+    const held = this.#held.get(event.choice);
+    if (held) held.push(event);
+    else this.#held.set(event.choice, [event]);
+    return [];
+  }
+
+  /** What was held of a choice, unless the JSON tool was its answer. */
+  #release(choice: number): CanonicalEvent[] {
+    const held = this.#jsonChoices.has(choice) ? [] : this.#held.get(choice) ?? [];
+    this.#held.delete(choice);
+    return held.flatMap((event) => this.#apply(event));
+  }
+
+  #apply(event: CanonicalEvent): CanonicalEvent[] {
+    switch (event.type) {
+      case "block-start":
+        return [this.#start(event)];
+      case "block-delta":
+        return this.#delta(event);
+      case "block-end":
+        return this.#end(event);
+      case "finish":
+        return [this.#finish(event)];
+      default:
+        return [event];
+    }
+  }
+
+  #start(event: BlockStartEvent): BlockStartEvent {
+    const { content } = event;
+    if (content.kind === "text" && this.#undo.stripFence) {
+      this.#gather(event.block, stripFence);
+      return event;
+    }
+    if (content.kind !== "tool-call") return event;
+    if (content.name === this.#undo.jsonTool) {
+      this.#jsonChoices.add(event.choice);
+      const member = this.#undo.jsonUnwrap;
+      if (member !== undefined) this.#gather(event.block, (whole) => unwrap(whole, member));
+      return { ...event, content: { kind: "text" } };
+    }
+    if (content.name === "") {
+      throw new Fault("upstream_invalid_tool_call", { note: "a tool call without a name" });
+    }
+    this.#toolChoices.add(event.choice);
+    const name = Object.hasOwn(this.#undo.toolNames, content.name)
+      ? this.#undo.toolNames[content.name]!
+      : content.name;
+    const custom = content.custom || this.#customTools.has(name);
+    if (custom && !content.custom) this.#gather(event.block, (whole) => unwrap(whole, "input"));
+    return {
+      ...event,
+      content: { ...content, id: content.id || this.#mintCallId(), name, custom },
+    };
+  }
+
+  #delta(event: BlockDeltaEvent): CanonicalEvent[] {
+    const treatment = this.#treatments.get(event.block);
+    if (treatment?.kind !== "gathered") return [event];
+    treatment.pieces.push(event.text);
+    return [];
+  }
+
+  #end(event: BlockEndEvent): CanonicalEvent[] {
+    const treatment = this.#treatments.get(event.block);
+    this.#treatments.delete(event.block);
+    if (treatment?.kind !== "gathered") return [event];
+    const text = treatment.mend(treatment.pieces.join(""));
+    const delta: BlockDeltaEvent = {
+      type: "block-delta",
+      choice: event.choice,
+      block: event.block,
+      text,
+    };
+    return text === "" ? [event] : [delta, event];
+  }
+
+  /** An answer given through the JSON tool ended by itself (pitfalls 23). */
+  #finish(event: FinishEvent): FinishEvent {
+    const onlyJson = this.#jsonChoices.has(event.choice) && !this.#toolChoices.has(event.choice);
+    return onlyJson && event.reason === "tool_calls" ? { ...event, reason: "stop" } : event;
+  }
+
+  #gather(block: number, mend: (whole: string) => string): void {
+    this.#treatments.set(block, { kind: "gathered", pieces: [], mend });
+  }
+}
+
+/** The value of a member as text: of a string the string, of anything else its JSON. */
+function unwrap(whole: string, member: string): string {
+  const json = innerJson(whole);
+  // Cut short by the output limit: what there is, is given as it is.
+  if (!isRecord(json) || !(member in json)) return whole;
+  const value = json[member];
+  return typeof value === "string" && member === "input" ? value : JSON.stringify(value);
+}
+
+/** The text inside a surrounding code fence, else the text. By index: a pattern tries each line. */
+function stripFence(whole: string): string {
+  const text = whole.trim();
+  const opening = /^```\w*/.exec(text)?.[0].length;
+  if (opening === undefined || !text.endsWith("```")) return whole;
+  let start = opening;
+  let lineEnd = -1;
+  for (; start < text.length && text[start]!.trim() === ""; start++) {
+    if (text[start] === "\n") lineEnd = start;
+  }
+  const end = text.length - "```".length;
+  if (lineEnd < 0 || lineEnd >= end) return whole;
+  return text.slice(lineEnd + 1, Math.max(lineEnd + 1, text[end - 1] === "\n" ? end - 1 : end));
+}

@@ -1,0 +1,33 @@
+import { Fault } from "../../shared/fault.ts";
+import { isRecord, type JsonRecord } from "./json.ts";
+
+/**
+ * A vendor's request with the caller's `provider_options` in it; objects are put together, all
+ * else is exchanged. Fields that the service itself decides by, given as paths, are refused: they
+ * have names of their own in the request.
+ */
+export function withOptions(
+  body: JsonRecord,
+  options: JsonRecord,
+  decided: readonly string[],
+): JsonRecord {
+  const refused = decided.find((path) => path.split(".").reduce(inner, options) !== undefined);
+  if (refused === undefined) return merged(body, options);
+  const param = `provider_options.${refused}`;
+  throw new Fault("invalid_value", {
+    param,
+    message: `${param}: the request has a field of its own for this; it can't be set here.`,
+  });
+}
+
+function inner(value: unknown, key: string): unknown {
+  return isRecord(value) ? value[key] : undefined;
+}
+
+function merged(body: JsonRecord, options: JsonRecord): JsonRecord {
+  const both = Object.entries(options).map(([key, value]) => {
+    const own = body[key];
+    return [key, isRecord(own) && isRecord(value) ? merged(own, value) : value];
+  });
+  return { ...body, ...Object.fromEntries(both) };
+}

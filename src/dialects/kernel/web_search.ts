@@ -1,0 +1,152 @@
+import { Fault } from "../../shared/fault.ts";
+import type {
+  CanonicalRequest,
+  Loss,
+  LossWeight,
+  SearchField,
+  SearchPlace,
+  WebSearch,
+} from "./canonical_request.ts";
+import { isRecord, type JsonRecord, words } from "./json.ts";
+import { readCacheMark } from "./read_cache_mark.ts";
+import type { Target } from "./translator.ts";
+
+/**
+ * Web search that the vendor does itself (chat `web_search_options`, responses `web_search`,
+ * messages `web_search_20250305`, generate `googleSearch`): what the dialects' codecs share.
+ */
+
+/** Types of the tool in the responses dialect, and of the aggregator's in chat. */
+const openTypes = /^(openrouter:)?web_search(_preview)?(_\d{4}_\d{2}_\d{2})?$/;
+
+/** Whether a tool of a chat or responses request, or the choice of one, is the web search. */
+export function isSearchType(type: unknown): boolean {
+  return typeof type === "string" && type.length <= 64 && openTypes.test(type);
+}
+
+/**
+ * Reads the tool's fields by the names that chat, responses and messages have for them. Null is
+ * "not set". Throws `invalid_value`, naming the field.
+ */
+export function readSearchTool(tool: JsonRecord, path: string): WebSearch {
+  const paths: Partial<Record<SearchField, string>> = {};
+  const note = <T>(name: SearchField, field: string, value: T | undefined): T | undefined => {
+    if (value !== undefined) paths[name] = `${path}.${field}`;
+    return value;
+  };
+  const filters = isRecord(tool.filters) ? tool.filters : {};
+  const domains = (name: SearchField, holder: JsonRecord, field: string, prefix = "") =>
+    note(name, prefix + field, stringsAt(holder[field], `${path}.${prefix}${field}`));
+  const found = {
+    allowedDomains: domains("allowedDomains", filters, "allowed_domains", "filters.") ??
+      domains("allowedDomains", tool, "allowed_domains"),
+    blockedDomains: domains("blockedDomains", filters, "blocked_domains", "filters.") ??
+      domains("blockedDomains", tool, "blocked_domains") ??
+      domains("blockedDomains", tool, "excluded_domains"),
+    maxUses: note("maxUses", "max_uses", countAt(tool.max_uses, `${path}.max_uses`)),
+    contextSize: note(
+      "contextSize",
+      "search_context_size",
+      sizeAt(tool.search_context_size, `${path}.search_context_size`),
+    ),
+    location: note("location", "user_location", placeAt(tool.user_location)),
+  };
+  return {
+    ...defined(found),
+    ...readCacheMark(tool, path),
+    demanded: false,
+    path,
+    paths,
+  };
+}
+
+/** Fields of the location, which stand one deeper in chat. */
+function placeAt(value: unknown): SearchPlace | undefined {
+  if (!isRecord(value)) return undefined;
+  const place = isRecord(value.approximate) ? value.approximate : value;
+  const found = defined({
+    city: words(place.city),
+    country: words(place.country),
+    region: words(place.region),
+    timezone: words(place.timezone),
+  });
+  return Object.keys(found).length === 0 ? undefined : found;
+}
+
+/** The location as responses and messages have it. */
+export function writePlace(place: SearchPlace | undefined): Record<string, unknown> | undefined {
+  return place && { type: "approximate", ...place };
+}
+
+/**
+ * The web search to be written for this target; undefined where there is none or none can be had,
+ * which is then named. Beside other tools it is offered as one of several means, and leaving it
+ * out is a hint; alone or demanded it is what was asked for.
+ */
+export function searchFor(
+  request: CanonicalRequest,
+  target: Pick<Target, "webSearch">,
+  losses: Loss[],
+  isAble = true,
+): WebSearch | undefined {
+  const search = request.webSearch;
+  // Where no tool may be used, nothing is lost with it.
+  if (!search || request.toolChoice?.mode === "none") return undefined;
+  if (target.webSearch !== undefined && isAble) return search;
+  const isOne = request.tools.length > 0 && !search.demanded;
+  losses.push({ path: search.path, weight: isOne ? "hint" : "meaning" });
+  return undefined;
+}
+
+/** Names those of the search's fields that a target has no place for. */
+export function loseSearchFields(
+  search: WebSearch,
+  names: readonly SearchField[],
+  losses: Loss[],
+): void {
+  for (const name of names) {
+    if (search[name] === undefined) continue;
+    losses.push({ path: search.paths[name] ?? search.path, weight: weightOf[name] });
+  }
+}
+
+/** Where results may come from is a condition; the rest says how well to search. */
+const weightOf: Readonly<Record<SearchField, LossWeight>> = {
+  allowedDomains: "meaning",
+  blockedDomains: "meaning",
+  maxUses: "hint",
+  location: "hint",
+  contextSize: "hint",
+};
+
+function stringsAt(value: unknown, path: string): string[] | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (!Array.isArray(value) || !value.every((one) => typeof one === "string")) {
+    throw wrong(path, "expected an array of strings");
+  }
+  return value.length === 0 ? undefined : value;
+}
+
+function countAt(value: unknown, path: string): number | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (typeof value !== "number" || !Number.isSafeInteger(value) || value < 1) {
+    throw wrong(path, "expected a whole number from 1");
+  }
+  return value;
+}
+
+function sizeAt(value: unknown, path: string): WebSearch["contextSize"] {
+  if (value === undefined || value === null) return undefined;
+  if (value === "low" || value === "medium" || value === "high") return value;
+  throw wrong(path, "expected 'low', 'medium' or 'high'");
+}
+
+function defined<T extends object>(value: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(
+    Object.entries(value).filter(([, one]) => one !== undefined),
+  ) as { [K in keyof T]?: Exclude<T[K], undefined> };
+}
+
+function wrong(path: string, expected: string): Fault {
+  return new Fault("invalid_value", { param: path, message: `${path}: ${expected}.` });
+}

@@ -1,0 +1,65 @@
+import { Fault } from "../../../shared/fault.ts";
+import type { EncodedImages, ImageAsk, ImageWire } from "../../kernel/image_wire.ts";
+import { given } from "../../kernel/given.ts";
+import { dataUrl } from "../../kernel/media_source.ts";
+import { checkAnySize, sizeText } from "../../kernel/picture_shape.ts";
+import { withOptions } from "../../kernel/vendor_options.ts";
+import { readImageList } from "./answer.ts";
+import { lossesOf, noStream } from "../../kernel/image_losses.ts";
+
+/** `/images` of an aggregator: one body for the models of many vendors (§1.4). */
+export const aggregated: ImageWire = {
+  takesAddresses: true,
+  hasModel: () => true,
+  encode,
+  decode: (json) => readImageList(json),
+};
+
+const decided = ["model", "prompt", "n", "size", "aspect_ratio", "resolution", "quality", "stream"]
+  .concat(["input_references"]);
+
+function encode(ask: ImageAsk): EncodedImages {
+  if (ask.stream) throw noStream(ask.model);
+  checkAnySize(ask.size);
+  if (ask.size && ask.resolution) {
+    throw new Fault("invalid_value", {
+      param: "resolution",
+      message: "resolution: this vendor takes either a size or a resolution, not both.",
+    });
+  }
+  const body = withOptions(
+    {
+      model: ask.model,
+      prompt: ask.prompt,
+      n: ask.count,
+      ...given("size", ask.size && sizeText(ask.size)),
+      // A size says its ratio.
+      ...(ask.size ? {} : given("aspect_ratio", ask.ratio)),
+      ...given("resolution", ask.resolution),
+      ...given("quality", ask.quality),
+      ...given("background", ask.background),
+      ...given("output_format", ask.format),
+      ...given("output_compression", ask.compression),
+      ...given("seed", ask.seed),
+      ...given("user", ask.user),
+      ...(ask.references.length === 0 ? {} : {
+        input_references: ask.references.map((one) => ({
+          type: "image_url",
+          image_url: { url: one.type === "url" ? one.url : dataUrl(one.mimeType, one.data) },
+        })),
+      }),
+    },
+    ask.options,
+    decided,
+  );
+  return {
+    calls: [{ path: "/images", body: { type: "json", value: body }, count: ask.count }],
+    losses: lossesOf(ask, ["quality", "background", "compression", "seed", "user"]),
+    // The largest that any of its models lists.
+    tokensPerImage: 32_768,
+    priced: {
+      ...given("quality", ask.quality),
+      ...given("size", ask.size ? sizeText(ask.size) : ask.resolution),
+    },
+  };
+}

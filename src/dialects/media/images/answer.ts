@@ -1,0 +1,69 @@
+import { Fault } from "../../../shared/fault.ts";
+import type { Usage } from "../../../shared/usage.ts";
+import type { DrawnImage, ImageAnswer } from "../../kernel/image_wire.ts";
+import { given } from "../../kernel/given.ts";
+import { count, isRecord, type JsonRecord, miscounts, words } from "../../kernel/json.ts";
+import { standardBase64 } from "../../kernel/media_source.ts";
+
+/**
+ * Reads `{data: [{b64_json | url, revised_prompt?}], usage?}`, which most vendors answer with.
+ * `isBlocked` tells entries that stand for a picture that was withheld.
+ */
+export function readImageList(
+  json: unknown,
+  isBlocked: (entry: JsonRecord) => boolean = () => false,
+): ImageAnswer {
+  if (!isRecord(json) || !Array.isArray(json.data)) {
+    throw new Fault("upstream_invalid_response", { note: "an answer without a list of images" });
+  }
+  const entries = json.data.filter(isRecord);
+  const images = entries.filter((entry) => !isBlocked(entry)).flatMap(readImage);
+  const usage = readImageUsage(json.usage);
+  const isWithheld = entries.length > images.length || images.length === 0;
+  return {
+    images,
+    ...(isWithheld ? { refusal: "The vendor withheld what it had drawn." } : {}),
+    ...(usage ? { usage } : {}),
+  };
+}
+
+/** A picture in whichever of the places vendors put it; nothing for an entry without one. */
+export function readImage(entry: JsonRecord): DrawnImage[] {
+  const revisedPrompt = words(entry.revised_prompt);
+  const revised = revisedPrompt === undefined ? {} : { revisedPrompt };
+  const nested = isRecord(entry.image_url) ? words(entry.image_url.url) : words(entry.image_url);
+  const address = words(entry.url) ?? nested;
+  const inline = words(entry.b64_json) ?? dataOf(address);
+  const data = inline === undefined ? undefined : standardBase64(inline);
+  if (data !== undefined) return [{ data, ...revised }];
+  return address === undefined || address.startsWith("data:") ? [] : [{ url: address, ...revised }];
+}
+
+/** What is counted in tokens, and what the vendor says it charged. */
+export function readImageUsage(raw: unknown): Usage | undefined {
+  if (!isRecord(raw)) return undefined;
+  if (miscounts(raw, "input_tokens", "prompt_tokens", "output_tokens", "completion_tokens")) {
+    return undefined;
+  }
+  const input = count(raw.input_tokens) ?? count(raw.prompt_tokens);
+  const output = count(raw.output_tokens) ?? count(raw.completion_tokens);
+  const cost = raw.cost;
+  const taken = isRecord(raw.input_tokens_details) ? raw.input_tokens_details : {};
+  const made = isRecord(raw.output_tokens_details) ? raw.output_tokens_details : {};
+  return {
+    input: input ?? 0,
+    output: output ?? 0,
+    ...given("imageInput", count(taken.image_tokens)),
+    ...given("cacheRead", count(taken.cached_tokens)),
+    // Who doesn't say what the output was gave pictures.
+    ...given("imageOutput", count(made.image_tokens) ?? output),
+    ...(typeof cost === "number" || typeof cost === "string"
+      ? { vendorCostUsd: String(cost) }
+      : {}),
+    raw,
+  };
+}
+
+function dataOf(address: string | undefined): string | undefined {
+  return address === undefined ? undefined : /^data:[^,]*;base64,(.*)$/s.exec(address)?.[1];
+}

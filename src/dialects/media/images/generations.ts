@@ -1,0 +1,192 @@
+import { Fault } from "../../../shared/fault.ts";
+import type {
+  EncodedImages,
+  FormPart,
+  ImageAsk,
+  ImageCall,
+  ImageStreamReader,
+  ImageWire,
+  VendorBody,
+} from "../../kernel/image_wire.ts";
+import { given } from "../../kernel/given.ts";
+import { isRecord, type JsonRecord } from "../../kernel/json.ts";
+import { notAllowed, type PixelSize, sizeText } from "../../kernel/picture_shape.ts";
+import { withOptions } from "../../kernel/vendor_options.ts";
+import { readImage, readImageList, readImageUsage } from "./answer.ts";
+import { lossesOf, noStream } from "../../kernel/image_losses.ts";
+import { imageTokens, partialImageTokens } from "../../kernel/image_tokens.ts";
+import { pixelSize, type Sizes } from "./pixel_sizes.ts";
+
+/** `/images/generations` and `/images/edits` of the vendor that made them (§1.1). */
+export const generations: ImageWire = {
+  takesAddresses: false,
+  hasModel: (model) => /^(gpt-image|chatgpt-image|dall-e-[23]\b)/.test(model),
+  encode,
+  decode: (json) => readImageList(json),
+  stream: { read: readEvent },
+};
+
+/** What a family of models can do. */
+interface Family {
+  readonly begins: string;
+  readonly sizes: Sizes;
+  readonly promptChars: number;
+  /** Pictures of one call. */
+  readonly most: number;
+  /** Takes output format, background, moderation and streaming; gives base64 always. */
+  readonly isModern: boolean;
+  readonly hasEdits: boolean;
+}
+
+const squares = ["1024x1024", "1536x1024", "1024x1536"] as const;
+const modern = { promptChars: 32_000, most: 10, isModern: true, hasEdits: true } as const;
+const older = { isModern: false } as const;
+
+/** The first whose name the model begins with. */
+const families: readonly Family[] = [
+  {
+    ...older,
+    begins: "dall-e-2",
+    sizes: ["1024x1024", "256x256", "512x512"],
+    promptChars: 1000,
+    most: 10,
+    hasEdits: true,
+  },
+  {
+    ...older,
+    begins: "dall-e-3",
+    sizes: ["1024x1024", "1792x1024", "1024x1792"],
+    promptChars: 4000,
+    most: 1,
+    hasEdits: false,
+  },
+  { ...modern, begins: "gpt-image-2", sizes: "any" },
+  { ...modern, begins: "", sizes: squares },
+];
+
+function encode(ask: ImageAsk): EncodedImages {
+  const family = families.find(({ begins }) => ask.model.startsWith(begins))!;
+  const [size, quality] = [pixelSize(ask, family.sizes), qualityOf(ask, family)];
+  check(ask, family);
+  const isStyled = ask.model.startsWith("dall-e-3");
+  const newer = ["background", "moderation", "compression"] as const;
+  const common = {
+    model: ask.model,
+    prompt: ask.prompt,
+    ...given("size", size && sizeText(size)),
+    ...given("quality", quality),
+    ...given("user", ask.user),
+    ...(family.isModern ? modernFields(ask) : { response_format: "b64_json" }),
+    ...(isStyled ? given("style", ask.style) : {}),
+  };
+  const bodies = portions(ask.count, family.most).map((n) => ({ ...common, n }));
+  return {
+    calls: bodies.map((body) => callOf(ask, body)),
+    losses: lossesOf(ask, [
+      "user",
+      ...(family.isModern ? newer : []),
+      ...(quality === undefined ? [] : ["quality"] as const),
+      ...(isStyled ? ["style"] as const : []),
+    ]),
+    tokensPerImage: tokensAtMost(size, quality, ask),
+    priced: {
+      ...given("quality", quality ?? (family.isModern ? undefined : "standard")),
+      ...given("size", size ? sizeText(size) : family.isModern ? undefined : "1024x1024"),
+    },
+  };
+}
+
+/** No more than so many at once, all together. */
+export function portions(count: number, most: number): number[] {
+  const calls = Math.ceil(count / most);
+  return Array.from({ length: calls }, (_, index) => Math.min(most, count - index * most));
+}
+
+function check(ask: ImageAsk, family: Family): void {
+  if ([...ask.prompt].length > family.promptChars) {
+    throw new Fault("invalid_value", {
+      param: "prompt",
+      message: `prompt: at most ${family.promptChars} characters for ${ask.model}.`,
+    });
+  }
+  if (!family.isModern && ask.format !== undefined && ask.format !== "png") {
+    throw notAllowed("output_format", "this model has", ["png"]);
+  }
+  if (!family.isModern && ask.stream) throw noStream(ask.model);
+  if (ask.references.length > 0 && !family.hasEdits) {
+    throw new Fault("invalid_value", {
+      param: "images",
+      message: `images: ${ask.model} changes no pictures; gpt-image models do.`,
+    });
+  }
+  if (ask.background === "transparent" && ask.format === "jpeg") {
+    throw notAllowed("output_format", "a transparent background needs", ["png", "webp"]);
+  }
+}
+
+function qualityOf({ model, quality }: ImageAsk, family: Family): string | undefined {
+  if (family.isModern) return quality;
+  if (quality === undefined || !model.startsWith("dall-e-3")) return undefined;
+  return quality === "high" ? "hd" : "standard";
+}
+
+function modernFields(ask: ImageAsk): JsonRecord {
+  return {
+    ...given("output_format", ask.format),
+    ...given("output_compression", ask.compression),
+    ...given("background", ask.background),
+    ...given("moderation", ask.moderation),
+    ...(ask.stream ? { stream: true, ...given("partial_images", ask.partialImages) } : {}),
+  };
+}
+
+/** What only this service may decide, since the price depends on it. */
+const decided = ["model", "prompt", "n", "size", "quality", "stream", "response_format", "image"];
+
+function callOf(ask: ImageAsk, fields: JsonRecord & { n: number }): ImageCall {
+  const body = withOptions(fields, ask.options, decided);
+  if (ask.references.length === 0) {
+    const value = { type: "json", value: body } as const;
+    return { path: "/images/generations", body: value, count: fields.n };
+  }
+  return { path: "/images/edits", body: formOf(body, ask), count: fields.n };
+}
+
+/** Edits are forms; the pictures are files of them. */
+function formOf(body: JsonRecord, ask: ImageAsk): VendorBody {
+  const parts = Object.entries(body).map(([name, value]): FormPart => ({
+    name,
+    text: typeof value === "string" ? value : JSON.stringify(value),
+  }));
+  const files = ask.references.flatMap((picture, index): FormPart[] => {
+    if (picture.type !== "base64") return [];
+    const kind = picture.mimeType.slice("image/".length);
+    return [{
+      name: ask.references.length > 1 ? "image[]" : "image",
+      fileName: `image-${index}.${kind}`,
+      mimeType: picture.mimeType,
+      data: picture.data,
+    }];
+  });
+  return { type: "form", parts: [...parts, ...files] };
+}
+
+/** Output tokens of one picture at most, with what a stream shows before it. */
+function tokensAtMost(size: PixelSize | undefined, quality: string | undefined, ask: ImageAsk) {
+  // The vendor may choose a larger one than the usual where it has all sizes.
+  const larger = size === undefined && ask.model.startsWith("gpt-image-2") ? 2 : 1;
+  const named = quality === "auto" ? undefined : quality;
+  const picture = imageTokens(named, size && sizeText(size));
+  return larger * picture + (ask.partialImages ?? 0) * partialImageTokens;
+}
+
+function readEvent(event: unknown): ReturnType<ImageStreamReader["read"]> {
+  if (!isRecord(event)) return {};
+  if (isRecord(event.error)) return { error: event };
+  if (event.type === "error") return { error: { error: event } };
+  const isFinal = typeof event.type === "string" && event.type.endsWith(".completed");
+  if (!isFinal) return {};
+  const [image] = readImage(event);
+  const usage = readImageUsage(event.usage);
+  return { ...(image ? { image } : {}), ...(usage ? { usage } : {}) };
+}

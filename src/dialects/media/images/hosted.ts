@@ -1,0 +1,73 @@
+import { Fault } from "../../../shared/fault.ts";
+import type { EncodedImages, ImageAsk, ImageWire } from "../../kernel/image_wire.ts";
+import { given } from "../../kernel/given.ts";
+import {
+  checkAnySize,
+  notAllowed,
+  type PixelSize,
+  readRatio,
+  sizeText,
+} from "../../kernel/picture_shape.ts";
+import { withOptions } from "../../kernel/vendor_options.ts";
+import { readImageList } from "./answer.ts";
+import { lossesOf, noStream } from "../../kernel/image_losses.ts";
+
+/** `/images/generations` of a host of open models: width, height, seed and the like (§1.5). */
+export const hosted: ImageWire = {
+  takesAddresses: true,
+  hasModel: () => true,
+  encode,
+  decode: (json) => readImageList(json),
+};
+
+const decided = ["model", "prompt", "n", "response_format", "width", "height"];
+
+function encode(ask: ImageAsk): EncodedImages {
+  if (ask.stream) throw noStream(ask.model);
+  if (ask.references.length > 0) {
+    throw new Fault("invalid_value", {
+      param: "images",
+      message: "images: this vendor changes no pictures.",
+    });
+  }
+  if (ask.format === "webp") {
+    throw notAllowed("output_format", "this vendor has", ["png", "jpeg"]);
+  }
+  checkAnySize(ask.size);
+  const size = sizeOf(ask);
+  const body = withOptions(
+    {
+      model: ask.model,
+      prompt: ask.prompt,
+      n: ask.count,
+      response_format: "b64_json",
+      ...given("width", size?.width),
+      ...given("height", size?.height),
+      ...given("seed", ask.seed),
+      ...given("negative_prompt", ask.negativePrompt),
+      ...given("output_format", ask.format),
+    },
+    ask.options,
+    decided,
+  );
+  return {
+    calls: [{ path: "/images/generations", body: { type: "json", value: body }, count: ask.count }],
+    losses: lossesOf(ask, ["seed", "negativePrompt"]),
+    tokensPerImage: 0,
+    priced: given("size", size && sizeText(size)),
+  };
+}
+
+const side = { "1K": 1024, "2K": 2048, "4K": 4096 } as const;
+/** Open models draw in steps of so many pixels. */
+const step = 16;
+
+/** A ratio as pixels: as many as a square of the resolution has, in whole steps. */
+function sizeOf({ size, ratio, resolution }: ImageAsk): PixelSize | undefined {
+  if (size || (ratio === undefined && resolution === undefined)) return size;
+  const shape = readRatio(ratio ?? "1:1");
+  const quotient = Math.sqrt(shape.width / shape.height);
+  const pixels = (length: number) => Math.max(step, Math.round(length / step) * step);
+  const length = side[resolution ?? "1K"];
+  return { width: pixels(length * quotient), height: pixels(length / quotient) };
+}

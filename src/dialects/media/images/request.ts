@@ -1,0 +1,71 @@
+import type { z } from "zod";
+import type { imageRequest } from "../../../../contracts/media/images.ts";
+import { Fault } from "../../../shared/fault.ts";
+import type { ImageAsk, Reference } from "../../kernel/image_wire.ts";
+import type { JsonRecord } from "../../kernel/json.ts";
+import { base64Source, mediaSource } from "../../kernel/media_source.ts";
+import { isOfRatio, noSize, readAskedSize, readRatio } from "../../kernel/picture_shape.ts";
+
+export type ImageBody = z.output<typeof imageRequest>;
+
+/**
+ * A request that has passed the contract, for this model of the vendor whose own options these
+ * are. Throws `invalid_value` for fields that contradict each other and addresses that are none.
+ */
+export function readImageRequest(
+  body: ImageBody,
+  target: { model: string; options: JsonRecord },
+): ImageAsk {
+  const size = body.size == null || body.size === "auto" ? undefined : readAskedSize(body.size);
+  const ratio = body.aspect_ratio ?? undefined;
+  if (size && size !== noSize && ratio !== undefined && !isOfRatio(size, readRatio(ratio))) {
+    throw new Fault("invalid_value", {
+      param: "aspect_ratio",
+      message: `aspect_ratio: ${ratio} contradicts the size ${body.size}; give one of them.`,
+    });
+  }
+  return {
+    ...target,
+    prompt: body.prompt,
+    count: body.n ?? 1,
+    size,
+    ratio,
+    resolution: body.resolution ?? undefined,
+    quality: said(body.quality, "auto"),
+    format: body.output_format ?? undefined,
+    compression: body.output_compression ?? undefined,
+    background: said(body.background, "auto"),
+    style: body.style ?? undefined,
+    moderation: said(body.moderation, "auto"),
+    seed: body.seed ?? undefined,
+    negativePrompt: body.negative_prompt ?? undefined,
+    personGeneration: body.person_generation ?? undefined,
+    references: (body.images ?? []).map(readReference),
+    stream: body.stream === true,
+    asAddress: body.response_format === "url",
+    partialImages: body.partial_images ?? undefined,
+    user: body.user ?? undefined,
+  };
+}
+
+/** The value unless it is the one that says nothing. */
+function said<Value extends string, Nothing extends Value>(
+  value: Value | null | undefined,
+  nothing: Nothing,
+): Exclude<Value, Nothing> | undefined {
+  return value == null || value === nothing ? undefined : value as Exclude<Value, Nothing>;
+}
+
+function readReference(address: string, index: number): Reference {
+  const param = `images[${index}]`;
+  const source = /^(data:|https?:)/i.test(address) ? mediaSource(address) : undefined;
+  if (source?.type === "url") return { type: "url", url: source.url };
+  const picture = source && base64Source(source.data, source.mimeType);
+  if (picture && picture.mimeType.startsWith("image/")) {
+    return { type: "base64", mimeType: picture.mimeType, data: picture.data };
+  }
+  throw new Fault("invalid_value", {
+    param,
+    message: `${param}: expected a data: address that holds an image, or an https: address.`,
+  });
+}

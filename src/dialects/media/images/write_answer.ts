@@ -1,0 +1,102 @@
+import { Buffer } from "node:buffer";
+import { sha256Hex } from "../../../base/hash.ts";
+import { nanosToUsd } from "../../../base/money.ts";
+import { pictureFacts } from "../../../base/picture_facts.ts";
+import { given } from "../../kernel/given.ts";
+import type { DrawnImage } from "../../kernel/image_wire.ts";
+import { base64Bytes, dataUrl } from "../../kernel/media_source.ts";
+import { Fault } from "../../../shared/fault.ts";
+import type { BillableUsage } from "../../../pricing/pricing.ts";
+
+/** Everything that one answer of pictures is written from. */
+export interface ImageAnswerFacts {
+  created: number;
+  provider: string;
+  model: string;
+  images: readonly DrawnImage[];
+  /** Asked for and not made. */
+  missing: number;
+  usage: BillableUsage;
+  costNanos: bigint | null;
+  /** Undefined: as base64. Else the address at which a file of this hash can be read. */
+  addressOf: ((sha256: string) => string) | undefined;
+}
+
+/**
+ * The answer as the caller gets it and as it is recorded, both JSON text. In the record the
+ * pictures stand as data where the caller got addresses, so that they are stored.
+ */
+export function writeImageAnswer(facts: ImageAnswerFacts): { text: string; recordText: string } {
+  const { addressOf } = facts;
+  const described = facts.images.map((image) => ({ image, ...describe(image) }));
+  const write = (place: (image: DrawnImage, mimeType: string) => Record<string, string>) =>
+    JSON.stringify({
+      created: facts.created,
+      provider: facts.provider,
+      model: facts.model,
+      data: described.map(({ image, mimeType, ...size }, index) => ({
+        ...place(image, mimeType ?? "application/octet-stream"),
+        ...given("mime_type", mimeType),
+        ...size,
+        ...given("revised_prompt", image.revisedPrompt),
+        index,
+      })),
+      filtered_count: facts.missing,
+      usage: usageOf(facts),
+      ...given("cost_usd", facts.costNanos === null ? undefined : nanosToUsd(facts.costNanos)),
+    });
+  const inline = (image: DrawnImage): Record<string, string> =>
+    image.data === undefined ? { url: image.url! } : { b64_json: image.data };
+  if (!addressOf) {
+    const text = write(inline);
+    return { text, recordText: text };
+  }
+  return {
+    text: write(({ data, url }) => ({
+      url: data === undefined ? url! : addressOf(hashOf(data)),
+    })),
+    recordText: write(({ data, url }, mimeType) => ({
+      url: data === undefined ? url! : dataUrl(mimeType, data),
+    })),
+  };
+}
+
+function hashOf(data: string): string {
+  const bytes = base64Bytes(data);
+  if (bytes) return sha256Hex(bytes);
+  throw new Fault("upstream_invalid_response", { note: "a picture that is no base64" });
+}
+
+/** A header is at the start, though a JPEG may have a preview of itself in front of it. */
+const headChars = 256 * 1024;
+
+function describe(
+  { data }: DrawnImage,
+): { mimeType?: string | undefined; width?: number; height?: number } {
+  if (data === undefined) return {};
+  return pictureFacts(Buffer.from(data.slice(0, headChars), "base64")) ??
+    pictureFacts(Buffer.from(data, "base64")) ?? {};
+}
+
+/** A superset of what image clients read. */
+function usageOf({ usage, images }: ImageAnswerFacts) {
+  const { input, output, imageInput, imageOutput } = usage;
+  return {
+    images: images.length,
+    input_tokens: input,
+    output_tokens: output,
+    total_tokens: input + output,
+    ...(imageInput === undefined ? {} : {
+      input_tokens_details: {
+        text_tokens: Math.max(0, input - imageInput),
+        image_tokens: imageInput,
+      },
+    }),
+    ...(imageOutput === undefined || output === 0 ? {} : {
+      output_tokens_details: {
+        text_tokens: Math.max(0, output - imageOutput),
+        image_tokens: imageOutput,
+      },
+    }),
+  };
+}

@@ -1,0 +1,134 @@
+import { Buffer } from "node:buffer";
+import { locate } from "../../../base/json_text.ts";
+import { estimateTokens, inputTokenBound } from "../../../shared/token_estimate.ts";
+import { Fault } from "../../../shared/fault.ts";
+import type { BillableUsage } from "../../../pricing/pricing.ts";
+import type { Loss } from "../../kernel/canonical_request.ts";
+import { count, isRecord, type JsonRecord } from "../../kernel/json.ts";
+import { saysNothing } from "../../kernel/other_fields.ts";
+import { costField } from "./cost_field.ts";
+import type { AnswerReader, EventNews, Operation, Outcome } from "../../kernel/operation.ts";
+import { type OperationRequest, recordText } from "../../kernel/operation_request.ts";
+
+/** Vectors out of words. */
+export const embeddings: Operation = {
+  kind: "embeddings",
+  name: "embeddings",
+  mediaFields: [],
+  bound: (request) => ({ inputTokens: inputTokenBound(recordText(request)), maxOutputTokens: 0 }),
+  reader: (request) => new EmbeddingReader(request),
+};
+
+class EmbeddingReader implements AnswerReader {
+  readonly #request: OperationRequest;
+  #usage: BillableUsage | undefined;
+  #isHeard = false;
+
+  constructor(request: OperationRequest) {
+    this.#request = request;
+  }
+
+  /** An answer may be megabytes of numbers: only the usage is read. */
+  whole(text: string): void {
+    const data = isJson(text) ? locate(text, ["data"]) : undefined;
+    if (!data || text[data.start] !== "[") {
+      throw new Fault("upstream_invalid_response", { note: "an answer without embeddings" });
+    }
+    this.#isHeard = true;
+    const usage = locate(text, ["usage"]);
+    if (usage) this.#usage = readEmbeddingUsage(JSON.parse(text.slice(usage.start, usage.end)));
+  }
+
+  event(): EventNews {
+    return {};
+  }
+
+  bytes(): void {
+    throw new Fault("upstream_invalid_response", { note: "an answer that is no JSON" });
+  }
+
+  outcome(): Outcome | undefined {
+    if (!this.#isHeard) return undefined;
+    if (this.#usage) return { usage: this.#usage, basis: "reported" };
+    return {
+      usage: { input: inputTokens(this.#request.fields.input), output: 0 },
+      basis: "estimated",
+    };
+  }
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Of text counted, of token numbers their number. */
+export function inputTokens(input: unknown): number {
+  if (typeof input === "string") return estimateTokens(input);
+  if (typeof input === "number") return 1;
+  return Array.isArray(input) ? input.reduce((sum: number, one) => sum + inputTokens(one), 0) : 0;
+}
+
+/** As many as the dialect's own vendor takes at once. */
+const maxTexts = 2048;
+
+/** The texts of `input`, for vendors that take no token numbers and are asked in batches. */
+export function textInputs(input: unknown): string[] {
+  const texts: unknown[] = Array.isArray(input) ? input : [input];
+  if (!texts.every((one) => typeof one === "string")) {
+    throw new Fault("unsupported_parameter", {
+      param: "input",
+      message: "input: the vendor of this model takes text, no token numbers.",
+    });
+  }
+  if (texts.length > maxTexts) {
+    const message = `input: at most ${maxTexts} texts at once; these are ${texts.length}.`;
+    throw new Fault("invalid_value", { param: "input", message });
+  }
+  return texts;
+}
+
+/** What a vendor that is asked in batches gets or the record keeps. */
+const carried: readonly string[] = ["model", "input", "encoding_format", "dimensions", "user"]
+  .concat("safety_identifier");
+
+/** Fields of a request that a vendor of another dialect can't be told. */
+export function embeddingLosses(fields: JsonRecord): Loss[] {
+  return Object.entries(fields)
+    .filter(([name, value]) => !carried.includes(name) && !saysNothing(value))
+    .map(([path]) => ({ path, weight: "hint" }));
+}
+
+/** Vectors as the embeddings dialect lists them: numbers, or their 32-bit floats as base64. */
+export function embeddingList(
+  vectors: readonly (readonly number[])[],
+  { model, tokens, asBase64 }: { model: string; tokens: number; asBase64: boolean },
+): unknown {
+  return {
+    object: "list",
+    data: vectors.map((vector, index) => ({
+      object: "embedding",
+      index,
+      embedding: asBase64 ? floatsInBase64(vector) : vector,
+    })),
+    model,
+    usage: { prompt_tokens: tokens, total_tokens: tokens },
+  };
+}
+
+function floatsInBase64(vector: readonly number[]): string {
+  const bytes = Buffer.alloc(vector.length * 4);
+  vector.forEach((value, index) => bytes.writeFloatLE(value, index * 4));
+  return bytes.toString("base64");
+}
+
+/** The usage of the embeddings dialect; undefined when it holds no numbers. */
+export function readEmbeddingUsage(raw: unknown): BillableUsage | undefined {
+  if (!isRecord(raw)) return undefined;
+  const input = count(raw.prompt_tokens) ?? count(raw.total_tokens);
+  return input === undefined ? undefined : { input, output: 0, ...costField(raw), raw };
+}

@@ -1,0 +1,187 @@
+import { estimateTokens, inputTokenBound, maxImageTokens } from "../../../shared/token_estimate.ts";
+import { Fault } from "../../../shared/fault.ts";
+import type { BillableUsage, ImageCount, PriceRow } from "../../../pricing/pricing.ts";
+import type { SseEvent } from "../../../base/sse.ts";
+import { count, isRecord, type JsonRecord, miscounts, words } from "../../kernel/json.ts";
+import type { MediaField } from "../../kernel/media_field.ts";
+import { carriesError, readVendorError } from "../../kernel/vendor_error.ts";
+import { withoutPictures } from "../../kernel/picture_text.ts";
+import { imageTokens, partialImageTokens } from "../../kernel/image_tokens.ts";
+import { costField } from "./cost_field.ts";
+import type { AnswerReader, EventNews, Operation, Outcome } from "../../kernel/operation.ts";
+import { type OperationRequest, parsedRecord, recordText } from "../../kernel/operation_request.ts";
+
+const mediaFields: readonly MediaField[] = [
+  { key: "b64_json", mimeType: "mime_type" },
+  // Of answers that gave addresses of ours.
+  { parent: "data", key: "url", address: true, always: true },
+  // Files of a form, as they are recorded.
+  { key: "data", mimeType: "content_type" },
+  // Reference images in JSON.
+  { key: "image_url", address: true },
+  { parent: "image_url", key: "url", address: true },
+  { parent: "image", key: "url", address: true },
+  { parent: "images", key: "url", address: true },
+  { parent: "mask", key: "url", address: true },
+  { key: "image", address: true },
+  { key: "images", address: true },
+];
+
+const shared = {
+  name: "images",
+  mediaFields,
+  promptPath: ["prompt"],
+  bound: imageBound,
+  reader: (request: OperationRequest) => new ImageReader(request),
+} as const;
+
+/** Pictures out of words (images-and-speech.md §1.1). */
+export const imageGenerations: Operation = { ...shared, kind: "imageGenerations" };
+
+/** Pictures out of pictures; the same answers. */
+export const imageEdits: Operation = { ...shared, kind: "imageEdits" };
+
+function imageBound(request: OperationRequest) {
+  const { fields, files } = request;
+  const text = "form" in request.sent ? words(fields.prompt) ?? "" : recordText(request);
+  const n = numberOf(fields.n) ?? 1;
+  const image = kindOf(fields);
+  const partials = numberOf(fields.partial_images) ?? 0;
+  const frames = numberOf(fields.frame_count) ?? 1;
+  return {
+    inputTokens: inputTokenBound(text) + files.length * maxImageTokens,
+    maxOutputTokens: frames * imageTokens(image.quality, image.size) +
+      partials * partialImageTokens,
+    choices: n,
+    images: [{ ...image, count: n }],
+  };
+}
+
+/** A form's numbers are text. */
+function numberOf(value: unknown): number | undefined {
+  const number = typeof value === "string" && value !== "" ? Number(value) : value;
+  return typeof number === "number" && Number.isInteger(number) && number > 0 ? number : undefined;
+}
+
+/** What the price of a picture depends on, said by the answer or else by the request. */
+function kindOf(...sources: readonly JsonRecord[]): Omit<ImageCount, "count"> {
+  const said = (name: string) =>
+    sources.map((one) => words(one[name])).find((value) => value !== undefined && value !== "auto");
+  const size = said("size");
+  const quality = said("quality");
+  return { ...(size === undefined ? {} : { size }), ...(quality === undefined ? {} : { quality }) };
+}
+
+class ImageReader implements AnswerReader {
+  readonly #request: OperationRequest;
+  /** Of a stream: each picture as it was completed. */
+  readonly #completed: JsonRecord[] = [];
+  #partials = 0;
+  #answer: JsonRecord | undefined;
+  #isStream = false;
+
+  constructor(request: OperationRequest) {
+    this.#request = request;
+  }
+
+  whole(text: string): void {
+    const answer = parsedRecord(withoutPictures(text));
+    if (!answer || !Array.isArray(answer.data)) {
+      throw new Fault("upstream_invalid_response", { note: "an answer without pictures" });
+    }
+    const data = answer.data.filter(isRecord);
+    // The words of a refusal in a good status (images-and-speech.md §1.3).
+    if (data.length > 0 && data.every((one) => one.respect_moderation === false)) {
+      throw new Fault("content_policy_violation");
+    }
+    this.#answer = { ...answer, data };
+  }
+
+  event({ data }: SseEvent): EventNews {
+    this.#isStream = true;
+    if (data === undefined) return {};
+    if (data.trim() === "[DONE]") return { isLast: true };
+    const event = parsedRecord(data);
+    if (!event) return {};
+    if (carriesError(event)) return { error: readVendorError(event, undefined) };
+    const type = words(event.type) ?? "";
+    if (type.endsWith(".partial_image")) this.#partials++;
+    if (!type.endsWith(".completed")) return {};
+    this.#completed.push(event);
+    // Of several pictures vendors may withhold some.
+    const isLast = this.#completed.length >= (numberOf(this.#request.fields.n) ?? 1);
+    return { isLast, isEnough: true };
+  }
+
+  bytes(): void {
+    throw new Fault("upstream_invalid_response", { note: "an answer that is no JSON" });
+  }
+
+  outcome(
+    { isComplete, price }: { isComplete: boolean; price: PriceRow | undefined },
+  ): Outcome | undefined {
+    if (this.#isStream) return this.#streamed(price);
+    if (!this.#answer || !isComplete) return undefined;
+    const pictures = (this.#answer.data as readonly unknown[]).length;
+    return this.#outcome(this.#answer, pictures, price);
+  }
+
+  #streamed(price: PriceRow | undefined): Outcome | undefined {
+    const last = this.#completed.at(-1);
+    if (!last) {
+      if (this.#partials === 0) return undefined;
+      const output = this.#partials * partialImageTokens;
+      const input = this.#promptTokens();
+      return { usage: { input, output, imageOutput: output }, basis: "estimated" };
+    }
+    const { type: _type, b64_json: _data, created_at: created, ...rest } = last;
+    const data = this.#completed.map(({ b64_json }) => ({ b64_json }));
+    const recordText = JSON.stringify({ created, ...rest, data });
+    return { ...this.#outcome(last, this.#completed.length, price), recordText };
+  }
+
+  #outcome(answer: JsonRecord, pictures: number, price: PriceRow | undefined): Outcome {
+    const image = kindOf(answer, this.#request.fields);
+    const images = [{ ...image, count: pictures }];
+    const reported = readImageUsage(answer.usage);
+    if (reported) return { usage: { ...reported, images }, basis: "reported" };
+    // Where pictures have a price the answer itself says how many there are.
+    const vendorCost = costField(answer.usage);
+    if (vendorCost || price?.rates.perImage !== undefined) {
+      return { usage: { input: 0, output: 0, ...vendorCost, images }, basis: "reported" };
+    }
+    const output = pictures * imageTokens(image.quality, image.size);
+    const input = this.#promptTokens();
+    return { usage: { input, output, imageOutput: output, images }, basis: "estimated" };
+  }
+
+  #promptTokens(): number {
+    const { fields, files } = this.#request;
+    return estimateTokens(words(fields.prompt) ?? "") + files.length * typicalImageTokens;
+  }
+}
+
+/** Of a reference picture, where nobody counted. */
+const typicalImageTokens = 1024;
+
+/** The usage of the images dialect; undefined when it holds no numbers. */
+export function readImageUsage(raw: unknown): BillableUsage | undefined {
+  if (!isRecord(raw) || miscounts(raw, "input_tokens", "output_tokens")) return undefined;
+  const input = count(raw.input_tokens);
+  const output = count(raw.output_tokens);
+  if (input === undefined && output === undefined) return undefined;
+  const into = isRecord(raw.input_tokens_details) ? raw.input_tokens_details : {};
+  const out = isRecord(raw.output_tokens_details) ? raw.output_tokens_details : {};
+  const imageInput = count(into.image_tokens);
+  const cacheRead = count(into.cached_tokens);
+  return {
+    input: input ?? 0,
+    ...(imageInput === undefined ? {} : { imageInput }),
+    ...(cacheRead === undefined ? {} : { cacheRead }),
+    output: output ?? 0,
+    // Without details all of it is pictures.
+    imageOutput: count(out.image_tokens) ?? output ?? 0,
+    ...costField(raw),
+    raw,
+  };
+}

@@ -1,0 +1,156 @@
+import assert from "@std/assert";
+import { eventOf, priceOf, readerOf } from "../../../../tests/support/operation_request.ts";
+import { Fault } from "../../../shared/fault.ts";
+import { imageGenerations, readImageUsage } from "./images.ts";
+
+const whole = { isComplete: true, price: undefined };
+const body = { model: "gpt-image-2", prompt: "A red door, seen from afar.", quality: "low" };
+
+Deno.test("the vendor's usage is what a picture cost, its images apart from its text", () => {
+  const usage = {
+    input_tokens: 300,
+    input_tokens_details: { text_tokens: 44, image_tokens: 256, cached_tokens: 12 },
+    output_tokens: 272,
+    total_tokens: 572,
+  };
+  assert.deepEqual(readImageUsage(usage), {
+    ...{ input: 300, imageInput: 256, cacheRead: 12, output: 272, imageOutput: 272 },
+    raw: usage,
+  });
+  const split = { output_tokens: 300, output_tokens_details: { image_tokens: 272 } };
+  assert.equal(readImageUsage(split)!.imageOutput, 272);
+});
+
+for (
+  const usage of [undefined, null, "much", 7, [], {}, { total_tokens: 9 }, { input_tokens: "9" }]
+) {
+  Deno.test(`a usage of ${JSON.stringify(usage)} tells nothing, and pictures are counted`, () => {
+    assert.equal(readImageUsage(usage), undefined);
+    const reader = readerOf(imageGenerations, body);
+    reader.whole(JSON.stringify({ data: [{ b64_json: "AAAA" }, { b64_json: "BBBB" }], usage }), "");
+    const outcome = reader.outcome(whole)!;
+    assert.equal(outcome.basis, "estimated");
+    // 1536 × 1024 at low quality, twice.
+    assert.deepEqual(outcome.usage.output, 850);
+    assert.equal(outcome.usage.imageOutput, 850);
+    assert.ok(outcome.usage.input > 3);
+  });
+}
+
+Deno.test("with a price by the picture the answer itself says what it came to", () => {
+  const reader = readerOf(imageGenerations, { model: "dall-e-3", prompt: "x", size: "1792x1024" });
+  reader.whole(JSON.stringify({ data: [{ url: "https://x/1" }] }), "");
+  const price = priceOf({ perImage: { "1792x1024": 80_000_000n } } as never);
+  const { usage, basis } = reader.outcome({ isComplete: true, price })!;
+  assert.equal(basis, "reported");
+  assert.deepEqual(usage, { input: 0, output: 0, images: [{ size: "1792x1024", count: 1 }] });
+});
+
+Deno.test("what the answer says of size and quality counts before what was asked, but for auto", () => {
+  const reader = readerOf(imageGenerations, { ...body, size: "auto", quality: "high" });
+  reader.whole(JSON.stringify({ data: [{}], size: "1024x1536", quality: "auto" }), "");
+  const { usage } = reader.outcome(whole)!;
+  assert.deepEqual(usage.images, [{ size: "1024x1536", quality: "high", count: 1 }]);
+});
+
+const noAnswers = [
+  "",
+  "null",
+  "[]",
+  "<html>",
+  "{}",
+  '{"data":null}',
+  '{"data":{}}',
+  '{"error":{}}',
+];
+for (const text of noAnswers) {
+  Deno.test(`'${text}' is no answer`, () => {
+    const reader = readerOf(imageGenerations, body);
+    assert.throws(() => reader.whole(text, ""), isFault("upstream_invalid_response"));
+    assert.equal(reader.outcome(whole), undefined);
+  });
+}
+
+Deno.test("pictures that are all withheld are a refusal, some of them are not", () => {
+  const withheld = { respect_moderation: false };
+  const reader = readerOf(imageGenerations, body);
+  const text = JSON.stringify({ data: [withheld, withheld] });
+  assert.throws(() => reader.whole(text, ""), isFault("content_policy_violation"));
+  const partly = readerOf(imageGenerations, body);
+  partly.whole(JSON.stringify({ data: [withheld, { b64_json: "AAAA" }] }), "");
+  assert.ok(partly.outcome(whole));
+});
+
+Deno.test("an answer that was cut costs nothing, since none was given", () => {
+  const reader = readerOf(imageGenerations, body);
+  reader.whole('{"data":[{"b64_json":"AAAA"}]}', "");
+  assert.equal(reader.outcome({ isComplete: false, price: undefined }), undefined);
+});
+
+Deno.test("a stream ends with as many pictures as were asked for; its record is one answer", () => {
+  const reader = readerOf(imageGenerations, { ...body, stream: true, n: 2 });
+  const partial = { type: "image_generation.partial_image", b64_json: "AAAA" };
+  const completed = {
+    type: "image_generation.completed",
+    ...{ b64_json: "BBBB", created_at: 7, size: "1024x1024", quality: "low" },
+    usage: { input_tokens: 5, output_tokens: 272 },
+  };
+  assert.deepEqual(reader.event(eventOf(partial)), {});
+  const news = [completed, { ...completed, b64_json: "CCCC" }]
+    .map((event) => reader.event(eventOf(event)));
+  assert.deepEqual(news, [{ isLast: false, isEnough: true }, { isLast: true, isEnough: true }]);
+  const { recordText, basis } = reader.outcome(whole)!;
+  assert.equal(basis, "reported");
+  assert.deepEqual(JSON.parse(recordText!), {
+    created: 7,
+    ...{ size: "1024x1024", quality: "low", usage: completed.usage },
+    data: [{ b64_json: "BBBB" }, { b64_json: "CCCC" }],
+  });
+});
+
+Deno.test("a stream that ends before its picture costs the partial ones that it showed", () => {
+  const reader = readerOf(imageGenerations, { ...body, stream: true });
+  assert.equal(reader.outcome(whole), undefined);
+  reader.event(eventOf({ type: "image_generation.partial_image", b64_json: "AAAA" }));
+  const { usage, basis } = reader.outcome({ isComplete: false, price: undefined })!;
+  assert.deepEqual([usage.output, usage.imageOutput, basis], [100, 100, "estimated"]);
+});
+
+Deno.test("errors among events are told, in each of their forms; rubbish is passed over", () => {
+  const reader = readerOf(imageGenerations, { ...body, stream: true });
+  const said = { error: { message: "Blocked.", code: "moderation_blocked" } };
+  const { error } = reader.event(eventOf({ type: "error", ...said }));
+  assert.deepEqual([error!.message, error!.code], ["Blocked.", "moderation_blocked"]);
+  assert.ok(reader.event(eventOf({ object: "error", message: "Out of memory" })).error);
+  for (const data of ["", "null", "[1]", "not json", '{"type":7}']) {
+    assert.deepEqual(reader.event(eventOf(data)), {});
+  }
+  assert.deepEqual(reader.event(eventOf("[DONE]")), { isLast: true });
+});
+
+Deno.test("bytes are no answer", () => {
+  const reader = readerOf(imageGenerations, body);
+  const piece = new Uint8Array(3);
+  assert.throws(() => reader.bytes(piece, "image/png"), isFault("upstream_invalid_response"));
+});
+
+Deno.test("the bound counts every picture at the size and quality asked for, else the dearest", () => {
+  const bound = (fields: Record<string, unknown>) => {
+    const sent = { ...body, ...fields };
+    return imageGenerations.bound({
+      ...{ sent: { body: sent, text: JSON.stringify(sent) }, fields: sent, files: [] },
+      ...{ model: "m", stream: false, endUser: undefined, tags: {}, tagUnits: 0 },
+    });
+  };
+  assert.equal(bound({}).maxOutputTokens, 425);
+  assert.equal(bound({ quality: "auto" }).maxOutputTokens, 6292);
+  assert.equal(bound({ quality: "high", size: "1024x1024" }).maxOutputTokens, 4195);
+  assert.equal(bound({ n: 4 }).choices, 4);
+  assert.equal(bound({ partial_images: 3 }).maxOutputTokens, 725);
+  // Rubbish is the vendor's to refuse.
+  for (const n of [null, -1, "many", 1.5, {}]) assert.equal(bound({ n }).choices, 1);
+});
+
+function isFault(code: string) {
+  return (thrown: unknown) => thrown instanceof Fault && thrown.code === code;
+}

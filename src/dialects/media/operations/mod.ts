@@ -1,0 +1,14 @@
+import type { Operation } from "../../kernel/operation.ts";
+import { embeddings } from "./embeddings.ts";
+import { imageEdits, imageGenerations } from "./images.ts";
+import { speech } from "./speech.ts";
+import { transcriptions } from "./transcriptions.ts";
+
+/** The operations of chat-style vendors by their kind. */
+export const pathOperations = {
+  imageGenerations,
+  imageEdits,
+  speech,
+  transcriptions,
+  embeddings,
+} as const satisfies Readonly<Record<string, Operation>>;

@@ -1,0 +1,160 @@
+import { Buffer } from "node:buffer";
+import { audioSeconds, pcmSeconds } from "../../../base/audio_length.ts";
+import type { SseEvent } from "../../../base/sse.ts";
+import { estimateTokens, inputTokenBound } from "../../../shared/token_estimate.ts";
+import { Fault } from "../../../shared/fault.ts";
+import type { BillableUsage, PriceRow } from "../../../pricing/pricing.ts";
+import { count, isRecord, miscounts, words } from "../../kernel/json.ts";
+import type { MediaField } from "../../kernel/media_field.ts";
+import { carriesError, readVendorError } from "../../kernel/vendor_error.ts";
+import { costField } from "./cost_field.ts";
+import type { AnswerReader, EventNews, Operation, Outcome } from "../../kernel/operation.ts";
+import { type OperationRequest, parsedRecord } from "../../kernel/operation_request.ts";
+
+const mediaFields: readonly MediaField[] = [
+  { parent: "audio", key: "data", mimeType: "mime_type" },
+  { key: "data", mimeType: "content_type" },
+];
+
+/** Sound out of words (images-and-speech.md §3.1). */
+export const speech: Operation = {
+  kind: "speech",
+  name: "speech",
+  mediaFields,
+  promptPath: ["input"],
+  bound: ({ fields }) => ({
+    inputTokens: inputTokenBound(
+      `${words(fields.input) ?? ""} ${words(fields.instructions) ?? ""}`,
+    ),
+    maxOutputTokens: longestSpeechTokens(words(fields.input) ?? "", fields.speed),
+    characters: characters(words(fields.input) ?? ""),
+  }),
+  reader: (request) => new SpeechReader(request),
+};
+
+/** As price lists count them: Unicode code points. */
+export function characters(text: string): number {
+  return [...text].length;
+}
+
+/** Output tokens of so much spoken sound: 1,250 a minute, after the vendor's price per minute. */
+export function speechTokens(seconds: number): number {
+  return Math.ceil(seconds * 1250 / 60);
+}
+
+/** The record's form of sound. */
+export function soundRecord(sound: Uint8Array, contentType: string): string {
+  return JSON.stringify({
+    content_type: contentType,
+    bytes: sound.length,
+    data: sound.toBase64(),
+  });
+}
+
+/** What is known of sound that was too much to keep. */
+function unkeptRecord(bytes: number, contentType: string): string {
+  return JSON.stringify({ content_type: contentType, bytes, data: null });
+}
+
+/** Slow speech of a dense script: six tokens a character, more where it is slowed down. */
+function longestSpeechTokens(text: string, speed: unknown): number {
+  const slower = typeof speed === "number" && speed > 0 ? Math.max(1, 1 / speed) : 1;
+  return Math.ceil(characters(text) * 6 * slower) + 600;
+}
+
+/** Latin text is read at about 14 characters a second. */
+function likelySeconds(text: string, speed: unknown): number {
+  return characters(text) / 14 / (typeof speed === "number" && speed > 0 ? speed : 1);
+}
+
+/** Of one answer, kept for its record. */
+const maxKeptBytes = 32 * 1024 * 1024;
+
+class SpeechReader implements AnswerReader {
+  readonly #request: OperationRequest;
+  #pieces: Uint8Array[] = [];
+  #length = 0;
+  #contentType: string;
+  #usage: BillableUsage | undefined;
+
+  constructor(request: OperationRequest) {
+    this.#request = request;
+    const format = words(request.fields.response_format) ?? "mp3";
+    this.#contentType = contentTypes[format] ?? "application/octet-stream";
+  }
+
+  whole(): void {
+    throw new Fault("upstream_invalid_response", { note: "an answer that is no sound" });
+  }
+
+  bytes(piece: Uint8Array, contentType: string): void {
+    if (contentType !== "") this.#contentType = contentType;
+    this.#length += piece.length;
+    if (this.#length > maxKeptBytes) this.#pieces = [];
+    else this.#pieces.push(piece);
+  }
+
+  event({ data }: SseEvent): EventNews {
+    if (data === undefined) return {};
+    if (data.trim() === "[DONE]") return { isLast: true };
+    const event = parsedRecord(data);
+    if (!event) return {};
+    if (carriesError(event)) return { error: readVendorError(event, undefined) };
+    const sound = words(event.audio);
+    if (sound) this.bytes(Buffer.from(sound, "base64"), "");
+    if (event.type !== "speech.audio.done") return {};
+    this.#usage = readSpeechUsage(event.usage);
+    return { isLast: true };
+  }
+
+  outcome(
+    { isComplete, price }: { isComplete: boolean; price: PriceRow | undefined },
+  ): Outcome | undefined {
+    if (this.#length === 0) return undefined;
+    const isTruncated = this.#length > maxKeptBytes;
+    const sound = isTruncated ? undefined : Buffer.concat(this.#pieces);
+    const recordText = sound
+      ? soundRecord(sound, this.#contentType)
+      : unkeptRecord(this.#length, this.#contentType);
+    const kept = { recordText, isTruncated };
+    const said = characters(words(this.#request.fields.input) ?? "");
+    if (this.#usage && isComplete) {
+      return { ...kept, usage: { ...this.#usage, characters: said }, basis: "reported" };
+    }
+    // Per character the text costs, however much of it was heard.
+    if (price?.rates.perCharacter !== undefined) {
+      return { ...kept, usage: { input: 0, output: 0, characters: said }, basis: "estimated" };
+    }
+    const output = speechTokens(this.#seconds(sound));
+    const { input: text, instructions } = this.#request.fields;
+    const input = estimateTokens(`${words(text) ?? ""}${words(instructions) ?? ""}`);
+    const usage = { input, output, audioOutput: output, characters: said };
+    return { ...kept, usage, basis: "estimated" };
+  }
+
+  #seconds(sound: Uint8Array | undefined): number {
+    const { input, speed } = this.#request.fields;
+    const isRaw = this.#request.fields.response_format === "pcm";
+    const heard = isRaw ? pcmSeconds(this.#length) : sound && audioSeconds(sound);
+    return heard ?? likelySeconds(words(input) ?? "", speed);
+  }
+}
+
+const contentTypes: Readonly<Record<string, string>> = {
+  mp3: "audio/mpeg",
+  opus: "audio/ogg",
+  aac: "audio/aac",
+  flac: "audio/flac",
+  wav: "audio/wav",
+  pcm: "audio/pcm",
+};
+
+/** The usage of a speech stream; undefined when it holds no numbers. */
+export function readSpeechUsage(raw: unknown): BillableUsage | undefined {
+  if (!isRecord(raw) || miscounts(raw, "input_tokens", "output_tokens")) return undefined;
+  const input = count(raw.input_tokens);
+  const output = count(raw.output_tokens);
+  if (input === undefined && output === undefined) return undefined;
+  const [into, out] = [input ?? 0, output ?? 0];
+  return { input: into, output: out, audioOutput: out, ...costField(raw), raw };
+}

@@ -1,0 +1,137 @@
+import { audioSeconds } from "../../../base/audio_length.ts";
+import type { SseEvent } from "../../../base/sse.ts";
+import { estimateTokens } from "../../../shared/token_estimate.ts";
+import { Fault } from "../../../shared/fault.ts";
+import type { BillableUsage, PriceRow } from "../../../pricing/pricing.ts";
+import { count, isRecord, type JsonRecord, miscounts, words } from "../../kernel/json.ts";
+import { carriesError, readVendorError } from "../../kernel/vendor_error.ts";
+import { costField } from "./cost_field.ts";
+import type { AnswerReader, EventNews, Operation, Outcome } from "../../kernel/operation.ts";
+import { type OperationRequest, parsedRecord } from "../../kernel/operation_request.ts";
+
+/** Words out of sound, as a form with a file. */
+export const transcriptions: Operation = {
+  kind: "transcriptions",
+  name: "transcriptions",
+  mediaFields: [{ key: "data", mimeType: "content_type" }],
+  bound(request) {
+    const seconds = lengthOf(request).longest;
+    return {
+      inputTokens: Math.ceil(seconds * mostTokensPerSecond) + 1024,
+      maxOutputTokens: Math.min(16_384, Math.ceil(seconds * 10) + 512),
+      seconds,
+    };
+  },
+  reader: (request) => new TranscriptReader(request),
+};
+
+const mostTokensPerSecond = 25;
+/** What vendors count: ten tokens of sound a second. */
+const tokensPerSecond = 10;
+
+/** Seconds of the files: as they say, else at most at 1 kB a second and likely at 4 kB. */
+function lengthOf({ files }: OperationRequest): { likely: number; longest: number } {
+  let [likely, longest] = [0, 0];
+  for (const { content } of files) {
+    const known = audioSeconds(content);
+    likely += known ?? content.length / 4000;
+    longest += known ?? content.length / 1000;
+  }
+  return { likely, longest };
+}
+
+class TranscriptReader implements AnswerReader {
+  readonly #request: OperationRequest;
+  #usage: BillableUsage | undefined;
+  #seconds: number | undefined;
+  #text = "";
+  #done: JsonRecord | undefined;
+  #isHeard = false;
+  #isJson = true;
+  #isStream = false;
+
+  constructor(request: OperationRequest) {
+    this.#request = request;
+  }
+
+  whole(text: string, contentType: string): void {
+    this.#isHeard = true;
+    this.#isJson = /\bjson\b/i.test(contentType);
+    if (!this.#isJson) {
+      this.#text = text;
+      return;
+    }
+    const answer = parsedRecord(text);
+    if (!answer) {
+      throw new Fault("upstream_invalid_response", { note: "an answer that is no JSON" });
+    }
+    this.#text = words(answer.text) ?? "";
+    this.#read(answer);
+  }
+
+  event({ data }: SseEvent): EventNews {
+    this.#isStream = true;
+    if (data === undefined) return {};
+    if (data.trim() === "[DONE]") return { isLast: true };
+    const event = parsedRecord(data);
+    if (!event) return {};
+    if (carriesError(event)) return { error: readVendorError(event, undefined) };
+    this.#isHeard = true;
+    this.#text += words(event.delta) ?? "";
+    if (event.type !== "transcript.text.done") return {};
+    const { type: _type, ...done } = event;
+    this.#done = done;
+    this.#read(event);
+    return { isLast: true };
+  }
+
+  bytes(): void {
+    throw new Fault("upstream_invalid_response", { note: "an answer that is no text" });
+  }
+
+  outcome({ price }: { isComplete: boolean; price: PriceRow | undefined }): Outcome | undefined {
+    if (!this.#isHeard) return undefined;
+    const kept = this.#isStream
+      ? { recordText: JSON.stringify(this.#done ?? { text: this.#text }) }
+      : this.#isJson
+      ? {}
+      : { recordText: JSON.stringify(this.#text) };
+    if (this.#usage) return { ...kept, usage: this.#usage, basis: "reported" };
+    if (this.#seconds !== undefined && price?.rates.perMinute !== undefined) {
+      const seconds = this.#seconds;
+      return { ...kept, usage: { input: 0, output: 0, seconds }, basis: "reported" };
+    }
+    const seconds = this.#seconds ?? lengthOf(this.#request).likely;
+    if (price?.rates.perMinute !== undefined) {
+      return { ...kept, usage: { input: 0, output: 0, seconds }, basis: "estimated" };
+    }
+    const input = Math.ceil(seconds * tokensPerSecond);
+    const output = estimateTokens(this.#text);
+    return { ...kept, usage: { input, audioInput: input, output, seconds }, basis: "estimated" };
+  }
+
+  #read({ usage, duration }: JsonRecord): void {
+    this.#usage = readTranscriptUsage(usage);
+    const said = typeof duration === "string" ? Number(duration) : duration;
+    if (typeof said === "number" && Number.isFinite(said) && said >= 0) this.#seconds = said;
+  }
+}
+
+/** The usage of a transcript, in tokens or seconds; undefined when it holds no numbers. */
+export function readTranscriptUsage(raw: unknown): BillableUsage | undefined {
+  if (!isRecord(raw) || miscounts(raw, "input_tokens", "output_tokens")) return undefined;
+  const seconds = typeof raw.seconds === "number" && raw.seconds >= 0 ? raw.seconds : undefined;
+  const input = count(raw.input_tokens);
+  const output = count(raw.output_tokens);
+  if (input === undefined && output === undefined && seconds === undefined) return undefined;
+  const details = isRecord(raw.input_token_details) ? raw.input_token_details : {};
+  const audioInput = count(details.audio_tokens);
+  return {
+    input: input ?? 0,
+    ...(audioInput === undefined ? {} : { audioInput }),
+    output: output ?? 0,
+    ...(seconds === undefined ? {} : { seconds }),
+    ...costField(raw),
+    raw,
+  };
+}

@@ -1,0 +1,132 @@
+import assert from "@std/assert";
+import { sound } from "../../../../demo/simulator/samples/mod.ts";
+import { eventOf, priceOf } from "../../../../tests/support/operation_request.ts";
+import type { FormPart } from "../../../base/multipart.ts";
+import { Fault } from "../../../shared/fault.ts";
+import type { AnswerReader } from "../../kernel/operation.ts";
+import { readTranscriptUsage, transcriptions } from "./transcriptions.ts";
+
+const whole = { isComplete: true, price: undefined };
+const byMinute = priceOf({ perMinute: 6_000_000_000n } as never);
+
+function request(content: Uint8Array) {
+  const file: FormPart = {
+    ...{ name: "file", filename: "a.wav", contentType: "audio/wav", content },
+    ...{ start: 0, end: content.length },
+  };
+  return {
+    sent: { form: { bytes: content, contentType: "multipart/form-data", parts: [file] } },
+    ...{ fields: { model: "m" }, files: [file], model: "m", stream: false, endUser: undefined },
+    ...{ tags: {}, tagUnits: 0 },
+  };
+}
+
+const reader = (content = sound("wav", 6, "a test")): AnswerReader =>
+  transcriptions.reader(request(content));
+
+const tokens = {
+  type: "tokens",
+  ...{ input_tokens: 64, input_token_details: { text_tokens: 4, audio_tokens: 60 } },
+  ...{ output_tokens: 12, total_tokens: 76 },
+};
+
+Deno.test("JSON with usage in tokens or in seconds is paid by it", () => {
+  const inTokens = reader();
+  inTokens.whole(JSON.stringify({ text: "Hello.", usage: tokens }), "application/json");
+  assert.deepEqual(inTokens.outcome(whole), {
+    basis: "reported",
+    usage: { input: 64, audioInput: 60, output: 12, raw: tokens },
+  });
+  const inSeconds = reader();
+  const usage = { type: "duration", seconds: 7 };
+  inSeconds.whole(JSON.stringify({ text: "Hello.", usage }), "application/json; charset=utf-8");
+  assert.deepEqual(inSeconds.outcome({ isComplete: true, price: byMinute }), {
+    basis: "reported",
+    usage: { input: 0, output: 0, seconds: 7, raw: usage },
+  });
+});
+
+Deno.test("verbose JSON without usage says how long the sound is, as number or as text", () => {
+  for (const duration of [6.5, "6.5"]) {
+    const verbose = reader();
+    verbose.whole(JSON.stringify({ text: "Hello.", duration, usage: null }), "application/json");
+    const { usage, basis } = verbose.outcome({ isComplete: true, price: byMinute })!;
+    assert.deepEqual([usage.seconds, basis], [6.5, "reported"]);
+  }
+  for (const duration of [-1, "long", null, {}]) {
+    const odd = reader();
+    odd.whole(JSON.stringify({ text: "Hello.", duration }), "application/json");
+    const { usage, basis } = odd.outcome({ isComplete: true, price: byMinute })!;
+    assert.deepEqual([usage.seconds, basis], [6, "estimated"]);
+  }
+});
+
+const plain: readonly [string, string][] = [
+  ["text/plain; charset=utf-8", "Hello.\n"],
+  ["text/plain", "1\n00:00:00,000 --> 00:00:06,000\nHello.\n\n"],
+  ["application/x-subrip", "1\n00:00:00,000 --> 00:00:06,000\nHello.\n\n"],
+  ["text/vtt", "WEBVTT\n\n00:00:00.000 --> 00:00:06.000\nHello.\n\n"],
+  // A transcript may look like JSON and be none.
+  ["text/plain", '{"usage":{"input_tokens":1}}'],
+];
+
+for (const [type, text] of plain) {
+  Deno.test(`a transcript as ${type} is recorded as its text and paid by the file: ${JSON.stringify(text)}`, () => {
+    const one = reader();
+    one.whole(text, type);
+    const byLength = one.outcome({ isComplete: true, price: byMinute })!;
+    assert.deepEqual([byLength.usage.seconds, byLength.basis], [6, "estimated"]);
+    assert.equal(JSON.parse(byLength.recordText!), text);
+    const { usage } = one.outcome(whole)!;
+    // Ten tokens a second.
+    assert.deepEqual([usage.input, usage.audioInput], [60, 60]);
+    assert.ok(usage.output > 0);
+  });
+}
+
+Deno.test("a file of no known kind is as long as it is large", () => {
+  const odd = reader(new Uint8Array(40_000));
+  odd.whole("Hello.", "text/plain");
+  assert.equal(odd.outcome({ isComplete: true, price: byMinute })!.usage.seconds, 10);
+  // What is set aside is more careful.
+  assert.equal(transcriptions.bound(request(new Uint8Array(40_000))).seconds, 40);
+});
+
+Deno.test("a stream's last event has the whole text and the usage; what came before it adds up", () => {
+  const streamed = reader();
+  assert.equal(streamed.outcome(whole), undefined);
+  for (const word of ["Hel", "lo."]) {
+    assert.deepEqual(streamed.event(eventOf({ type: "transcript.text.delta", delta: word })), {});
+  }
+  const cut = streamed.outcome({ isComplete: false, price: undefined })!;
+  assert.deepEqual(JSON.parse(cut.recordText!), { text: "Hello." });
+  assert.equal(cut.basis, "estimated");
+  const done = { type: "transcript.text.done", text: "Hello.", usage: tokens };
+  assert.deepEqual(streamed.event(eventOf(done)), { isLast: true });
+  const { recordText, basis, usage } = streamed.outcome(whole)!;
+  assert.deepEqual(JSON.parse(recordText!), { text: "Hello.", usage: tokens });
+  assert.deepEqual([basis, usage.input, usage.output], ["reported", 64, 12]);
+});
+
+Deno.test("an error among events is told, rubbish is passed over", () => {
+  const streamed = reader();
+  const { error } = streamed.event(eventOf({ error: { message: "Overloaded.", code: "429" } }));
+  assert.deepEqual([error!.message, error!.status], ["Overloaded.", 429]);
+  for (const data of ["", "{", "[]", "7"]) assert.deepEqual(streamed.event(eventOf(data)), {});
+  assert.equal(streamed.outcome(whole), undefined);
+});
+
+for (const text of ["", "{", "null", "[]"]) {
+  Deno.test(`JSON of '${text}' is no answer, and bytes are none`, () => {
+    const isNone = (thrown: unknown) =>
+      thrown instanceof Fault && thrown.code === "upstream_invalid_response";
+    assert.throws(() => reader().whole(text, "application/json"), isNone);
+    assert.throws(() => reader().bytes(new Uint8Array(1), "audio/wav"), isNone);
+  });
+}
+
+Deno.test("a usage without numbers tells nothing", () => {
+  for (const raw of [null, [], "x", {}, { seconds: -1 }, { seconds: "7" }]) {
+    assert.equal(readTranscriptUsage(raw), undefined, JSON.stringify(raw));
+  }
+});

@@ -1,0 +1,39 @@
+import { given } from "../../kernel/given.ts";
+import { isRecord } from "../../kernel/json.ts";
+import { chooseFormat, refuseSpeakers, speechLosses } from "../../kernel/speech_checks.ts";
+import type { EncodedSpeech, SpeechAsk, SpeechWire } from "../../kernel/speech_wire.ts";
+import { withOptions } from "../../kernel/vendor_options.ts";
+
+/** `/audio/speech` of an aggregator: voices are those of whichever model it is (§3.4). */
+export const aggregatedSpeech: SpeechWire = {
+  hasModel: () => true,
+  encode,
+  read: (json) => isRecord(json) && isRecord(json.error) ? { error: json } : {},
+  givesSamples: false,
+};
+
+const decided = ["model", "input", "voice", "response_format", "speed"];
+
+function encode(ask: SpeechAsk): EncodedSpeech {
+  refuseSpeakers(ask);
+  const format = chooseFormat(ask.format, ["mp3", "pcm"]);
+  const voice = typeof ask.voice === "object" ? ask.voice.id : ask.voice;
+  const body = withOptions(
+    {
+      model: ask.model,
+      input: ask.text,
+      ...given("voice", voice),
+      response_format: format,
+      ...given("speed", ask.speed),
+    },
+    ask.options,
+    decided,
+  );
+  return {
+    path: "/audio/speech",
+    body,
+    losses: speechLosses(ask, ["speed"]),
+    format,
+    sampleRate: format === "pcm" ? 24_000 : undefined,
+  };
+}

@@ -1,0 +1,86 @@
+import { count, isRecord, miscounts, words } from "../../kernel/json.ts";
+import { given } from "../../kernel/given.ts";
+import {
+  checkLength,
+  chooseFormat,
+  chooseVoice,
+  refuseSpeakers,
+  speechLosses,
+} from "../../kernel/speech_checks.ts";
+import type {
+  EncodedSpeech,
+  SpeechAsk,
+  SpeechPiece,
+  SpeechWire,
+} from "../../kernel/speech_wire.ts";
+import { withOptions } from "../../kernel/vendor_options.ts";
+
+/** `/audio/speech` of the vendor that made it (images-and-speech.md §3.1). */
+export const audioSpeech: SpeechWire = {
+  hasModel: (model) => /^tts-1|tts\b/.test(model),
+  encode,
+  read: readSpeechEvent,
+  givesSamples: false,
+};
+
+const formats = ["mp3", "opus", "aac", "flac", "wav", "pcm"] as const;
+const olderVoices = ["alloy", "ash", "coral", "echo", "fable", "onyx", "nova", "sage", "shimmer"];
+const voices = [...olderVoices, "ballad", "verse", "marin", "cedar"].sort();
+const mostChars = 4096;
+const samplesPerSecond = 24_000;
+
+const decided = ["model", "input", "voice", "response_format", "stream_format", "speed"];
+
+function encode(ask: SpeechAsk): EncodedSpeech {
+  checkLength(ask, mostChars);
+  refuseSpeakers(ask);
+  const format = chooseFormat(ask.format, formats);
+  const isOlder = ask.model.startsWith("tts-1");
+  const voice = typeof ask.voice === "object"
+    ? ask.voice
+    : chooseVoice(ask.voice ?? "alloy", isOlder ? olderVoices : voices);
+  const body = withOptions(
+    {
+      model: ask.model,
+      input: ask.text,
+      voice,
+      response_format: format,
+      ...(isOlder ? {} : given("instructions", ask.instructions)),
+      ...given("speed", ask.speed),
+      // Only events say how many tokens it took; models that are paid by the character have none.
+      ...(isOlder ? {} : { stream_format: "sse" }),
+    },
+    ask.options,
+    decided,
+  );
+  const hasRate = ask.sampleRate === samplesPerSecond;
+  return {
+    path: "/audio/speech",
+    body,
+    losses: speechLosses(ask, [
+      "speed",
+      ...(isOlder ? [] : ["instructions"] as const),
+      ...(hasRate ? ["sampleRate"] as const : []),
+    ]),
+    format,
+    sampleRate: samplesPerSecond,
+  };
+}
+
+/** `speech.audio.delta` with sound, `speech.audio.done` with what it took. */
+function readSpeechEvent(event: unknown): SpeechPiece {
+  if (!isRecord(event)) return {};
+  if (isRecord(event.error)) return { error: event };
+  const raw = event.usage;
+  const isCounted = isRecord(raw) && !miscounts(raw, "input_tokens", "output_tokens");
+  const [input, output] = isCounted ? [count(raw.input_tokens), count(raw.output_tokens)] : [];
+  const hasUsage = input !== undefined || output !== undefined;
+  return {
+    ...given("data", words(event.audio)),
+    ...(event.type === "speech.audio.done" ? { isLast: true } : {}),
+    ...(hasUsage
+      // All output is sound.
+      ? { usage: { input: input ?? 0, output: output ?? 0, audioOutput: output ?? 0, raw } }
+      : {}),
+  };
+}

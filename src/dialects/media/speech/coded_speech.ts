@@ -1,0 +1,54 @@
+import { given } from "../../kernel/given.ts";
+import { isRecord, words } from "../../kernel/json.ts";
+import {
+  checkLength,
+  chooseFormat,
+  refuseSpeakers,
+  speechLosses,
+} from "../../kernel/speech_checks.ts";
+import type { EncodedSpeech, SpeechAsk, SpeechWire } from "../../kernel/speech_wire.ts";
+import { withOptions } from "../../kernel/vendor_options.ts";
+
+/** `/tts` with a codec in place of a format, and no models to choose from (§3.3). */
+export const codedSpeech: SpeechWire = {
+  hasModel: (model) => model === "tts",
+  encode,
+  read: (json) =>
+    !isRecord(json)
+      ? {}
+      : isRecord(json.error)
+      ? { error: json }
+      : given("data", words(json.audio)),
+  givesSamples: false,
+};
+
+const formats = ["mp3", "wav", "pcm"] as const;
+const mostChars = 15_000;
+const usualRate = 24_000;
+
+const decided = ["text", "voice_id", "output_format", "speed", "with_timestamps", "replace"];
+
+function encode(ask: SpeechAsk): EncodedSpeech {
+  checkLength(ask, mostChars);
+  refuseSpeakers(ask);
+  const format = chooseFormat(ask.format, formats);
+  const voice = typeof ask.voice === "object" ? ask.voice.id : ask.voice ?? "eve";
+  const body = withOptions(
+    {
+      text: ask.text,
+      voice_id: voice,
+      language: ask.language ?? "auto",
+      output_format: { codec: format, ...given("sample_rate", ask.sampleRate) },
+      ...given("speed", ask.speed),
+    },
+    ask.options,
+    decided,
+  );
+  return {
+    path: "/tts",
+    body,
+    losses: speechLosses(ask, ["speed", "language", "sampleRate"]),
+    format,
+    sampleRate: ask.sampleRate ?? usualRate,
+  };
+}

@@ -1,0 +1,46 @@
+import type { z } from "zod";
+import type { speechRequest } from "../../../../contracts/media/speech.ts";
+import { Fault } from "../../../shared/fault.ts";
+import type { JsonRecord } from "../../kernel/json.ts";
+import type { SpeechAsk } from "../../kernel/speech_wire.ts";
+
+export type SpeechBody = z.output<typeof speechRequest>;
+
+/**
+ * A request that has passed the contract, for this model of the vendor whose own options these
+ * are. Throws a Fault for fields that are missing or contradict each other.
+ */
+export function readSpeechRequest(
+  body: SpeechBody,
+  target: { model: string; options: JsonRecord },
+): SpeechAsk {
+  const text = body.input ?? body.text;
+  if (text == null) {
+    throw new Fault("missing_required_field", { param: "input", message: "input: required." });
+  }
+  if (body.text != null && body.text !== text) {
+    throw new Fault("invalid_value", {
+      param: "text",
+      message: "text: expected the same as input, or only one of them.",
+    });
+  }
+  if (body.voice != null && body.speakers != null) {
+    throw new Fault("invalid_value", {
+      param: "voice",
+      message: "voice: expected one voice, or speakers with a voice each, not both.",
+    });
+  }
+  return {
+    ...target,
+    text,
+    voice: body.voice ?? undefined,
+    instructions: body.instructions ?? undefined,
+    format: body.response_format ?? undefined,
+    speed: body.speed == null || body.speed === 1 ? undefined : body.speed,
+    language: body.language ?? undefined,
+    sampleRate: body.sample_rate ?? undefined,
+    speakers: body.speakers ?? [],
+    user: body.user ?? undefined,
+    stream: body.stream === true,
+  };
+}

@@ -1,0 +1,123 @@
+import {
+  type HostedTool,
+  type HostedWork,
+  limitOf,
+  namedAt,
+  noCost,
+  perUse,
+  type ToolCost,
+  unknownCost,
+  type VendorState,
+} from "../../kernel/hosted.ts";
+import { isRecord, type JsonRecord, words } from "../../kernel/json.ts";
+
+/**
+ * Tools of this dialect: the callers' own, and those that an aggregator runs (npm @openrouter/sdk
+ * 1.3.19, `ChatFunctionTool`). What isn't listed has a price that nobody here knows.
+ */
+const toolCosts: Readonly<Record<string, ToolCost>> = {
+  function: noCost,
+  custom: noCost,
+  "openrouter:web_search": perUse("perWebSearch"),
+  web_search: perUse("perWebSearch"),
+  "openrouter:web_fetch": perUse("perWebSearch"),
+  "openrouter:datetime": noCost,
+  "openrouter:tool_search": noCost,
+  "openrouter:apply_patch": noCost,
+};
+
+/** The same aggregator's plugins (`ChatRequest.plugins`); its routers choose among models. */
+const pluginCosts: Readonly<Record<string, ToolCost>> = {
+  web: perUse("perWebSearch"),
+  "web-fetch": perUse("perWebSearch"),
+  "response-healing": noCost,
+  "context-compression": noCost,
+  moderation: noCost,
+};
+
+export function hostedWork(body: unknown): HostedWork {
+  const request = isRecord(body) ? body : {};
+  const tier = namedAt("service_tier", request.service_tier);
+  return {
+    tools: [
+      ...namedIn(request.tools, "tools", "type", toolCosts, "function"),
+      ...namedIn(request.plugins, "plugins", "id", pluginCosts, "").filter(({ path }) =>
+        isEnabled(request.plugins, path)
+      ),
+      ...searches(request),
+      ...alternatives(request.models),
+    ],
+    state: filesOf(request.messages),
+    ...(tier && { tier }),
+  };
+}
+
+function namedIn(
+  list: unknown,
+  at: string,
+  key: string,
+  costs: Readonly<Record<string, ToolCost>>,
+  usual: string,
+): HostedTool[] {
+  if (!Array.isArray(list)) return [];
+  return list.flatMap((one: unknown, index): HostedTool[] => {
+    if (!isRecord(one)) return [];
+    const name = words(one[key]) ?? usual;
+    const settings = isRecord(one.parameters) ? one.parameters : one;
+    const limit = name === "function" || name === "custom" ? {} : limitOf(settings.max_uses);
+    const cost = Object.hasOwn(costs, name) ? costs[name]! : unknownCost;
+    return [{ path: `${at}[${index}]`, name, cost, ...limit }];
+  });
+}
+
+function isEnabled(plugins: unknown, path: string): boolean {
+  const index = Number(path.slice("plugins[".length, -1));
+  const plugin: unknown = Array.isArray(plugins) ? plugins[index] : undefined;
+  return !isRecord(plugin) || plugin.enabled !== false;
+}
+
+/**
+ * Searches that fields ask for. The search models of this dialect make one for each call, which
+ * usage doesn't count. Of a live search only the vendor knows how many sources it took.
+ */
+function searches(request: JsonRecord): HostedTool[] {
+  const found: HostedTool[] = [];
+  if (isRecord(request.web_search_options)) {
+    found.push({
+      path: "web_search_options",
+      name: "web_search_options",
+      cost: perUse("perWebSearch"),
+      maxUses: 1,
+      unreportedSearches: 1,
+    });
+  }
+  const live = request.search_parameters;
+  if (isRecord(live) && live.mode !== "off") {
+    found.push({ path: "search_parameters", name: "search_parameters", cost: unknownCost });
+  }
+  return found;
+}
+
+/** Models of which the vendor chooses one. */
+function alternatives(models: unknown): HostedTool[] {
+  if (!Array.isArray(models)) return [];
+  return models.flatMap((model: unknown, index): HostedTool[] => {
+    const name = words(model);
+    if (name === undefined) return [];
+    const path = `models[${index}]`;
+    return [{ path, name, cost: { type: "model", model: name, role: "instead" }, maxUses: 1 }];
+  });
+}
+
+/** Files of the account that messages name. */
+function filesOf(messages: unknown): VendorState[] {
+  if (!Array.isArray(messages)) return [];
+  return messages.flatMap((message: unknown, index): VendorState[] => {
+    const content = isRecord(message) && Array.isArray(message.content) ? message.content : [];
+    return content.flatMap((part: unknown, at): VendorState[] => {
+      const file = isRecord(part) ? part.file : undefined;
+      if (!isRecord(file) || words(file.file_id) === undefined) return [];
+      return [{ path: `messages[${index}].content[${at}].file.file_id` }];
+    });
+  });
+}

@@ -1,0 +1,116 @@
+import { isRecord, type JsonRecord } from "../../kernel/json.ts";
+import type { Known } from "../../kernel/other_fields.ts";
+import { knownMark } from "../../kernel/read_cache_mark.ts";
+import { isSearchType } from "../../kernel/web_search.ts";
+import { isVendorTool } from "./foreign.ts";
+
+const url: Known = { url: true, detail: true };
+
+/** Part types, each with the member of its own name. */
+const ofPart: Readonly<Record<string, Known>> = {
+  text: true,
+  refusal: true,
+  image_url: url,
+  video_url: { url: true },
+  input_audio: { data: true, format: true },
+  file: { file_data: true, filename: true, file_id: true },
+};
+
+function part({ type }: JsonRecord): Known | undefined {
+  const name = String(type);
+  if (!Object.hasOwn(ofPart, name)) return undefined;
+  return { type: true, [name]: ofPart[name]!, ...knownMark };
+}
+
+const named: Known = { name: true };
+
+/** Calls put together from a stream keep their `index`. */
+const call: Known = {
+  id: true,
+  type: true,
+  index: true,
+  function: { name: true, arguments: true },
+  custom: { name: true, input: true },
+  extra_content: true,
+  ...knownMark,
+};
+
+/**
+ * What an answer carried and is given back with it (its sources, its vendor's reasoning) was never
+ * the caller's to send. Sound that the vendor keeps: its words are lost with it, so that is told
+ * apart.
+ */
+const assistant: Known = {
+  role: true,
+  content: part,
+  refusal: true,
+  tool_calls: call,
+  function_call: { name: true, arguments: true },
+  annotations: true,
+  reasoning_content: true,
+  reasoning: true,
+  reasoning_details: true,
+  thinking_blocks: true,
+  audio: true,
+  ...knownMark,
+};
+
+const ofRole: Readonly<Record<string, Known>> = {
+  system: { role: true, content: part, ...knownMark },
+  developer: { role: true, content: part, ...knownMark },
+  user: { role: true, content: part, name: true, ...knownMark },
+  assistant,
+  tool: { role: true, content: part, tool_call_id: true, name: true, ...knownMark },
+  function: { role: true, content: part, name: true, ...knownMark },
+};
+
+const ofFunction: Known = {
+  name: true,
+  description: true,
+  parameters: true,
+  strict: true,
+  ...knownMark,
+};
+
+const place: Known = { city: true, country: true, region: true, timezone: true };
+
+const search: Known = {
+  type: true,
+  search_context_size: true,
+  user_location: { type: true, approximate: place, ...place },
+  allowed_domains: true,
+  blocked_domains: true,
+  excluded_domains: true,
+  max_uses: true,
+  ...knownMark,
+};
+
+const ofTool: Known = {
+  type: true,
+  function: ofFunction,
+  custom: { name: true, description: true, format: true },
+  ...knownMark,
+};
+
+const toolName: Known = { type: true, function: named, custom: named, name: true };
+
+/** What the decoder knows within the members of a chat request (chat-completions.md §1 to §3). */
+export const knownFields: Readonly<Record<string, Known>> = {
+  messages: ({ role }) => ofRole[String(role)] ?? undefined,
+  tools: (tool) => isSearchType(tool.type) ? search : isVendorTool(tool) ? undefined : ofTool,
+  web_search_options: search,
+  functions: ofFunction,
+  tool_choice: (choice) =>
+    isRecord(choice.allowed_tools)
+      ? { type: true, allowed_tools: { mode: true, tools: toolName } }
+      : isVendorTool(choice)
+      ? undefined
+      : toolName,
+  function_call: named,
+  response_format: {
+    type: true,
+    json_schema: { name: true, description: true, schema: true, strict: true },
+  },
+  reasoning: { effort: true, max_tokens: true, exclude: true },
+  stream_options: { include_usage: true },
+};

@@ -1,0 +1,211 @@
+import type { Fault } from "../../../shared/fault.ts";
+import type { Usage } from "../../../shared/usage.ts";
+import type {
+  BlockDeltaEvent,
+  BlockEndEvent,
+  BlockKind,
+  BlockStartEvent,
+  CanonicalEvent,
+  CitationEvent,
+  TokenLogprob,
+} from "../../kernel/canonical.ts";
+import { EstimatedUsage } from "../../kernel/estimated_usage.ts";
+import { sseComment } from "../../kernel/sse_comment.ts";
+import { TextUnits } from "../../kernel/text_units.ts";
+import type { AnswerContext, StreamEncoder } from "../../kernel/translator.ts";
+import { writeAnnotation } from "./extras.ts";
+import { asksOldShape, oldFinish } from "./old_shape.ts";
+import { encodeLogprob } from "./response.ts";
+import { chatErrorFrame } from "./stream.ts";
+import { writeChatUsage } from "./usage.ts";
+
+interface OpenBlock {
+  content: BlockKind;
+  /** Order of the tool call within its choice. */
+  toolIndex: number;
+  empty: boolean;
+  /** Pieces of media, which leave in one chunk. */
+  pieces: string[];
+  /** Where its text begins in what its choice says, in UTF-16 units. */
+  from: number;
+}
+
+interface Choice {
+  tools: number;
+  said: TextUnits;
+}
+
+/** Writes a streamed chat answer (chat-completions.md §4.3, translation.md §13 "→C writer"). */
+export class ChatStreamEncoder implements StreamEncoder {
+  readonly #context: AnswerContext;
+  readonly #id: string;
+  #model: string;
+  readonly #blocks = new Map<number, OpenBlock>();
+  /** Tool calls so far, by choice; a choice is there once its role chunk is out. */
+  readonly #choices = new Map<number, Choice>();
+  readonly #estimate: EstimatedUsage;
+  #usage: Usage | undefined;
+  readonly #isOldShape: boolean;
+
+  constructor(context: AnswerContext) {
+    this.#context = context;
+    this.#isOldShape = asksOldShape(context.body);
+    this.#id = context.id("chatcmpl-");
+    this.#model = context.model;
+    this.#estimate = new EstimatedUsage(context.inputTokens);
+  }
+
+  encode(event: CanonicalEvent): string {
+    this.#estimate.listen(event);
+    switch (event.type) {
+      case "start":
+        this.#model = event.model ?? this.#model;
+        return "";
+      case "block-start":
+        return this.#startBlock(event);
+      case "block-delta":
+        return this.#delta(event);
+      case "block-end":
+        return this.#endBlock(event);
+      case "finish":
+        return this.#role(event.choice) +
+          this.#chunk(event.choice, {}, {
+            finish_reason: this.#isOldShape ? oldFinish(event.reason) : event.reason,
+          });
+      case "usage":
+        this.#usage = event.usage;
+        return "";
+      case "citation":
+        return this.#cite(event);
+      case "error":
+        return "";
+    }
+  }
+
+  end(): string {
+    // A caller that asked for usage gets its chunk, even where the vendor counted nothing.
+    const usage = this.#usage ?? this.#estimate.usage;
+    const last = this.#context.showUsage
+      ? this.#frame({ choices: [], usage: writeChatUsage(usage) })
+      : "";
+    return last + "data: [DONE]\n\n";
+  }
+
+  fail(fault: Fault): string {
+    return chatErrorFrame(fault);
+  }
+
+  keepAlive(): string {
+    return sseComment;
+  }
+
+  #cite({ choice, block, citation }: CitationEvent): string {
+    const role = this.#role(choice);
+    const { said } = this.#choices.get(choice)!;
+    const from = this.#blocks.get(block)?.from ?? 0;
+    return role + this.#chunk(choice, { annotations: [writeAnnotation(citation, said, from)] });
+  }
+
+  #startBlock({ choice, block, content }: BlockStartEvent): string {
+    const role = this.#role(choice);
+    const state = this.#choices.get(choice)!;
+    const isTool = content.kind === "tool-call";
+    const toolIndex = isTool ? state.tools++ : -1;
+    const from = state.said.length;
+    this.#blocks.set(block, { content, toolIndex, empty: true, pieces: [], from });
+    if (!isTool) return role;
+    const opener = content.custom
+      ? { custom: { name: content.name, input: "" } }
+      : { function: { name: content.name, arguments: "" } };
+    const type = content.custom ? "custom" : "function";
+    return role + this.#call(choice, toolIndex, { id: content.id, type, ...opener });
+  }
+
+  /** A piece of a call; of the old shape's one call without what it has no room for. */
+  #call(choice: number, index: number, call: Record<string, unknown>): string {
+    if (!this.#isOldShape) return this.#chunk(choice, { tool_calls: [{ index, ...call }] });
+    return index === 0 ? this.#chunk(choice, { function_call: call.function }) : "";
+  }
+
+  #delta({ choice, block, text, logprobs }: BlockDeltaEvent): string {
+    const open = this.#blocks.get(block);
+    if (!open || text === "") return "";
+    open.empty = false;
+    switch (open.content.kind) {
+      case "text":
+        this.#choices.get(choice)?.said.add(text);
+        return this.#chunk(choice, { content: text }, logprobs && { logprobs });
+      case "reasoning":
+        return this.#chunk(choice, { reasoning_content: text });
+      case "refusal":
+        return this.#chunk(choice, { refusal: text });
+      case "tool-call":
+        return this.#toolDelta(choice, open, text);
+      case "media":
+        open.pieces.push(text);
+        return "";
+      case "vendor":
+        return "";
+    }
+  }
+
+  #endBlock({ choice, block }: BlockEndEvent): string {
+    const open = this.#blocks.get(block);
+    this.#blocks.delete(block);
+    if (open?.content.kind === "tool-call" && !open.content.custom && open.empty) {
+      // A call without arguments is an empty object, never empty text (pitfalls 55).
+      return this.#toolDelta(choice, open, "{}");
+    }
+    if (open?.content.kind === "media") return this.#media(choice, open.content, open.pieces);
+    return "";
+  }
+
+  #toolDelta(choice: number, open: OpenBlock, text: string): string {
+    const custom = open.content.kind === "tool-call" && open.content.custom;
+    const body = custom ? { custom: { input: text } } : { function: { arguments: text } };
+    return this.#call(choice, open.toolIndex, body);
+  }
+
+  #media(choice: number, content: BlockKind, pieces: readonly string[]): string {
+    if (content.kind !== "media") return "";
+    const data = pieces.join("");
+    if (content.media === "audio") {
+      return this.#chunk(choice, { audio: { id: content.id ?? this.#context.id("audio_"), data } });
+    }
+    const url = `data:${content.mimeType};base64,${data}`;
+    return this.#chunk(choice, { images: [{ type: "image_url", image_url: { url } }] });
+  }
+
+  /** Each choice begins with a chunk that names the role. */
+  #role(choice: number): string {
+    if (this.#choices.has(choice)) return "";
+    this.#choices.set(choice, { tools: 0, said: new TextUnits() });
+    return this.#chunk(choice, { role: "assistant", content: "", refusal: null });
+  }
+
+  #chunk(
+    index: number,
+    delta: Record<string, unknown>,
+    more?: { finish_reason?: string; logprobs?: readonly TokenLogprob[] } | undefined,
+  ): string {
+    const logprobs = more?.logprobs
+      ? { content: more.logprobs.map(encodeLogprob), refusal: null }
+      : null;
+    return this.#frame({
+      choices: [{ index, delta, logprobs, finish_reason: more?.finish_reason ?? null }],
+      ...(this.#context.showUsage ? { usage: null } : {}),
+    });
+  }
+
+  #frame(fields: Record<string, unknown>): string {
+    return `data: ${
+      JSON.stringify({
+        id: this.#id,
+        object: "chat.completion.chunk",
+        created: this.#context.created,
+        model: this.#model,
+        ...fields,
+      })
+    }\n\n`;
+  }
+}

@@ -1,0 +1,58 @@
+import type { Known } from "../../kernel/other_fields.ts";
+
+const inlineData: Known = { mimeType: true, data: true, displayName: true };
+const fileData: Known = { mimeType: true, fileUri: true, displayName: true };
+
+/** No field of this dialect, but of what gateways in front of other vendors take. */
+const cacheControl: Known = { type: true, ttl: true };
+
+const part: Known = {
+  text: true,
+  inlineData,
+  fileData,
+  functionCall: { name: true, args: true, id: true },
+  functionResponse: {
+    name: true,
+    response: true,
+    id: true,
+    parts: { inlineData, fileData, mediaResolution: { level: true } },
+  },
+  executableCode: { language: true, code: true, id: true },
+  codeExecutionResult: { outcome: true, output: true, id: true },
+  thought: true,
+  thoughtSignature: true,
+  mediaResolution: { level: true },
+  // Named by their own weight, or whole.
+  toolCall: true,
+  toolResponse: true,
+  videoMetadata: true,
+  cacheControl,
+};
+
+/**
+ * What the decoder knows within the members of a generate request (generate-content.md §2, §3), in
+ * the first spelling. Other members of `tools` and `generationConfig` have weights of their own.
+ */
+export const knownFields: Readonly<Record<string, Known>> = {
+  contents: { role: true, parts: part },
+  systemInstruction: { role: true, parts: { text: true, cacheControl } },
+  tools: {
+    functionDeclarations: {
+      name: true,
+      description: true,
+      parameters: true,
+      parametersJsonSchema: true,
+      cacheControl,
+    },
+    "*": true,
+  },
+  toolConfig: {
+    functionCallingConfig: { mode: true, allowedFunctionNames: true },
+    // Set where it is needed, whatever the caller says.
+    includeServerSideToolInvocations: true,
+  },
+  generationConfig: {
+    thinkingConfig: { includeThoughts: true, thinkingBudget: true, thinkingLevel: true },
+    "*": true,
+  },
+};

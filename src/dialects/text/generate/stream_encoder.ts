@@ -1,0 +1,228 @@
+import { pushAll } from "../../../base/lists.ts";
+import type { Fault } from "../../../shared/fault.ts";
+import type {
+  AnswerPart,
+  BlockDeltaEvent,
+  BlockKind,
+  CanonicalEvent,
+  Citation,
+  FinishEvent,
+  TokenLogprob,
+} from "../../kernel/canonical.ts";
+import type { Opaque } from "../../kernel/canonical_request.ts";
+import { EstimatedUsage } from "../../kernel/estimated_usage.ts";
+import type { AnswerContext, StreamEncoder } from "../../kernel/translator.ts";
+import {
+  bareEnumText,
+  endingOf,
+  moveCitation,
+  searchQueries,
+  wantsBareEnum,
+} from "./encode_answer.ts";
+import { answerPart, isInvalidCall } from "./encode_parts.ts";
+import { ArrayFraming, failedStream, type Framing, sseFraming } from "./framing.ts";
+import { writeGrounding } from "./grounding.ts";
+import { LastPart } from "./last_part.ts";
+import { writeLogprobs } from "./logprobs.ts";
+import { writeUsage } from "./usage.ts";
+
+interface OpenBlock {
+  choice: number;
+  content: BlockKind;
+  pieces: string[];
+  citations: Citation[];
+}
+
+interface ChoiceState {
+  parts: BlockKind[];
+  /** Texts that have ended, and their sources, with places in all of them. */
+  said: string[];
+  saidLength: number;
+  citations: Citation[];
+  sawInvalidCall: boolean;
+  finish: FinishEvent | undefined;
+  readonly last: LastPart;
+  /** Of what the next element says. */
+  logprobs: TokenLogprob[];
+}
+
+/**
+ * Writes one streamed answer (translation.md §13, G writer): text goes out as it comes, calls and
+ * media whole when their block ends, endings and usage in the one last element, with the last part.
+ */
+export class GenerateStreamEncoder implements StreamEncoder {
+  readonly contentType: string;
+  readonly #framing: Framing;
+  readonly #bareEnum: boolean;
+  readonly #blocks = new Map<number, OpenBlock>();
+  readonly #choices = new Map<number, ChoiceState>();
+  /** Members that every element repeats. */
+  #head: Record<string, unknown>;
+  readonly #estimate: EstimatedUsage;
+  #usage: Record<string, unknown> | undefined;
+
+  constructor(context: AnswerContext) {
+    this.#framing = context.jsonArray ? new ArrayFraming() : sseFraming;
+    this.contentType = context.jsonArray ? "application/json" : "text/event-stream";
+    this.#bareEnum = wantsBareEnum(context.body);
+    this.#estimate = new EstimatedUsage(context.inputTokens);
+    this.#head = {
+      modelVersion: context.model,
+      createTime: isoTime(context.created),
+      responseId: context.id(""),
+    };
+  }
+
+  encode(event: CanonicalEvent): string {
+    this.#estimate.listen(event);
+    switch (event.type) {
+      case "start":
+        this.#head = {
+          ...this.#head,
+          ...(event.model === undefined ? {} : { modelVersion: event.model }),
+          ...(event.created === undefined ? {} : { createTime: isoTime(event.created) }),
+        };
+        return "";
+      case "block-start":
+        this.#choice(event.choice).parts.push(event.content);
+        this.#blocks.set(event.block, {
+          choice: event.choice,
+          content: event.content,
+          pieces: [],
+          citations: [],
+        });
+        return "";
+      case "block-delta":
+        return this.#delta(event);
+      case "citation":
+        this.#blocks.get(event.block)?.citations.push(event.citation);
+        return "";
+      case "block-end":
+        return this.#end(event.block, event.opaque);
+      case "usage":
+        this.#usage = writeUsage(event.usage);
+        return "";
+      case "finish":
+        this.#choice(event.choice).finish = event;
+        return "";
+      case "error":
+        // The gateway ends the stream with `fail`.
+        return "";
+    }
+  }
+
+  end(): string {
+    const candidates = [...this.#choices].sort(([a], [b]) => a - b).map(([index, choice]) => {
+      const finishReason = endingOf(choice, choice.sawInvalidCall);
+      return {
+        ...candidateOf(index, choice, choice.last.take()),
+        ...(finishReason === undefined ? {} : { finishReason }),
+        ...writeGrounding(choice.citations, choice.said.join(""), searchQueries(choice.parts)),
+      };
+    });
+    const usageMetadata = this.#usage ?? writeUsage(this.#estimate.usage);
+    return this.#element({ candidates, usageMetadata }) + this.#framing.close();
+  }
+
+  fail(fault: Fault): string {
+    const left = [...this.#choices].map(([index, choice]) => this.#say(index, choice.last.take()));
+    return left.join("") + failedStream(this.#framing, fault);
+  }
+
+  keepAlive(): string {
+    return this.#framing.nothing;
+  }
+
+  #delta(event: BlockDeltaEvent): string {
+    const open = this.#blocks.get(event.block);
+    if (!open) return "";
+    open.pieces.push(event.text);
+    if (!this.#goesOutAtOnce(open.content)) return "";
+    const part = answerPart({ ...open.content, text: event.text });
+    const choice = this.#choice(open.choice);
+    if (!event.logprobs) return part ? this.#say(open.choice, choice.last.add(part)) : "";
+    // The probabilities stand beside the tokens that they are of.
+    const before = part ? this.#say(open.choice, choice.last.addWhole(part)) : "";
+    pushAll(choice.logprobs, event.logprobs);
+    return before;
+  }
+
+  #end(block: number, opaque: Opaque | undefined): string {
+    const open = this.#blocks.get(block);
+    if (!open) return "";
+    this.#blocks.delete(block);
+    const whole: AnswerPart = { ...open.content, text: open.pieces.join("") };
+    const choice = this.#choice(open.choice);
+    if (this.#goesOutAtOnce(open.content)) {
+      if (open.content.kind === "text") this.#keepSources(open, whole.text);
+      // What is left to say of text that is out already is its signature.
+      const rest = opaque && answerPart({ ...open.content, text: "", opaque });
+      return rest ? this.#say(open.choice, choice.last.add(rest)) : "";
+    }
+    if (isInvalidCall(whole)) choice.sawInvalidCall = true;
+    const text = open.content.kind === "text" ? bareEnumText(whole.text) : whole.text;
+    const part = answerPart({ ...whole, text, ...(opaque ? { opaque } : {}) });
+    return part ? this.#say(open.choice, choice.last.add(part)) : "";
+  }
+
+  /** Sources are named at the end, since their places count in all that was said. */
+  #keepSources(open: OpenBlock, text: string): void {
+    const choice = this.#choice(open.choice);
+    for (const citation of open.citations) {
+      choice.citations.push(moveCitation(citation, choice.saidLength));
+    }
+    choice.said.push(text);
+    choice.saidLength += text.length;
+  }
+
+  #goesOutAtOnce(content: BlockKind): boolean {
+    if (content.kind === "text") return !this.#bareEnum;
+    return content.kind === "reasoning" || content.kind === "refusal";
+  }
+
+  /** An element with these parts of a candidate; none without any. */
+  #say(index: number, parts: readonly Record<string, unknown>[]): string {
+    if (parts.length === 0) return "";
+    return this.#element({ candidates: [candidateOf(index, this.#choice(index), parts)] });
+  }
+
+  #element(members: Record<string, unknown>): string {
+    return this.#framing.element(JSON.stringify({ ...members, ...this.#head }));
+  }
+
+  #choice(index: number): ChoiceState {
+    let choice = this.#choices.get(index);
+    if (!choice) {
+      choice = {
+        parts: [],
+        said: [],
+        saidLength: 0,
+        citations: [],
+        sawInvalidCall: false,
+        finish: undefined,
+        last: new LastPart(),
+        logprobs: [],
+      };
+      this.#choices.set(index, choice);
+    }
+    return choice;
+  }
+}
+
+function candidateOf(
+  index: number,
+  choice: ChoiceState,
+  parts: readonly Record<string, unknown>[],
+): Record<string, unknown> {
+  const { logprobs } = choice;
+  choice.logprobs = [];
+  return {
+    content: { role: "model", parts },
+    index,
+    ...(logprobs.length > 0 ? { logprobsResult: writeLogprobs(logprobs) } : {}),
+  };
+}
+
+function isoTime(unixSeconds: number): string {
+  return new Date(unixSeconds * 1000).toISOString();
+}

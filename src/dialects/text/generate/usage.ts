@@ -1,0 +1,91 @@
+import type { Usage } from "../../../shared/usage.ts";
+import { count, isRecord, type JsonRecord, miscounts, words } from "../../kernel/json.ts";
+
+/**
+ * Reads `usageMetadata` (generate-content.md §4.1) into the neutral form of translation.md §9;
+ * undefined when it holds no numbers. Thoughts count beside the visible output here, and results
+ * of the vendor's own tools beside the prompt.
+ */
+export function readUsage(
+  raw: unknown,
+  hosted: Pick<Usage, "webSearches" | "mapsQueries"> = {},
+): Usage | undefined {
+  if (!isRecord(raw) || miscounts(raw, ...totals)) return undefined;
+  const prompt = count(raw.promptTokenCount);
+  const candidates = count(raw.candidatesTokenCount);
+  const thoughts = count(raw.thoughtsTokenCount);
+  if (prompt === undefined && candidates === undefined && thoughts === undefined) return undefined;
+  const input = (kind: string) =>
+    sum(modality(raw.promptTokensDetails, kind), modality(raw.toolUsePromptTokensDetails, kind));
+  const tier = words(raw.serviceTier);
+  const cacheRead = count(raw.cachedContentTokenCount);
+  return {
+    // A prompt that isn't told was at least what was cached of it.
+    input: Math.max((prompt ?? 0) + (count(raw.toolUsePromptTokenCount) ?? 0), cacheRead ?? 0),
+    output: (candidates ?? 0) + (thoughts ?? 0),
+    ...present("cacheRead", cacheRead),
+    ...present("audioInput", input("AUDIO")),
+    ...present("cachedAudioInput", modality(raw.cacheTokensDetails, "AUDIO")),
+    ...present("imageInput", input("IMAGE")),
+    ...present("reasoning", thoughts),
+    ...present("audioOutput", modality(raw.candidatesTokensDetails, "AUDIO")),
+    ...present("imageOutput", modality(raw.candidatesTokensDetails, "IMAGE")),
+    ...hosted,
+    ...(tier === undefined ? {} : { serviceTier: tier }),
+    raw,
+  };
+}
+
+const totals = ["promptTokenCount", "candidatesTokenCount", "thoughtsTokenCount"] as const;
+
+/** Writes usage as `usageMetadata`; totals are recomputed. */
+export function writeUsage(usage: Usage): Record<string, unknown> {
+  // Thoughts count beside the visible output here: some vendors report more of them than output.
+  const thoughts = usage.reasoning && Math.min(usage.reasoning, usage.output);
+  const visible = usage.output - (thoughts ?? 0);
+  return {
+    promptTokenCount: usage.input,
+    candidatesTokenCount: visible,
+    totalTokenCount: usage.input + usage.output,
+    ...named("cachedContentTokenCount", usage.cacheRead),
+    ...named("thoughtsTokenCount", thoughts),
+    ...details("promptTokensDetails", usage.input, usage.audioInput, usage.imageInput),
+    ...details("cacheTokensDetails", usage.cacheRead ?? 0, usage.cachedAudioInput, undefined),
+    ...details("candidatesTokensDetails", visible, usage.audioOutput, usage.imageOutput),
+    ...(usage.serviceTier === undefined ? {} : { serviceTier: usage.serviceTier }),
+  };
+}
+
+/** Tokens of one kind; undefined where the vendor doesn't list that kind. */
+function modality(list: unknown, kind: string): number | undefined {
+  if (!Array.isArray(list)) return undefined;
+  const entries = list.filter((one): one is JsonRecord => isRecord(one) && one.modality === kind);
+  if (entries.length === 0) return undefined;
+  return entries.reduce((total, one) => total + (count(one.tokenCount) ?? 0), 0);
+}
+
+function details(
+  name: string,
+  whole: number,
+  audio: number | undefined,
+  image: number | undefined,
+): Record<string, unknown> {
+  if (audio === undefined && image === undefined) return {};
+  const text = Math.max(0, whole - (audio ?? 0) - (image ?? 0));
+  const list = [{ modality: "TEXT", tokenCount: text }];
+  if (audio !== undefined) list.push({ modality: "AUDIO", tokenCount: audio });
+  if (image !== undefined) list.push({ modality: "IMAGE", tokenCount: image });
+  return { [name]: list };
+}
+
+function sum(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined ? b : a + (b ?? 0);
+}
+
+function present<K extends string>(key: K, value: number | undefined): { [P in K]?: number } {
+  return value === undefined ? {} : { [key]: value } as { [P in K]?: number };
+}
+
+function named(key: string, value: number | undefined): Record<string, number> {
+  return value === undefined ? {} : { [key]: value };
+}

@@ -1,0 +1,26 @@
+import type { Counting } from "../../kernel/dialect.ts";
+import { count, isRecord, type JsonRecord } from "../../kernel/json.ts";
+
+/** `POST /messages/count_tokens` (messages.md §7): a request without what bounds its answer. */
+export const counting: Counting = {
+  path: () => "/messages/count_tokens",
+  requestBody: (request, model) => ({
+    ...Object.fromEntries(Object.entries(request).filter(([name]) => !ofAnswers.has(name))),
+    model,
+  }),
+  read: (answer) => isRecord(answer) ? count(answer.input_tokens) : undefined,
+  counted: (body) => body as JsonRecord,
+  write: (tokens) => ({ input_tokens: tokens }),
+};
+
+/** Fields that bound or shape an answer; the endpoint refuses them. */
+const ofAnswers: ReadonlySet<string> = new Set([
+  "max_tokens",
+  "metadata",
+  "service_tier",
+  "stop_sequences",
+  "stream",
+  "temperature",
+  "top_k",
+  "top_p",
+]);

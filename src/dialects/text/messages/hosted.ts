@@ -1,0 +1,139 @@
+import {
+  type HostedTool,
+  type HostedWork,
+  limitOf,
+  namedAt,
+  noCost,
+  perUse,
+  type ToolCost,
+  unknownCost,
+  type VendorState,
+} from "../../kernel/hosted.ts";
+import { isRecord, type JsonRecord, words } from "../../kernel/json.ts";
+
+/**
+ * Tools of this dialect by the name in front of their date (npm @anthropic-ai/sdk 1.12.0,
+ * `BetaToolUnion`). What isn't listed has a price that nobody here knows.
+ */
+const costs: Readonly<Record<string, ToolCost>> = {
+  // Run by the caller.
+  custom: noCost,
+  bash: noCost,
+  text_editor: noCost,
+  memory: noCost,
+  computer: noCost,
+  computer_toolset: noCost,
+  browser_toolset: noCost,
+  // Run by the vendor, and paid for by their tokens.
+  web_fetch: noCost,
+  tool_search_tool_bm25: noCost,
+  tool_search_tool_regex: noCost,
+  mcp_toolset: noCost,
+  // Billed by the piece.
+  web_search: perUse("perWebSearch"),
+  code_execution: perUse("perCodeSession"),
+};
+
+/** From this day on a web tool brings the code that it needs with it, free of charge. */
+const codeIncludedFrom = 20260209;
+/** Prompt tokens of a page, where the caller sets no limit. */
+const pageTokens = 32_000;
+/** What an advisor says at most, where the caller sets no limit. */
+const adviceTokens = 8_192;
+
+export function hostedWork(body: unknown): HostedWork {
+  const request = isRecord(body) ? body : {};
+  const list = Array.isArray(request.tools) ? request.tools : [];
+  const includesCode = list.some((tool) => {
+    const { name, date } = kindOf(tool);
+    return (name === "web_search" || name === "web_fetch") && date >= codeIncludedFrom;
+  });
+  const tools = list.flatMap((tool: unknown, index): HostedTool[] =>
+    isRecord(tool) ? [readTool(tool, `tools[${index}]`, includesCode)] : []
+  );
+  const state: VendorState[] = [];
+  if (isRecord(request.thread)) state.push(threadState(request.thread));
+  if (request.container !== null && request.container !== undefined) {
+    state.push({ path: "container" });
+  }
+  filesIn(request.system, "system", state, 0);
+  filesIn(request.messages, "messages", state, 0);
+  const tier = namedAt("speed", request.speed) ?? namedAt("service_tier", request.service_tier);
+  return {
+    tools: [...tools, ...fallbacks(request.fallbacks)],
+    state,
+    ...regionOf(request),
+    ...(tier && { tier }),
+  };
+}
+
+/** `web_search_20260318`: what it is, and since when. */
+function kindOf(tool: unknown): { name: string; date: number } {
+  const type = isRecord(tool) ? words(tool.type) ?? "custom" : "custom";
+  const dated = /^(.*)_(\d{8})$/.exec(type);
+  return dated ? { name: dated[1]!, date: Number(dated[2]) } : { name: type, date: 0 };
+}
+
+function readTool(tool: JsonRecord, path: string, includesCode: boolean): HostedTool {
+  const { name } = kindOf(tool);
+  const limit = limitOf(tool.max_uses);
+  const shown = { path, name: words(tool.type) ?? "custom" };
+  if (name === "advisor") {
+    const cost: ToolCost = {
+      type: "model",
+      model: words(tool.model) ?? "",
+      role: "besides",
+      maxOutputTokens: limitOf(tool.max_tokens).maxUses ?? adviceTokens,
+    };
+    return { ...shown, cost, ...limit };
+  }
+  const known = Object.hasOwn(costs, name) ? costs[name]! : unknownCost;
+  const cost = name === "code_execution" && includesCode ? noCost : known;
+  if (name !== "web_fetch") return { ...shown, cost, ...limit };
+  const tokensPerUse = limitOf(tool.max_content_tokens).maxUses ?? pageTokens;
+  return { ...shown, cost, ...limit, tokensPerUse };
+}
+
+/** Models that answer in place of one that refuses: what that one said is billed too. */
+function fallbacks(list: unknown): HostedTool[] {
+  if (!Array.isArray(list)) return [];
+  return list.flatMap((one: unknown, index): HostedTool[] => {
+    const model = isRecord(one) ? words(one.model) : words(one);
+    if (model === undefined) return [];
+    const path = `fallbacks[${index}]`;
+    const cost: ToolCost = { type: "model", model, role: "besides" };
+    // It gets the same prompt, and adds nothing to it.
+    return [{ path, name: model, cost, maxUses: 1, tokensPerUse: 0 }];
+  });
+}
+
+/** The official tool runner threads by default; by these words it goes on without. */
+export function threadState(thread: JsonRecord): VendorState {
+  const details = thread.type === "continue"
+    ? { error_code: "thread_not_found" }
+    : { error_code: "thread_unsupported_request", unsupported: ["thread"] };
+  return { path: "thread", details };
+}
+
+function regionOf({ inference_geo: geo }: JsonRecord): Pick<HostedWork, "region"> {
+  const name = words(geo);
+  if (name === undefined || name === "global" || name === "not_available") return {};
+  return { region: { path: "inference_geo", name } };
+}
+
+/** Blocks that read a file of the account; what a tool gave back is nothing that is read again. */
+function filesIn(value: unknown, path: string, state: VendorState[], depth: number): void {
+  if (!Array.isArray(value) || depth > 4) return;
+  for (const [index, one] of value.entries()) {
+    if (!isRecord(one)) continue;
+    const at = `${path}[${index}]`;
+    if (isRecord(one.source) && one.source.type === "file") {
+      state.push({ path: `${at}.source.file_id` });
+    }
+    if (one.type === "container_upload") state.push({ path: `${at}.file_id` });
+    const inner = isRecord(one.source) && one.source.type === "content"
+      ? { list: one.source.content, at: `${at}.source.content` }
+      : { list: one.content, at: `${at}.content` };
+    filesIn(inner.list, inner.at, state, depth + 1);
+  }
+}

@@ -1,0 +1,90 @@
+import type { JsonRecord } from "../../kernel/json.ts";
+import type { Known } from "../../kernel/other_fields.ts";
+import { knownMark } from "../../kernel/read_cache_mark.ts";
+import { isSearchTool } from "./decode_tools.ts";
+
+const { cache_control } = knownMark;
+
+const ofSource: Readonly<Record<string, Known>> = {
+  base64: { type: true, media_type: true, data: true },
+  text: { type: true, media_type: true, data: true },
+  url: { type: true, url: true },
+  file: { type: true, file_id: true },
+  content: { type: true, content: (block) => block.type === "image" ? image : text },
+};
+
+const source = (record: JsonRecord): Known | undefined => kind(ofSource, record.type);
+
+const text: Known = { type: true, text: true, cache_control };
+const image: Known = { type: true, source, cache_control };
+
+const ofBlock: Readonly<Record<string, Known>> = {
+  text,
+  image,
+  document: { type: true, source, title: true, cache_control },
+  search_result: { type: true, title: true, source: true, content: text, cache_control },
+  tool_use: { type: true, id: true, name: true, input: true, caller: true, cache_control },
+  tool_result: {
+    type: true,
+    tool_use_id: true,
+    content: (record) => block(record),
+    is_error: true,
+    cache_control,
+  },
+  thinking: { type: true, thinking: true, signature: true },
+  redacted_thinking: { type: true, data: true },
+  compaction: { type: true, content: true },
+};
+
+const block = (record: JsonRecord): Known | undefined => kind(ofBlock, record.type);
+
+/** Sources that an answer's text had and is given back with were never the caller's to send. */
+const answered: Known = { type: true, text: true, cache_control, citations: true };
+
+/**
+ * What the decoder knows within the members of a messages request (messages.md §2). Blocks and
+ * tools of other kinds are named whole.
+ */
+export const knownFields: Readonly<Record<string, Known>> = {
+  system: text,
+  messages: ({ role }) => ({
+    role: true,
+    cache_control,
+    content: role === "assistant"
+      ? (record) => record.type === "text" ? answered : block(record)
+      : block,
+  }),
+  tools: (one) => {
+    if (isSearchTool(one)) return search;
+    return (one.type ?? "custom") === "custom" ? tool : undefined;
+  },
+  tool_choice: { type: true, name: true, disable_parallel_tool_use: true },
+  thinking: { type: true, budget_tokens: true, display: true },
+  output_config: { format: { type: true, schema: true }, effort: true },
+  output_format: { type: true, schema: true },
+  metadata: { user_id: true },
+};
+
+const search: Known = {
+  type: true,
+  name: true,
+  allowed_domains: true,
+  blocked_domains: true,
+  max_uses: true,
+  user_location: { type: true, city: true, country: true, region: true, timezone: true },
+  cache_control,
+};
+
+const tool: Known = {
+  type: true,
+  name: true,
+  description: true,
+  input_schema: true,
+  strict: true,
+  cache_control,
+};
+
+function kind(of: Readonly<Record<string, Known>>, type: unknown): Known | undefined {
+  const name = String(type);
+  return Object.hasOwn(of, name) ? of[name] : undefined;
+}

@@ -1,0 +1,93 @@
+import type { SseEvent } from "../../../base/sse.ts";
+import type { CanonicalEvent } from "../../kernel/canonical.ts";
+import type { DecodedEvent, StreamDecoder } from "../../kernel/dialect.ts";
+import { isRecord, type JsonRecord, words } from "../../kernel/json.ts";
+import { carriesError, readVendorError } from "../../kernel/vendor_error.ts";
+import { AnswerReader } from "./answer_reader.ts";
+import { UnreadableBlocks } from "./block_reader.ts";
+
+/**
+ * Decodes a messages stream (messages.md §5). Pings, unknown events and unknown deltas are
+ * nothing; a repeated `message_start` is ignored, one of another message is a failure.
+ */
+export class MessagesStreamDecoder implements StreamDecoder {
+  readonly #reader = new AnswerReader();
+  #stopped = false;
+  #failed = false;
+
+  decode(event: SseEvent): DecodedEvent {
+    const data = event.data;
+    // What comes behind the end belongs to no answer.
+    if (this.#failed || this.#stopped || data === undefined || data.trim() === "") return nothing;
+    // Some compatible servers end with the chat dialect's mark.
+    if (data.trim() === "[DONE]") return nothing;
+    let json: unknown;
+    try {
+      json = JSON.parse(data);
+    } catch {
+      return this.#fail(invalid("A stream event was not JSON."));
+    }
+    if (!isRecord(json)) return nothing;
+    const type = words(json.type) ?? event.event;
+    if (type === "error" || carriesError(json)) return this.#fail(json);
+    try {
+      return this.#take(type, json);
+    } catch (thrown) {
+      if (!(thrown instanceof UnreadableBlocks)) throw thrown;
+      return this.#fail(invalid(`The stream can't be followed: ${thrown.message}.`));
+    }
+  }
+
+  end(): { events: CanonicalEvent[]; complete: boolean } {
+    const events: CanonicalEvent[] = [];
+    if (!this.#failed) this.#reader.blocks.closeAll(events, false);
+    return { events, complete: !this.#failed && this.#reader.finished };
+  }
+
+  #take(type: string | undefined, json: JsonRecord): DecodedEvent {
+    const events: CanonicalEvent[] = [];
+    const reader = this.#reader;
+    const index = typeof json.index === "number" ? json.index : 0;
+    switch (type) {
+      case "message_start":
+        if (isRecord(json.message) && !reader.start(json.message, events)) {
+          return this.#fail(invalid("A second message began in the same stream."));
+        }
+        break;
+      case "content_block_start":
+        if (!reader.finished) reader.blocks.start(index, json.content_block, events);
+        break;
+      case "content_block_delta":
+        if (!reader.finished) reader.blocks.delta(index, json.delta, events);
+        break;
+      case "content_block_stop":
+        if (!reader.finished) reader.blocks.stop(index, events);
+        break;
+      case "message_delta": {
+        const delta = isRecord(json.delta) ? json.delta : {};
+        reader.usage(json.usage, events);
+        const reason = words(delta.stop_reason);
+        if (reason !== undefined) reader.finish(reason, delta, events);
+        break;
+      }
+      case "message_stop":
+        // Says that nothing is missing, even where no reason was given.
+        if (reader.started) reader.finish("", {}, events);
+        this.#stopped = reader.started;
+        break;
+    }
+    return { events, usageOnly: false, terminal: this.#stopped && type === "message_stop" };
+  }
+
+  #fail(json: JsonRecord): DecodedEvent {
+    this.#failed = true;
+    const error = readVendorError(json, undefined);
+    return { events: [{ type: "error", error }], usageOnly: false, terminal: false };
+  }
+}
+
+const nothing: DecodedEvent = { events: [], usageOnly: false, terminal: false };
+
+function invalid(message: string): JsonRecord {
+  return { error: { code: "upstream_invalid_response", message } };
+}

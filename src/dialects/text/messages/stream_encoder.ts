@@ -1,0 +1,130 @@
+import type { Fault } from "../../../shared/fault.ts";
+import type { Usage } from "../../../shared/usage.ts";
+import type {
+  BlockDeltaEvent,
+  BlockEndEvent,
+  BlockStartEvent,
+  CanonicalEvent,
+  CitationEvent,
+  FinishEvent,
+  StartEvent,
+} from "../../kernel/canonical.ts";
+import { EstimatedUsage } from "../../kernel/estimated_usage.ts";
+import { sseComment } from "../../kernel/sse_comment.ts";
+import type { AnswerContext, StreamEncoder } from "../../kernel/translator.ts";
+import { BlockQueue } from "./block_queue.ts";
+import { stopDetails } from "./encode_answer.ts";
+import { errorEvent } from "./error_event.ts";
+import { writeStopReason } from "./finish.ts";
+import { sseEvent } from "./sse_event.ts";
+import { writeTotals, writeUsage } from "./usage.ts";
+
+/**
+ * Writes one streamed answer (messages.md §5): one `message_start`, blocks one after the other,
+ * then `message_delta` and `message_stop`. How it ended is held until the end, since usage may come
+ * after the finish (translation.md §13). Only the first of several choices can be said.
+ */
+export class MessagesStreamEncoder implements StreamEncoder {
+  readonly #context: AnswerContext;
+  readonly #blocks: BlockQueue;
+  readonly #estimate: EstimatedUsage;
+  #started = false;
+  #usage: Usage | undefined;
+  #finish: FinishEvent | undefined;
+  #sawToolCall = false;
+  #refusals = new Set<number>();
+  #refusal = "";
+
+  constructor(context: AnswerContext) {
+    this.#context = context;
+    this.#estimate = new EstimatedUsage(context.inputTokens);
+    this.#blocks = new BlockQueue({
+      showsReasoning: context.request.reasoning?.show !== false,
+    });
+  }
+
+  encode(event: CanonicalEvent): string {
+    this.#estimate.listen(event);
+    switch (event.type) {
+      case "start":
+        return this.#start(event);
+      case "usage":
+        this.#usage = event.usage;
+        return "";
+      case "finish":
+        if (event.choice === 0) this.#finish ??= event;
+        return "";
+      case "error":
+        return "";
+      default:
+        return event.choice === 0 ? this.#block(event) : "";
+    }
+  }
+
+  end(): string {
+    const sawToolCall = this.#sawToolCall;
+    const usage = this.#usage ?? this.#estimate.usage;
+    return this.#start(undefined) + this.#blocks.end() +
+      sseEvent({
+        type: "message_delta",
+        delta: {
+          stop_reason: this.#refusal === ""
+            ? writeStopReason(this.#finish, sawToolCall)
+            : "refusal",
+          stop_sequence: this.#finish?.stopSequence ?? null,
+          stop_details: stopDetails(this.#refusal, this.#finish?.reason),
+          container: null,
+        },
+        usage: { ...writeTotals(usage), ...lifetimes(usage) },
+      }) + sseEvent({ type: "message_stop" });
+  }
+
+  fail(fault: Fault): string {
+    return errorEvent(fault);
+  }
+
+  keepAlive(): string {
+    // Before its start an answer has no events.
+    return this.#started ? sseEvent({ type: "ping" }) : sseComment;
+  }
+
+  #start(event: StartEvent | undefined): string {
+    if (this.#started) return "";
+    this.#started = true;
+    const message = {
+      id: this.#context.id("msg_"),
+      type: "message",
+      role: "assistant",
+      model: this.#context.shownModel ?? event?.model ?? this.#context.model,
+      content: [],
+      stop_reason: null,
+      stop_sequence: null,
+      stop_details: null,
+      container: null,
+      diagnostics: null,
+      usage: writeUsage({ input: this.#context.inputTokens, output: 0 }),
+    };
+    return sseEvent({ type: "message_start", message });
+  }
+
+  #block(event: BlockStartEvent | BlockDeltaEvent | BlockEndEvent | CitationEvent): string {
+    if (event.type === "block-start") {
+      if (event.content.kind === "tool-call") this.#sawToolCall = true;
+      if (event.content.kind === "refusal") this.#refusals.add(event.block);
+    }
+    if (this.#refusals.has(event.block)) {
+      // A refusal is told at the end, beside the content.
+      if (event.type === "block-delta") this.#refusal += event.text;
+      return "";
+    }
+    const text = this.#blocks.take(event);
+    return text === "" ? "" : this.#start(undefined) + text;
+  }
+}
+
+/** The published type has no split at the end; clients that know none pass it over. */
+function lifetimes(usage: Usage): Record<string, unknown> {
+  return usage.cacheWriteLong === undefined
+    ? {}
+    : { cache_creation: writeUsage(usage).cache_creation };
+}

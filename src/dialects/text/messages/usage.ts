@@ -1,0 +1,133 @@
+import type { Usage } from "../../../shared/usage.ts";
+import { count, isRecord, type JsonRecord, miscounts, words } from "../../kernel/json.ts";
+import { vendorCost } from "../../kernel/vendor_cost.ts";
+import { defined } from "./shape.ts";
+
+/**
+ * Reads a messages `usage` object (messages.md §3) into the neutral form of translation.md §9;
+ * undefined when it holds no numbers. `input_tokens` leaves out both cache numbers here. Passes of
+ * the vendor's own that the totals leave out (compaction, advisor) are added.
+ */
+export function readUsage(raw: unknown): Usage | undefined {
+  if (!isRecord(raw) || miscounts(raw, "input_tokens", "output_tokens")) return undefined;
+  if (count(raw.input_tokens) === undefined && count(raw.output_tokens) === undefined) {
+    return undefined;
+  }
+  const details = isRecord(raw.output_tokens_details) ? raw.output_tokens_details : {};
+  const tools = isRecord(raw.server_tool_use) ? raw.server_tool_use : {};
+  const passes = Array.isArray(raw.iterations) ? raw.iterations.filter(isRecord) : [];
+  const besides = passes.filter((one) =>
+    one.type === "compaction" || one.type === "advisor_message"
+  );
+  const tokens = besides.map(readTokens).reduce(add, readTokens(raw));
+  const otherModels = passes.flatMap((one) => {
+    const model = words(one.model);
+    const isOther = one.type === "advisor_message" || one.type === "fallback_message";
+    return isOther && model !== undefined ? [{ model, usage: readTokens(one) }] : [];
+  });
+  return {
+    ...tokens,
+    ...defined({
+      reasoning: count(details.thinking_tokens),
+      webSearches: count(tools.web_search_requests),
+      region: regionOf(raw.inference_geo),
+      serviceTier: raw.speed === "fast" ? "fast" : words(raw.service_tier),
+      otherModels: otherModels.length > 0 ? otherModels : undefined,
+    }),
+    ...vendorCost(raw.cost),
+    raw,
+  };
+}
+
+/** Anywhere is no region. */
+function regionOf(geo: unknown): string | undefined {
+  return geo === "global" || geo === "not_available" ? undefined : words(geo);
+}
+
+/** A later report over an earlier one: totals so far, in which null means "as before" (§5). */
+export function laterUsage(earlier: unknown, later: unknown): JsonRecord {
+  const before = isRecord(earlier) ? earlier : {};
+  const told = Object.entries(isRecord(later) ? later : {})
+    .filter(([name, value]) => value !== null || !(name in before));
+  return { ...before, ...Object.fromEntries(told) };
+}
+
+/** Writes usage with every key of the published type. */
+export function writeUsage(usage: Usage): Record<string, unknown> {
+  const tier = usage.serviceTier === "default" ? "standard" : usage.serviceTier;
+  const isSplit = usage.cacheWriteLong !== undefined;
+  return {
+    ...writeTotals(usage),
+    cache_creation: isSplit
+      ? {
+        ephemeral_5m_input_tokens: usage.cacheWrite ?? 0,
+        ephemeral_1h_input_tokens: usage.cacheWriteLong,
+      }
+      : null,
+    inference_geo: null,
+    service_tier: tier === "standard" || tier === "priority" || tier === "batch" ? tier : null,
+    speed: tier === "fast" ? "fast" : null,
+  };
+}
+
+/** The part of usage that the end of a stream repeats; final totals. */
+export function writeTotals(usage: Usage): Record<string, unknown> {
+  const { cacheRead, cacheWrite, cacheWriteLong } = usage;
+  const written = cacheWrite === undefined && cacheWriteLong === undefined
+    ? undefined
+    : (cacheWrite ?? 0) + (cacheWriteLong ?? 0);
+  return {
+    input_tokens: Math.max(0, usage.input - (cacheRead ?? 0) - (written ?? 0)),
+    cache_creation_input_tokens: written ?? null,
+    cache_read_input_tokens: cacheRead ?? null,
+    output_tokens: usage.output,
+    output_tokens_details: usage.reasoning === undefined
+      ? null
+      : { thinking_tokens: usage.reasoning },
+    server_tool_use: usage.webSearches === undefined
+      ? null
+      : { web_search_requests: usage.webSearches, web_fetch_requests: 0 },
+  };
+}
+
+type Tokens = Pick<Usage, "input" | "cacheRead" | "cacheWrite" | "cacheWriteLong" | "output">;
+
+function readTokens(raw: JsonRecord): Tokens {
+  const cacheRead = count(raw.cache_read_input_tokens);
+  const writes = readWrites(raw);
+  const uncached = count(raw.input_tokens) ?? 0;
+  const cached = (cacheRead ?? 0) + (writes.cacheWrite ?? 0) + (writes.cacheWriteLong ?? 0);
+  return {
+    input: uncached + cached,
+    ...defined({ cacheRead }),
+    ...writes,
+    output: count(raw.output_tokens) ?? 0,
+  };
+}
+
+/**
+ * Written cache tokens by lifetime. The end of a stream repeats the total without its split, so
+ * what the split of the start doesn't cover goes to the lifetime that the request used.
+ */
+function readWrites(raw: JsonRecord): Pick<Tokens, "cacheWrite" | "cacheWriteLong"> {
+  const total = count(raw.cache_creation_input_tokens);
+  if (!isRecord(raw.cache_creation)) return defined({ cacheWrite: total });
+  const short = count(raw.cache_creation.ephemeral_5m_input_tokens) ?? 0;
+  const long = count(raw.cache_creation.ephemeral_1h_input_tokens) ?? 0;
+  const all = total ?? short + long;
+  const cacheWriteLong = short === 0 && long > 0 ? all : Math.min(long, all);
+  return { cacheWrite: all - cacheWriteLong, cacheWriteLong };
+}
+
+function add(a: Tokens, b: Tokens): Tokens {
+  const sum = (x: number | undefined, y: number | undefined) => x === undefined ? y : x + (y ?? 0);
+  return {
+    input: a.input + b.input,
+    output: a.output + b.output,
+    ...defined({
+      cacheRead: sum(a.cacheRead, b.cacheRead),
+      cacheWrite: sum(a.cacheWrite, b.cacheWrite),
+      cacheWriteLong: sum(a.cacheWriteLong, b.cacheWriteLong),
+    }),
+  };
+}

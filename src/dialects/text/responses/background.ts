@@ -1,0 +1,55 @@
+import { changeMembers, splice, topLevelMembers } from "../../../base/json_text.ts";
+import { Fault } from "../../../shared/fault.ts";
+import type { BackgroundForm } from "../../kernel/dialect.ts";
+import { isRecord, type JsonRecord } from "../../kernel/json.ts";
+import { writeFailure } from "./failure.ts";
+import { wrong } from "./fields.ts";
+import { responseObject } from "./response_object.ts";
+
+/** Calls with `background: true` (responses.md §8). */
+export const background: BackgroundForm = {
+  isAsked: (body) => isRecord(body) && body.background === true,
+  forVendor(body, bodyText) {
+    const members = topLevelMembers(bodyText);
+    if (!members) throw new Fault("invalid_json");
+    const twice = members.duplicates[0];
+    if (twice !== undefined) throw wrong(twice, "the field is there twice");
+    const text = splice(
+      bodyText,
+      changeMembers(bodyText, members.range, {
+        remove: ["background", "stream"],
+        insert: [["stream", "true"]],
+      }),
+    );
+    const { background: _, ...rest } = body as JsonRecord;
+    return { body: { ...rest, stream: true }, bodyText: text };
+  },
+  queued(body, { id, model, created }) {
+    const object = responseObject(body, {
+      ...{ id, model, created, completed: undefined },
+      ...{ stage: { type: "in_progress" }, output: [], usage: undefined },
+    });
+    return JSON.stringify({ ...object, status: "queued", background: true });
+  },
+  moved(queuedText, to) {
+    const queued = JSON.parse(queuedText) as JsonRecord;
+    const place = typeof to === "string"
+      ? { status: to }
+      : { status: "failed", error: writeFailure(to.failed) };
+    return JSON.stringify({ ...queued, ...place });
+  },
+  answered(answer, queuedText) {
+    if (!isRecord(answer)) return answer;
+    const { id, created_at } = JSON.parse(queuedText) as JsonRecord;
+    return { ...answer, id, created_at, background: true };
+  },
+  stateOf(answerText) {
+    const answer: unknown = JSON.parse(answerText);
+    return isRecord(answer) && answer.status === "incomplete" ? "incomplete" : "completed";
+  },
+  hasEffects(body) {
+    const tools = isRecord(body) && Array.isArray(body.tools) ? body.tools : [];
+    // A remote server's tools may book, send or delete.
+    return tools.some((tool) => isRecord(tool) && tool.type === "mcp");
+  },
+};

@@ -1,0 +1,122 @@
+import {
+  changeMembers,
+  type Edit,
+  locate,
+  splice,
+  type TextRange,
+} from "../../../base/json_text.ts";
+import type { Conversation } from "../../kernel/dialect.ts";
+import { isRecord, type JsonRecord, words } from "../../kernel/json.ts";
+import {
+  continueFrom,
+  inputItems,
+  isUnsealed,
+  type Item,
+  referenceOf,
+  resolveReferences,
+  sealItems,
+  storedOutput,
+  unsealedIds,
+  withoutUnsealedReasoning,
+} from "./state.ts";
+
+/** How a stored response is continued (responses.md §7), for the gateway. */
+export const conversation: Conversation = {
+  previousField: "previous_response_id",
+
+  previousId: (body) => isRecord(body) ? words(body.previous_response_id) : undefined,
+
+  wantsKept: (body) => isRecord(body) && body.store !== false,
+
+  inputItems,
+
+  answerId: (answer) => storedOutput(answer)?.id,
+
+  referencedIds: (body) => inputItems(body).map(referenceOf).filter((id) => id !== undefined),
+
+  itemIds: (answer) =>
+    (storedOutput(answer)?.output ?? []).map((item) => words(item.id)).filter((id) =>
+      id !== undefined
+    ),
+
+  unsealedIds: (items) => unsealedIds(isRecord(items) ? items.output : items),
+
+  sealItems(items, find) {
+    if (Array.isArray(items)) return sealItems(items, find);
+    if (!isRecord(items) || !Array.isArray(items.output)) return items;
+    return { ...items, output: sealItems(items.output, find) };
+  },
+
+  sealInput({ body, bodyText }, find) {
+    const given = isRecord(body) && Array.isArray(body.input) ? body.input : [];
+    if (!given.some(isUnsealed)) return { body, bodyText };
+    const input = withoutUnsealedReasoning(sealItems(given, find).filter(isRecord));
+    const range = locate(bodyText, ["input"]) as TextRange;
+    return {
+      body: { ...body as JsonRecord, input },
+      bodyText: splice(bodyText, [{ ...range, text: JSON.stringify(input) }]),
+    };
+  },
+
+  resolve({ body, bodyText }, answers) {
+    const items = new Map(
+      answers.flatMap((answer) => storedOutput(answer)?.output ?? [])
+        .map((item) => [words(item.id), item]),
+    );
+    const resolved = resolveReferences(inputItems(body), (id) => items.get(id));
+    const input = withoutUnsealedReasoning(resolved);
+    const range = locate(bodyText, ["input"]) as TextRange;
+    return {
+      body: { ...body as JsonRecord, input },
+      bodyText: splice(bodyText, [{ ...range, text: JSON.stringify(input) }]),
+    };
+  },
+
+  continueFrom({ body, bodyText, inputItems: kept, answer }) {
+    const request = body as JsonRecord;
+    const turn = { input: kept.filter(isRecord), output: storedOutput(answer)?.output ?? [] };
+    const continued = continueFrom([turn], request);
+    return {
+      // The answer says which response it continues; the vendor is not told.
+      body: { ...continued, previous_response_id: request.previous_response_id },
+      bodyText: continuedText(bodyText, request, continued.input as Item[]),
+    };
+  },
+};
+
+/**
+ * The request's own text with the conversation in its input. What the caller wrote of the input
+ * stays as it was written, unless it refers to what the conversation holds already.
+ */
+function continuedText(bodyText: string, request: JsonRecord, input: readonly Item[]): string {
+  const whole = locate(bodyText, []) as TextRange;
+  const range = locate(bodyText, ["input"]);
+  // One set of edits for members that come and go: it minds the commas between them.
+  const edits: Edit[] = changeMembers(bodyText, whole, {
+    remove: ["previous_response_id"],
+    insert: range ? [] : [["input", JSON.stringify(input)]],
+  });
+  if (range) edits.push({ ...range, text: inputText(bodyText, range, request, input) });
+  return splice(bodyText, edits);
+}
+
+function inputText(
+  bodyText: string,
+  range: TextRange,
+  request: JsonRecord,
+  input: readonly Item[],
+): string {
+  const own = inputItems(request);
+  // What the caller adds stands last; items that were left out leave no text to keep.
+  const earlier = input.length - own.length;
+  const isKept = own.every((item, index) => input[earlier + index] === item);
+  const given = bodyText.slice(range.start, range.end);
+  const before = input.slice(0, Math.max(0, earlier)).map((item) => JSON.stringify(item));
+  if (typeof request.input === "string") {
+    const part = `{"type":"input_text","text":${given}}`;
+    const message = `{"type":"message","role":"user","content":[${part}]}`;
+    return `[${[...before, message].join(",")}]`;
+  }
+  if (!isKept || own.length === 0) return JSON.stringify(input);
+  return `[${before.map((one) => `${one},`).join("")}${given.slice(1)}`;
+}

@@ -1,0 +1,164 @@
+import {
+  type HostedTool,
+  type HostedWork,
+  limitOf,
+  namedAt,
+  noCost,
+  perUse,
+  type ToolCost,
+  unknownCost,
+  type VendorState,
+} from "../../kernel/hosted.ts";
+import { isRecord, type JsonRecord, words } from "../../kernel/json.ts";
+
+/**
+ * Tools of this dialect (npm openai 7.57.0, `responses.Tool`; vendor-g's from docs.x.ai, "Tools
+ * Pricing"). What isn't listed runs at the vendor at a price that nobody here knows.
+ */
+const costs: Readonly<Record<string, ToolCost>> = {
+  // Run by the caller, or paid for by their tokens.
+  function: noCost,
+  custom: noCost,
+  namespace: noCost,
+  tool_search: noCost,
+  apply_patch: noCost,
+  local_shell: noCost,
+  computer: noCost,
+  computer_use: noCost,
+  computer_use_preview: noCost,
+  mcp: noCost,
+  // Run by the vendor.
+  web_search: perUse("perWebSearch"),
+  web_search_2025_08_26: perUse("perWebSearch"),
+  web_search_preview: perUse("perWebSearch"),
+  web_search_preview_2025_03_11: perUse("perWebSearch"),
+  x_search: perUse("perXSearch"),
+  file_search: perUse("perFileSearch"),
+  collections_search: perUse("perFileSearch"),
+  code_interpreter: perUse("perCodeSession"),
+  code_execution: perUse("perCodeSession"),
+};
+
+/** What one use of the image tool gives at most, as a bound: no picture has more tokens. */
+const imageToolTokens = 16_384;
+
+/** The model that draws where the tool names none (npm openai 7.57.0). */
+export const defaultImageModel = "gpt-image-2.6-sunburst";
+
+export function hostedWork(body: unknown): HostedWork {
+  const request = isRecord(body) ? body : {};
+  const tools: HostedTool[] = [];
+  const state: VendorState[] = [];
+  for (const name of ["conversation", "prompt"]) {
+    if (isGiven(request[name])) state.push({ path: name });
+  }
+  readTools(request.tools, "tools", tools, state);
+  readItems(request.input, tools, state);
+  const { maxUses } = limitOf(request.max_tool_calls);
+  const tier = namedAt("service_tier", request.service_tier);
+  return { tools, state, ...(maxUses === undefined ? {} : { maxUses }), ...(tier && { tier }) };
+}
+
+function readTools(list: unknown, at: string, tools: HostedTool[], state: VendorState[]): void {
+  if (!Array.isArray(list)) return;
+  for (const [index, tool] of list.entries()) {
+    if (!isRecord(tool)) continue;
+    const path = `${at}[${index}]`;
+    tools.push(readTool(tool, path));
+    stateOfTool(tool, path, state);
+    // A namespace's own; of other kinds there are none.
+    readTools(tool.tools, `${path}.tools`, tools, state);
+  }
+}
+
+function readTool(tool: JsonRecord, path: string): HostedTool {
+  const name = words(tool.type) ?? "function";
+  if (name === "image_generation") return imageTool(tool, path);
+  if (name === "shell") return { path, name, cost: shellCost(tool) };
+  const known = Object.hasOwn(costs, name) ? costs[name]! : unknownCost;
+  // Larger containers cost more than the row's price says.
+  const cost = hasLargeContainer(tool) ? unknownCost : known;
+  return { path, name, cost };
+}
+
+/** Its pictures are tokens of another model. */
+function imageTool(tool: JsonRecord, path: string): HostedTool {
+  const model = words(tool.model) ?? defaultImageModel;
+  // An SVG's author is one model more, of which usage says nothing.
+  const cost: ToolCost = isGiven(tool.svg) || tool.output_format === "svg"
+    ? unknownCost
+    : { type: "model", model, role: "besides", maxOutputTokens: imageToolTokens };
+  return { path, name: "image_generation", cost, maxUses: 2, tokensPerUse: imageToolTokens };
+}
+
+/** On the caller's machine, or in a container of the vendor's. */
+function shellCost(tool: JsonRecord): ToolCost {
+  const { environment } = tool;
+  if (isRecord(environment) && environment.type === "local") return noCost;
+  return isRecord(environment) && !isSmallest(environment.memory_limit)
+    ? unknownCost
+    : perUse("perCodeSession");
+}
+
+function hasLargeContainer({ container }: JsonRecord): boolean {
+  return isRecord(container) && !isSmallest(container.memory_limit);
+}
+
+function isSmallest(limit: unknown): boolean {
+  return limit === undefined || limit === null || limit === "1g";
+}
+
+/** Stores, files, containers, skills and tunnels of the account that a tool names. */
+function stateOfTool(tool: JsonRecord, path: string, state: VendorState[]): void {
+  for (const name of ["vector_store_ids", "collection_ids", "file_ids", "tunnel_id"]) {
+    if (isGiven(tool[name])) state.push({ path: `${path}.${name}` });
+  }
+  if (typeof tool.container === "string") state.push({ path: `${path}.container` });
+  for (const place of ["container", "environment"]) {
+    const given = tool[place];
+    if (!isRecord(given)) continue;
+    for (const name of ["container_id", "file_ids", "id"]) {
+      if (isGiven(given[name])) state.push({ path: `${path}.${place}.${name}` });
+    }
+    const skills = Array.isArray(given.skills) ? given.skills : [];
+    for (const [index, skill] of skills.entries()) {
+      if (isRecord(skill) && skill.type === "inline") continue;
+      // The local ones are names of the caller's own files.
+      if (given.type !== "local") state.push({ path: `${path}.${place}.skills[${index}]` });
+    }
+  }
+  const mask = tool.input_image_mask;
+  if (isRecord(mask) && isGiven(mask.file_id)) {
+    state.push({ path: `${path}.input_image_mask.file_id` });
+  }
+}
+
+/** Files and containers that items name, and tools that an item brings. */
+function readItems(input: unknown, tools: HostedTool[], state: VendorState[]): void {
+  if (!Array.isArray(input)) return;
+  for (const [index, item] of input.entries()) {
+    if (!isRecord(item)) continue;
+    const path = `input[${index}]`;
+    if (item.type === "additional_tools" || item.type === "tool_search_output") {
+      readTools(item.tools, `${path}.tools`, tools, state);
+    }
+    filesIn(item.content, `${path}.content`, state);
+    filesIn(item.output, `${path}.output`, state);
+    // A code tool would go on in it.
+    if (isGiven(item.container_id)) state.push({ path: `${path}.container_id` });
+  }
+}
+
+/** Parts of messages and of tools' outputs; a citation's file is nothing that is read again. */
+function filesIn(parts: unknown, path: string, state: VendorState[]): void {
+  if (isRecord(parts) && isGiven(parts.file_id)) state.push({ path: `${path}.file_id` });
+  if (!Array.isArray(parts)) return;
+  for (const [index, part] of parts.entries()) {
+    if (isRecord(part) && isGiven(part.file_id)) state.push({ path: `${path}[${index}].file_id` });
+  }
+}
+
+function isGiven(value: unknown): boolean {
+  if (value === null || value === undefined || value === "") return false;
+  return !Array.isArray(value) || value.length > 0;
+}

@@ -1,0 +1,102 @@
+import type { JsonRecord } from "../../kernel/json.ts";
+import type { Known } from "../../kernel/other_fields.ts";
+import { knownMark } from "../../kernel/read_cache_mark.ts";
+import { isSearchType } from "../../kernel/web_search.ts";
+
+/** Parts of messages and of tools' outputs; sources of a text were never the caller's to send. */
+const ofPart: Readonly<Record<string, Known>> = {
+  input_text: { type: true, text: true, ...knownMark },
+  output_text: { type: true, text: true, annotations: true, logprobs: true, ...knownMark },
+  refusal: { type: true, refusal: true },
+  input_image: { type: true, image_url: true, file_id: true, detail: true, ...knownMark },
+  input_file: {
+    type: true,
+    file_data: true,
+    file_url: true,
+    file_id: true,
+    filename: true,
+    detail: true,
+    ...knownMark,
+  },
+  input_audio: { type: true, input_audio: { data: true, format: true } },
+};
+
+const part = (record: JsonRecord): Known | undefined => kind(ofPart, record.type);
+
+/** Ids and states that an output item had, and is given back with. */
+const given: Readonly<Record<string, Known>> = { type: true, id: true, status: true };
+
+const call: Known = {
+  ...given,
+  call_id: true,
+  name: true,
+  arguments: true,
+  input: true,
+  ...knownMark,
+};
+const output: Known = { ...given, call_id: true, name: true, output: part, ...knownMark };
+const words: Known = { type: true, text: true };
+
+const ofItem: Readonly<Record<string, Known>> = {
+  message: { ...given, role: true, content: part, ...knownMark },
+  function_call: call,
+  custom_tool_call: call,
+  function_call_output: output,
+  custom_tool_call_output: output,
+  reasoning: { ...given, summary: words, content: words, encrypted_content: true },
+};
+
+const ofTool: Readonly<Record<string, Known>> = {
+  function: {
+    type: true,
+    name: true,
+    description: true,
+    parameters: true,
+    strict: true,
+    ...knownMark,
+  },
+  custom: { type: true, name: true, description: true, format: true, ...knownMark },
+};
+
+const search: Known = {
+  type: true,
+  // Named where it is read: false says something.
+  external_web_access: true,
+  filters: { allowed_domains: true, blocked_domains: true },
+  user_location: { type: true, city: true, country: true, region: true, timezone: true },
+  search_context_size: true,
+  allowed_domains: true,
+  blocked_domains: true,
+  excluded_domains: true,
+  max_uses: true,
+  ...knownMark,
+};
+
+const toolName: Known = { type: true, name: true };
+
+const ofChoice: Readonly<Record<string, Known>> = {
+  function: toolName,
+  custom: toolName,
+  allowed_tools: { type: true, mode: true, tools: (tool) => kind(ofTool, tool.type) && toolName },
+};
+
+/**
+ * What the decoder knows within the members of a responses request (responses.md §1 to §3). Items
+ * and tools of other kinds are named whole.
+ */
+export const knownFields: Readonly<Record<string, Known>> = {
+  input: (item) => kind(ofItem, item.type ?? "message"),
+  text: {
+    format: { type: true, name: true, description: true, schema: true, strict: true },
+    verbosity: true,
+  },
+  tools: (tool) => isSearchType(tool.type) ? search : kind(ofTool, tool.type),
+  tool_choice: (choice) => kind(ofChoice, choice.type),
+  reasoning: { effort: true, summary: true, generate_summary: true, mode: true, context: true },
+  stream_options: {},
+};
+
+function kind(of: Readonly<Record<string, Known>>, type: unknown): Known | undefined {
+  const name = String(type);
+  return Object.hasOwn(of, name) ? of[name] : undefined;
+}

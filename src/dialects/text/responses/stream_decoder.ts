@@ -1,0 +1,125 @@
+import { pushAll } from "../../../base/lists.ts";
+import type { SseEvent } from "../../../base/sse.ts";
+import type { CanonicalEvent } from "../../kernel/canonical.ts";
+import type { DecodedEvent, DialectQuirks, StreamDecoder } from "../../kernel/dialect.ts";
+import { isRecord, type JsonRecord, words } from "../../kernel/json.ts";
+import { carriesError } from "../../kernel/vendor_error.ts";
+import { readFailure } from "./failure.ts";
+import { itemTypeOf } from "./item_reader.ts";
+import { OutputReader } from "./output_reader.ts";
+import { endingEvents, startEvent } from "./response_reader.ts";
+import { readUsage } from "./usage.ts";
+
+/**
+ * Decodes a responses stream (responses.md §5), tolerant of what servers do differently: missing
+ * `added` and `delta` events, gaps in the sequence numbers, which are not looked at, an end marker,
+ * errors flat and nested. The terminal event ends the answer; what comes after it is not read.
+ */
+export class ResponsesStreamDecoder implements StreamDecoder {
+  readonly #quirks: DialectQuirks;
+  readonly #output = new OutputReader();
+  #started = false;
+  #state: "open" | "complete" | "failed" = "open";
+
+  constructor(quirks: DialectQuirks) {
+    this.#quirks = quirks;
+  }
+
+  decode(event: SseEvent): DecodedEvent {
+    const data = event.data;
+    if (data === undefined || data === "" || this.#state === "failed") return nothing;
+    const isMarker = data.trim() === "[DONE]";
+    if (isMarker || this.#state === "complete") {
+      return { ...nothing, terminal: isMarker && this.#state === "complete" };
+    }
+    let json: unknown;
+    try {
+      json = JSON.parse(data);
+    } catch {
+      return this.#fail(invalid("A stream event was not JSON."));
+    }
+    if (!isRecord(json)) return nothing;
+    // A server may leave the type to the event's name.
+    const record = json.type === undefined ? { ...json, type: event.event } : json;
+    if (record.type === "error" || carriesError(record)) return this.#fail(record);
+    return this.#read(record);
+  }
+
+  end(): { events: CanonicalEvent[]; complete: boolean } {
+    const events: CanonicalEvent[] = [];
+    this.#output.close(events);
+    return { events, complete: this.#state === "complete" };
+  }
+
+  #read(json: JsonRecord): DecodedEvent {
+    const events: CanonicalEvent[] = [];
+    switch (json.type) {
+      case "response.created":
+      case "response.queued":
+      case "response.in_progress":
+        if (isRecord(json.response)) this.#start(json.response, events);
+        break;
+      case "response.completed":
+      case "response.incomplete":
+        return this.#complete(json, events);
+      case "response.failed":
+      case "response.cancelled":
+        return this.#failed(json);
+      case "response.output_item.added":
+        this.#start({}, events);
+        if (isRecord(json.item)) this.#output.open(json.item, json, events);
+        break;
+      case "response.output_item.done":
+        this.#start({}, events);
+        if (isRecord(json.item)) this.#output.finish(json.item, json, events);
+        break;
+      default: {
+        const type = itemTypeOf(json);
+        if (type === undefined) break;
+        this.#start({}, events);
+        this.#output.piece(type, json, events);
+      }
+    }
+    if (this.#output.isTooLong) return this.#fail(invalid("The answer has too many items."));
+    return { ...nothing, events };
+  }
+
+  #start(response: JsonRecord, events: CanonicalEvent[]): void {
+    if (this.#started) return;
+    this.#started = true;
+    events.push(startEvent(response));
+  }
+
+  #complete(json: JsonRecord, events: CanonicalEvent[]): DecodedEvent {
+    const given = isRecord(json.response) ? json.response : {};
+    // The event's own name holds where the object lags behind it.
+    const response: JsonRecord = { ...given, status: String(json.type).slice("response.".length) };
+    this.#start(response, events);
+    this.#output.finishAll(response.output, events);
+    pushAll(events, endingEvents(response, this.#output, this.#quirks));
+    this.#state = "complete";
+    return { events, usageOnly: false, terminal: true };
+  }
+
+  #failed(json: JsonRecord): DecodedEvent {
+    const response = isRecord(json.response) ? json.response : {};
+    const error = isRecord(response.error)
+      ? response.error
+      : { message: words(response.status) && `The response is ${words(response.status)}.` };
+    const usage = readUsage(response, this.#quirks);
+    const failed = this.#fail({ error });
+    // What was produced before the failure is billed.
+    return usage ? { ...failed, events: [{ type: "usage", usage }, ...failed.events] } : failed;
+  }
+
+  #fail(json: JsonRecord): DecodedEvent {
+    this.#state = "failed";
+    return { ...nothing, events: [{ type: "error", error: readFailure(json) }] };
+  }
+}
+
+const nothing: DecodedEvent = { events: [], usageOnly: false, terminal: false };
+
+function invalid(message: string): JsonRecord {
+  return { error: { code: "upstream_invalid_response", message } };
+}

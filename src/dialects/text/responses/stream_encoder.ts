@@ -1,0 +1,118 @@
+import type { Fault } from "../../../shared/fault.ts";
+import type { FinishReason } from "../../../shared/interaction.ts";
+import type { Usage } from "../../../shared/usage.ts";
+import type { CanonicalEvent } from "../../kernel/canonical.ts";
+import { EstimatedUsage } from "../../kernel/estimated_usage.ts";
+import { sseComment } from "../../kernel/sse_comment.ts";
+import type { AnswerContext, StreamEncoder } from "../../kernel/translator.ts";
+import { errorFrame, writeFailure } from "./failure.ts";
+import { writeEnding } from "./finish.ts";
+import { OutputWriter } from "./output_writer.ts";
+import { responseObject, type ResponseState } from "./response_object.ts";
+
+/**
+ * Writes a streamed answer (responses.md §5, translation.md §13 "→R writer"): the life of the
+ * response around the life of its items, numbered without gaps, under one response id.
+ */
+export class ResponsesStreamEncoder implements StreamEncoder {
+  readonly #context: AnswerContext;
+  readonly #id: string;
+  readonly #writer: OutputWriter;
+  readonly #estimate: EstimatedUsage;
+  #frames: string[] = [];
+  #sequence = 0;
+  #opened = false;
+  #model: string;
+  #usage: Usage | undefined;
+  #finish: FinishReason | undefined;
+
+  constructor(context: AnswerContext) {
+    this.#context = context;
+    this.#id = context.id("resp_");
+    this.#model = context.model;
+    this.#estimate = new EstimatedUsage(context.inputTokens);
+    this.#writer = new OutputWriter(context.id, (type, fields) => this.#tell(type, fields));
+  }
+
+  encode(event: CanonicalEvent): string {
+    this.#estimate.listen(event);
+    switch (event.type) {
+      case "start":
+        this.#model = event.model ?? this.#model;
+        this.#open();
+        break;
+      case "usage":
+        this.#usage = event.usage;
+        break;
+      case "finish":
+        this.#open();
+        if (event.choice === 0) this.#end(event.reason);
+        break;
+      case "error":
+        // The gateway follows with `fail`, which knows the fault to show.
+        break;
+      default:
+        this.#open();
+        this.#writer.add(event);
+    }
+    return this.#flush();
+  }
+
+  end(): string {
+    this.#open();
+    this.#end(this.#finish);
+    const { status } = writeEnding(this.#finish);
+    this.#writer.requireContent(status);
+    this.#usage ??= this.#estimate.usage;
+    this.#tellLife(status, { type: "ended", reason: this.#finish });
+    return this.#flush();
+  }
+
+  fail(fault: Fault): string {
+    if (!this.#opened) return errorFrame(fault);
+    this.#writer.abandon();
+    this.#tellLife("failed", { type: "failed", error: writeFailure(fault) });
+    return this.#flush();
+  }
+
+  keepAlive(): string {
+    return sseComment;
+  }
+
+  /** What is open when the answer ends was cut short exactly if the answer was. */
+  #end(reason: FinishReason | undefined): void {
+    this.#finish = reason;
+    this.#writer.close(writeEnding(reason).status);
+  }
+
+  #open(): void {
+    if (this.#opened) return;
+    this.#opened = true;
+    this.#tellLife("created", { type: "in_progress" });
+    this.#tellLife("in_progress", { type: "in_progress" });
+  }
+
+  #tellLife(event: string, stage: ResponseState["stage"]): void {
+    const response = responseObject(this.#context.body, {
+      id: this.#id,
+      created: this.#context.created,
+      completed: stage.type === "ended" ? this.#context.now?.() : undefined,
+      model: this.#model,
+      stage,
+      output: this.#writer.items,
+      usage: this.#usage,
+    });
+    this.#tell(`response.${event}`, { response });
+  }
+
+  #tell(type: string, fields: Record<string, unknown>): void {
+    const data = JSON.stringify({ type, ...fields, sequence_number: this.#sequence++ });
+    this.#frames.push(`event: ${type}\ndata: ${data}\n\n`);
+  }
+
+  #flush(): string {
+    const text = this.#frames.join("");
+    this.#frames = [];
+    return text;
+  }
+}

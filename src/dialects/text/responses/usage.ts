@@ -1,0 +1,125 @@
+import type { Usage } from "../../../shared/usage.ts";
+import type { DialectQuirks } from "../../kernel/dialect.ts";
+import { count, isRecord, type JsonRecord, miscounts, words } from "../../kernel/json.ts";
+import { imageToolUsage, readHostedUsage } from "./hosted_usage.ts";
+import { vendorCost } from "../../kernel/vendor_cost.ts";
+
+/**
+ * Reads the usage of a response object (responses.md §4) into the neutral form of
+ * translation.md §9; undefined when it holds no numbers.
+ */
+export function readUsage(response: JsonRecord, quirks: DialectQuirks): Usage | undefined {
+  const raw = response.usage;
+  if (!isRecord(raw) || miscounts(raw, "input_tokens", "output_tokens")) return undefined;
+  const input = count(raw.input_tokens);
+  const output = count(raw.output_tokens);
+  if (input === undefined && output === undefined) return undefined;
+  const inputDetails = isRecord(raw.input_tokens_details) ? raw.input_tokens_details : {};
+  const outputDetails = isRecord(raw.output_tokens_details) ? raw.output_tokens_details : {};
+  const cacheRead = count(inputDetails.cached_tokens);
+  const reasoning = count(outputDetails.reasoning_tokens);
+  const whole = wholeInput(input ?? 0, cacheRead);
+  const usage: Usage = {
+    input: whole,
+    output: wholeOutput({
+      input: input ?? 0,
+      output: output ?? 0,
+      reasoning: reasoning ?? 0,
+      total: count(raw.total_tokens),
+      additive: quirks.additiveReasoning === true,
+    }),
+    ...named("cacheRead", cacheRead),
+    ...cacheWrites(inputDetails),
+    ...named("audioInput", count(inputDetails.audio_tokens)),
+    ...named("imageInput", count(inputDetails.image_tokens)),
+    ...named("reasoning", reasoning),
+    ...named("audioOutput", count(outputDetails.audio_tokens)),
+    ...named("imageOutput", count(outputDetails.image_tokens)),
+    ...readHostedUsage(response, raw),
+    ...tier(response),
+    ...vendorCost(raw.cost),
+    raw,
+  };
+  return withImages(usage, imageToolUsage(response));
+}
+
+/** What another model drew counts beside the usage of the asked one: the whole holds both. */
+function withImages(
+  usage: Usage,
+  images: { model: string; usage: Usage } | undefined,
+): Usage {
+  if (!images) return usage;
+  const sum = (name: "cacheRead" | "imageInput" | "imageOutput") => {
+    const added = images.usage[name];
+    return added === undefined ? {} : { [name]: (usage[name] ?? 0) + added };
+  };
+  return {
+    ...usage,
+    input: usage.input + images.usage.input,
+    output: usage.output + images.usage.output,
+    ...sum("cacheRead"),
+    ...sum("imageInput"),
+    ...sum("imageOutput"),
+    otherModels: [images],
+  };
+}
+
+/** A vendor that reports more cached tokens than input counts them beside the input. */
+function wholeInput(input: number, cacheRead: number | undefined): number {
+  return cacheRead !== undefined && cacheRead > input ? input + cacheRead : input;
+}
+
+/** Reasoning counts beside the output only where the reported total says so. */
+function wholeOutput(
+  told: {
+    input: number;
+    output: number;
+    reasoning: number;
+    total: number | undefined;
+    additive: boolean;
+  },
+): number {
+  if (!told.additive || told.total === told.input + told.output) return told.output;
+  return told.output + told.reasoning;
+}
+
+/** `cache_write_tokens` is the sum; its details part it by lifetime. */
+function cacheWrites(details: JsonRecord): { cacheWrite?: number; cacheWriteLong?: number } {
+  const sum = count(details.cache_write_tokens);
+  const parts = isRecord(details.cache_write_tokens_details)
+    ? details.cache_write_tokens_details
+    : {};
+  const long = count(parts.ttl_12h_tokens);
+  const short = count(parts.ttl_30m_tokens) ??
+    (sum === undefined ? undefined : Math.max(0, sum - (long ?? 0)));
+  return { ...named("cacheWrite", short), ...named("cacheWriteLong", long) };
+}
+
+function tier(response: JsonRecord): { serviceTier?: string } {
+  const serviceTier = words(response.service_tier);
+  // `auto` is what was asked for, not what was used.
+  return serviceTier === undefined || serviceTier === "auto" ? {} : { serviceTier };
+}
+
+function named<K extends string>(key: K, value: number | undefined): { [P in K]?: number } {
+  return value === undefined ? {} : { [key]: value } as { [P in K]?: number };
+}
+
+/** Writes usage with all the keys that the schema requires; totals are recomputed. */
+export function writeUsage(usage: Usage): Record<string, unknown> {
+  const short = usage.cacheWrite ?? 0;
+  const long = usage.cacheWriteLong ?? 0;
+  return {
+    input_tokens: usage.input,
+    input_tokens_details: {
+      cached_tokens: usage.cacheRead ?? 0,
+      cache_write_tokens: short + long,
+      ...(usage.cacheWriteLong === undefined
+        ? {}
+        : { cache_write_tokens_details: { ttl_30m_tokens: short, ttl_12h_tokens: long } }),
+    },
+    output_tokens: usage.output,
+    output_tokens_details: { reasoning_tokens: usage.reasoning ?? 0 },
+    total_tokens: usage.input + usage.output,
+  };
+}
