@@ -1,12 +1,12 @@
 /**
- * The rules of style and floors that a program can check, on the tree as it is. Each check is
+ * The rules of style and layout that a program can check, on the tree as it is. Each check is
  * shown to be able to fail in tests/architecture/*_test.ts.
  */
 import assert from "@std/assert";
 import { checkBanned } from "./architecture/banned.ts";
 import { checkDependencies } from "./architecture/dependencies.ts";
 import { checkDoors } from "./architecture/doors.ts";
-import { checkFloors } from "./architecture/floors.ts";
+import { checkLayout } from "./architecture/layout.ts";
 import { checkPatterns } from "./architecture/patterns.ts";
 import { checkReachable } from "./architecture/reachable.ts";
 import { checkSizes, limits, medianLines } from "./architecture/sizes.ts";
@@ -15,7 +15,7 @@ import { codeFiles, type Finding, listed, readTree, type Tree } from "./architec
 
 const tree = readTree(decodeURIComponent(new URL("..", import.meta.url).pathname));
 
-holds("imports point down, and siblings don't know each other", checkFloors);
+holds("a folder imports only what the table of the layout allows", checkLayout);
 holds("files and functions are short", checkSizes);
 holds("each outside thing has one door", checkDoors);
 holds("only a dialect's own folder knows its field names", checkWireWords);

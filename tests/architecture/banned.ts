@@ -6,13 +6,14 @@ export function checkBanned(tree: Tree): Finding[] {
   return codeFiles(tree).flatMap((path) => {
     const text = tree.get(path) ?? "";
     const product = /^(src|contracts)\//.test(path) && !isTest(path);
-    return [
-      ...inspect(path, text, bannedComments),
-      ...inspect(path, text, bannedSyntax),
-      ...(product ? inspect(path, text, moduleState) : []),
-      ...(product ? inspect(path, text, spreadLists) : []),
-      ...(product && path !== registry ? inspect(path, text, vendorComparisons) : []),
-    ];
+    return inspect(
+      path,
+      text,
+      bannedComments,
+      bannedSyntax,
+      ...(product ? [moduleState, spreadLists] : []),
+      ...(product && path !== registry ? [vendorComparisons] : []),
+    );
   });
 }
 

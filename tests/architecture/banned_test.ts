@@ -88,9 +88,9 @@ Deno.test("vendor names compared outside the registry are found", () => {
     'switch (vendor) { case "anthropic": f(); }',
   ];
   for (const text of found) {
-    assert.match(verdict("src/gateway/a.ts", text) ?? "", /vendor's row/, text);
+    assert.match(verdict("src/relay/a.ts", text) ?? "", /vendor's row/, text);
     assert.equal(verdict("src/vendors/registry.ts", text), null, text);
-    assert.equal(verdict("src/gateway/a_test.ts", text), null, text);
+    assert.equal(verdict("src/relay/a_test.ts", text), null, text);
   }
   assert.equal(verdict("src/a.ts", 'const label = "vendor-c"; if (kind === "chat") f();'), null);
 });

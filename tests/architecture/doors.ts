@@ -30,7 +30,7 @@ const clock = /^src\/base\/clock\.ts$/;
 const memberDoors: readonly Door[] = [
   {
     what: /^(Deno|process)\.env$/,
-    may: /^src\/config\.ts$/,
+    may: /^src\/main\/config\.ts$/,
     instead: "take a field of the configuration; only src/main/config.ts reads the environment",
   },
   {
@@ -40,7 +40,7 @@ const memberDoors: readonly Door[] = [
   },
   {
     what: /^console\.\w+$/,
-    may: /^(src\/base\/log\.ts|src\/run_(server|admin)\.ts|program\.ts|src\/admin\/.*)$/,
+    may: /^(src\/base\/log\.ts|src\/main\/run_(server|admin)\.ts|program\.ts|src\/admin\/.*)$/,
     instead: "take a Log; only src/base/log.ts and the entry points write for people",
   },
   {
@@ -76,7 +76,7 @@ const callDoors: readonly Door[] = [
     // after its last words, the limit on asking the identity provider. Nothing else on the
     // way of a request waits for a timer.
     may:
-      /^src\/(base\/watch\.ts$|vendors\/|jobs\/|store\/|listener\/|dashboard\/identity_provider\.ts$|(services|supervisor|wiring\/money|wiring\/exports|gateway\/(stream_forwarder|operation_stream))\.ts$)/,
+      /^src\/(base\/watch|vendors\/\w+|shared\/every|evals\/\w+|erasure\/\w+|records\/journal\/\w+|database\/.+|(\w+\/)+store\/\w+|listener\/\w+|dashboard\/identity_provider|main\/(application|supervisor|wiring\/(money|exports))|relay\/stream_forwarder|media\/operation_stream)\.ts$/,
     instead: "a timer needs a place in the list of tests/architecture/doors.ts",
   },
 ];
@@ -86,7 +86,7 @@ const packageDoors: readonly (Door & { readonly typesMay?: RegExp })[] = [
   {
     what: /^node:(http|https|http2|net|tls)$/,
     // One file calls out, one listens, one asks our own listener whether it is ready.
-    may: /^src\/(listener\/[^/]*|run_health)\.ts$/,
+    may: /^src\/(listener\/[^/]*|main\/run_health)\.ts$/,
     typesMay: everybody,
     instead: "its parsers are shared with the listener's; only src/vendors/upstream*.ts calls out",
   },
@@ -97,25 +97,25 @@ const packageDoors: readonly (Door & { readonly typesMay?: RegExp })[] = [
   },
   {
     what: /^postgres(\/|$)/,
-    may: /^src\/store\/postgres\.ts$/,
+    may: /^src\/database\/postgres\/postgres\.ts$/,
     instead: "use Database; only src/database/postgres/postgres.ts knows the driver",
   },
   {
     what: /^@electric-sql\/pglite(\/|$)/,
     // The second one makes the image that a release ships; the service never runs it.
-    may: /^src\/store\/(embedded_worker|image\/build)\.ts$/,
+    may: /^src\/database\/embedded\/(worker|image\/build)\.ts$/,
     instead: "use Database; only src/database/embedded/worker.ts knows the embedded database",
   },
   {
     what: /^@aws-sdk\//,
-    may: /^src\/store\/export_bucket\.ts$/,
+    may: /^src\/exports\/store\/export_bucket\.ts$/,
     instead: "only src/exports/store/export_bucket.ts speaks to the bucket",
   },
   {
     what: /^hono(\/|$)/,
-    may: /^src\/(http\/(?!routes\/)|dashboard\/|app\.ts$)/,
+    may: /^src\/(http\/(?!routes\/)|dashboard\/|main\/app\.ts$)/,
     // Routes hand the application on to bind; they make nothing of it.
-    typesMay: /^src\/(http\/|dashboard\/|app\.ts$)/,
+    typesMay: /^src\/(http\/|dashboard\/|main\/app\.ts$)/,
     instead: "handlers take parsed input and return a typed value; bind knows the web framework",
   },
   {

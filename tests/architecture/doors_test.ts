@@ -22,7 +22,7 @@ const doors: [text: string, door: string | null][] = [
   ['await fetch("https://a");', null],
   ['await globalThis.fetch("https://a");', null],
   ["const x = Math.random();", null],
-  ["setTimeout(f, 1);", "src/jobs/scheduler.ts"],
+  ["setTimeout(f, 1);", "src/evals/runner.ts"],
   ["const x = AbortSignal.timeout(1);", "src/vendors/upstream.ts"],
   ["await Deno.connect({ port: 1 });", "src/vendors/upstream.ts"],
   ['import { request } from "node:https";', "src/main/run_health.ts"],
@@ -39,7 +39,7 @@ const doors: [text: string, door: string | null][] = [
 
 Deno.test("what has a door is found outside it and allowed inside", () => {
   for (const [text, door] of doors) {
-    assert.notEqual(verdict("src/gateway/a.ts", text), null, `not found: ${text}`);
+    assert.notEqual(verdict("src/relay/a.ts", text), null, `not found: ${text}`);
     assert.notEqual(verdict("src/http/routes/a.ts", text), null, `not found: ${text}`);
     if (door !== null) assert.equal(verdict(door, text), null, `${door}: ${text}`);
   }
@@ -48,7 +48,7 @@ Deno.test("what has a door is found outside it and allowed inside", () => {
 Deno.test("routes may name the web framework's types, floors below may not", () => {
   const text = 'import type { Hono } from "hono";';
   assert.equal(verdict("src/http/routes/a.ts", text), null);
-  assert.notEqual(verdict("src/gateway/a.ts", text), null);
+  assert.notEqual(verdict("src/relay/a.ts", text), null);
 });
 
 Deno.test("what only looks like a door is fine", () => {
@@ -62,11 +62,11 @@ Deno.test("what only looks like a door is fine", () => {
     'const text = "console.log(Deno.env)"; // Date.now()',
     "log.info({ console: 1, performance: 2 });",
   ];
-  for (const text of fine) assert.equal(verdict("src/gateway/a.ts", text), null, text);
+  for (const text of fine) assert.equal(verdict("src/relay/a.ts", text), null, text);
 });
 
 Deno.test("tests and scripts for the browser have no doors", () => {
-  for (const path of ["src/gateway/a_test.ts", "tests/a_test.ts", "src/dashboard/static/a.js"]) {
+  for (const path of ["src/relay/a_test.ts", "tests/a_test.ts", "src/dashboard/static/a.js"]) {
     assert.equal(verdict(path, 'await fetch("/x"); console.log(Date.now());'), null);
   }
 });

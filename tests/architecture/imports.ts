@@ -16,7 +16,18 @@ export interface Import {
  * `import.meta.resolve("./x.ts")`, and `programModule("src/x.ts")`, which is how workers name their
  * file.
  */
-export function importsOf(path: string, text: string): Import[] {
+export function importsOf(path: string, text: string): readonly Import[] {
+  const known = parsed.get(path);
+  if (known?.text === text) return known.imports;
+  const imports = parseImports(path, text);
+  parsed.set(path, { text, imports });
+  return imports;
+}
+
+/** Several checks ask for the same files. */
+const parsed = new Map<string, { text: string; imports: readonly Import[] }>();
+
+function parseImports(path: string, text: string): Import[] {
   const found: Import[] = [];
   const add = (node: Deno.lint.Node | null, typeOnly = false) => {
     const specifier = stringValue(node);

@@ -12,8 +12,8 @@ Deno.test("files that programs, workers, tasks and tests reach are fine", () => 
     findings({
       "deno.json":
         '{"tasks":{"bench":"deno run -A ./bench/all.ts","x":{"command":"deno run tool.ts"}}}',
-      "main.ts": 'import "./src/main/app.ts";',
-      "src/main/app.ts":
+      "main.ts": 'import "./src/app.ts";',
+      "src/app.ts":
         'export * from "./a.ts"; import type { B } from "./b.ts"; await import("./c.ts");',
       "src/a.ts": 'new Worker(new URL("./worker.ts", import.meta.url));',
       "src/b.ts": "",

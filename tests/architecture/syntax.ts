@@ -10,15 +10,18 @@ export type Visitor = Deno.lint.LintVisitor;
 export function inspect(
   path: string,
   text: string,
-  build: (report: Report, comments: readonly Deno.lint.Node[]) => Visitor,
+  ...builds: readonly Build[]
 ): Finding[] {
   const findings: Finding[] = [];
   const report: Report = (node, message) => {
     findings.push({ path, line: lineAt(text, node.range[0]), message });
   };
-  const create = (context: Deno.lint.RuleContext) =>
-    build(report, context.sourceCode.getAllComments());
-  const plugin = { name: "architecture", rules: { inspect: { create } } };
+  const rules = builds.map((build, index) => {
+    const create = (context: Deno.lint.RuleContext) =>
+      build(report, context.sourceCode.getAllComments());
+    return [`inspect-${index}`, { create }] as const;
+  });
+  const plugin = { name: "architecture", rules: Object.fromEntries(rules) };
   try {
     Deno.lint.runPlugin(plugin, path, text);
   } catch (error) {
@@ -27,6 +30,9 @@ export function inspect(
   }
   return findings;
 }
+
+/** What one check looks at in a file. */
+export type Build = (report: Report, comments: readonly Deno.lint.Node[]) => Visitor;
 
 export type Report = (node: { readonly range: Deno.lint.Range }, message: string) => void;
 

@@ -9,7 +9,7 @@ import { codeFiles, type Finding, isTest, type Tree } from "./tree.ts";
 export function checkWireWords(tree: Tree): Finding[] {
   const product = codeFiles(tree).filter((path) => isLooked.test(path) && !isTest(path));
   return product.flatMap((path) => {
-    const home = /^src\/dialects\/([a-z]+)\//.exec(path)?.[1];
+    const home = /^src\/dialects\/(?:text|media)\/([a-z]+)\//.exec(path)?.[1];
     const mayUse = (word: string) =>
       (home !== undefined && ownersOf(word).includes(home)) || isOurs(path, word);
     return inspect(path, tree.get(path) ?? "", (report) => {
@@ -79,58 +79,59 @@ const words: readonly (readonly [dialects: readonly string[], words: string])[] 
 /** Words that are ours too, where they are: file, words and why. */
 const ours: readonly { file: RegExp; words: RegExp; why: string }[] = [
   {
-    file: /^src\/(domain|store)\/(interactions?|export|interaction_columns|interactions_read)\.ts$/,
+    file:
+      /^src\/(shared|records\/store|exports)\/(interactions?|export|interaction_columns|interactions_read)\.ts$/,
     words: /^finish_reason$/,
     why: "a column of the export (interface.md §6)",
   },
   {
-    file: /^src\/(domain\/interaction|dialects\/(undo|\w+\/(finish|candidate)))\.ts$/,
+    file: /^src\/(shared\/interaction|dialects\/(kernel\/undo|text\/\w+\/(finish|candidate)))\.ts$/,
     words: /^tool_calls$/,
     why: "a value of that column",
   },
   {
-    file: /^src\/vendors\/price_\w+\.ts$/,
+    file: /^src\/pricing\/table\/price_\w+\.ts$/,
     words: /^max_output_tokens$/,
     why: "a field of a price row (interface.md §7)",
   },
   {
-    file: /^src\/vendors\/listed_prices\.ts$/,
+    file: /^src\/pricing\/sources\/listed_prices\.ts$/,
     words: /^max_completion_tokens$/,
     why: "stands in a vendor's model list, which is no dialect",
   },
   {
-    file: /^src\/store\/kept\.ts$/,
+    file: /^src\/relay\/conversation\/store\/stored_responses\.ts$/,
     words: /^call_id$/,
     why: "a column of the kept reasoning",
   },
   {
-    file: /^src\/dialects\/chat\/decode_messages\.ts$/,
+    file: /^src\/dialects\/text\/chat\/decode_messages\.ts$/,
     words: /^thoughtSignature$/,
     why: "an extension of chat carries the other's signature (chat-completions.md §2)",
   },
   {
-    file: /^src\/dialects\/responses\/foreign\.ts$/,
+    file: /^src\/dialects\/text\/responses\/foreign\.ts$/,
     words: /^(logit_bias|frequency_penalty|presence_penalty)$/,
     why: "callers send them although the dialect has none, and mean them",
   },
   {
-    file: /^src\/dialects\/(images|speech)\/\w+\.ts$/,
+    file: /^src\/dialects\/media\/(images|speech)\/\w+\.ts$/,
     words:
       /^(response_format|image_url|prompt_tokens|completion_tokens|(input|output)_tokens_details)$/,
     why: "vendors' picture and speech formats took these words over (images-and-speech.md)",
   },
   {
-    file: /^src\/dialects\/speech_checks\.ts$/,
+    file: /^src\/dialects\/kernel\/speech_checks\.ts$/,
     words: /^response_format$/,
     why: "a field of our own request for speech",
   },
   {
-    file: /^src\/dialects\/(cache_losses|read_cache_mark|breakpoints)\.ts$/,
+    file: /^src\/dialects\/kernel\/(cache_losses|read_cache_mark|breakpoints)\.ts$/,
     words: /^cache_control$/,
     why: "what callers call a cache mark, whichever dialect they speak",
   },
   {
-    file: /^src\/dialects\/messages\/search_blocks\.ts$/,
+    file: /^src\/dialects\/text\/messages\/search_blocks\.ts$/,
     words: /^encrypted_content$/,
     why: "messages has a field of that name too, in what its searches find",
   },

@@ -29,17 +29,22 @@ const words: [text: string, homes: string[]][] = [
 
 Deno.test("a field name of a dialect is found outside its folder, and allowed inside", () => {
   for (const [text, homes] of words) {
-    const outside = ["src/gateway/a.ts", "src/dialects/a.ts", "src/http/routes/a.ts", "main.ts"];
+    const outside = [
+      "src/relay/a.ts",
+      "src/dialects/kernel/a.ts",
+      "src/http/routes/a.ts",
+      "main.ts",
+    ];
     for (const path of outside) assert.match(verdict(path, text) ?? "", /ask the dialect/, text);
     for (const name of ["chat", "responses", "messages", "generate"]) {
-      const found = verdict(`src/dialects/${name}/a.ts`, text);
+      const found = verdict(`src/dialects/text/${name}/a.ts`, text);
       assert.equal(found === null, homes.includes(name), `${text} in ${name}`);
     }
   }
 });
 
 Deno.test("contracts, demo, the conformance client and tests may know every dialect", () => {
-  for (const path of ["contracts/a.ts", "demo/a.ts", "conformance/a.ts", "src/gateway/a_test.ts"]) {
+  for (const path of ["contracts/a.ts", "demo/a.ts", "conformance/a.ts", "src/relay/a_test.ts"]) {
     for (const [text] of words) assert.equal(verdict(path, text), null, `${path}: ${text}`);
   }
 });
@@ -51,7 +56,7 @@ Deno.test("what only looks like a field name is left alone", () => {
     "const stop = reasons.stop;",
     'const word = "max_tokens_per_minute";',
   ];
-  for (const text of fine) assert.equal(verdict("src/gateway/a.ts", text), null, text);
+  for (const text of fine) assert.equal(verdict("src/relay/a.ts", text), null, text);
 });
 
 Deno.test("words of ours are allowed where they are ours, and nowhere else", () => {
