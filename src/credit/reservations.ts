@@ -44,7 +44,7 @@ const aheadNanos = 100_000_000n;
 /** So long nothing is taken ahead after a failure, a lease that fell short or one given back. */
 const patienceMs = 1_000;
 
-export function createEscrow(parts: EscrowParts): Escrow {
+export function createReservations(parts: EscrowParts): Escrow {
   return new Escrows(parts);
 }
 

@@ -3,7 +3,7 @@ import { FakeClock } from "../base/clock.ts";
 import { createLog } from "../base/log.ts";
 import { Fault } from "../shared/fault.ts";
 import { Line, MemoryLedger } from "../../tests/support/memory_ledger.ts";
-import { createEscrow, type Escrow, type Reservation } from "./reservations.ts";
+import { createReservations, type Escrow, type Reservation } from "./reservations.ts";
 
 const usd = 1_000_000_000n;
 const cent = usd / 100n;
@@ -28,7 +28,7 @@ async function stage(
   if (balanceNanos > 0n) await store.grant(account, balanceNanos);
   const line = new Line(store);
   const logged: string[] = [];
-  const escrow = createEscrow({
+  const escrow = createReservations({
     ledger: line.ledger,
     clock,
     log: createLog((text) => logged.push(text), () => clock.now()),

@@ -151,7 +151,7 @@ export const folders: readonly Folder[] = [
 
 /** Not what is built on top of everything. */
 const mayBeTriedWith =
-  /^(tests\/(support|fixtures)|demo\/simulator|src\/(?!http|dashboard|admin|main))\//;
+  /^(tests\/(support|fixtures)\/|demo\/simulator\/|src\/(?!(http|dashboard|admin|main)\/))/;
 
 const contractPackages = /^(zod|@hono\/zod-openapi)(\/|$)/;
 

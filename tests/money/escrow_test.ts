@@ -4,7 +4,7 @@ import { createLog } from "../../src/base/log.ts";
 import { Fault } from "../../src/shared/fault.ts";
 import type { Interaction } from "../../src/shared/interaction.ts";
 import type { Ledger } from "../../src/credit/ledger.ts";
-import { createEscrow, type Escrow } from "../../src/credit/reservations.ts";
+import { createReservations, type Escrow } from "../../src/credit/reservations.ts";
 import type { Database } from "../../src/database/database.ts";
 import { openJournal } from "../../src/records/journal/journal.ts";
 import { createLedger } from "../../src/credit/store/ledger.ts";
@@ -16,7 +16,7 @@ import { eachDatabase, onPostgres } from "../support/databases.ts";
 const cent = 10_000_000n;
 
 function escrowOn(database: Database, processId = "process-1"): Escrow {
-  return createEscrow({
+  return createReservations({
     ledger: createLedger(database),
     clock: systemClock,
     log: createLog((line) => assert.fail(line), systemClock.now),

@@ -3,7 +3,7 @@ import { FakeClock } from "../../src/base/clock.ts";
 import { createLog } from "../../src/base/log.ts";
 import { Fault } from "../../src/shared/fault.ts";
 import type { Ledger, Settlement } from "../../src/credit/ledger.ts";
-import { createEscrow, type Escrow, type Reservation } from "../../src/credit/reservations.ts";
+import { createReservations, type Escrow, type Reservation } from "../../src/credit/reservations.ts";
 import { Line } from "../support/memory_ledger.ts";
 import { Random } from "../support/random.ts";
 
@@ -154,7 +154,7 @@ class History {
   }
 
   #escrowOf(process: Process): Escrow {
-    return createEscrow({
+    return createReservations({
       ledger: process.line.ledger,
       clock: this.#world.clock,
       log: createLog((line) => assert.fail(line), () => this.#world.clock.now()),

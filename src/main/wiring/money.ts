@@ -8,7 +8,7 @@ import type { Ledger } from "../../credit/ledger.ts";
 import { createSpendCaps, type SpendCaps } from "../../credit/spend_cap.ts";
 import type { SelectableCall } from "../../shared/interaction.ts";
 import type { RecordedForm } from "../../relay/call_facts.ts";
-import { createEscrow, type Escrow } from "../../credit/reservations.ts";
+import { createReservations, type Escrow } from "../../credit/reservations.ts";
 import {
   createIdempotency,
   type Duplicate,
@@ -88,7 +88,7 @@ export function createMoneyParts(needs: MoneyNeeds): MoneyParts {
   });
   const shared = database.kind === "postgres";
   const { leaseSeconds } = config;
-  const escrow = createEscrow({ ledger, clock, log, newId, processId, leaseSeconds, shared });
+  const escrow = createReservations({ ledger, clock, log, newId, processId, leaseSeconds, shared });
   const spendCaps = createSpendCaps({ store: createSpend(database), clock });
   const replays = createReplays(database, { processId });
   const idempotency = createIdempotency({
