@@ -17,21 +17,21 @@ import {
   UsageError,
   type Values,
 } from "./command.ts";
-import { creditCommands, type CreditParts } from "./credit_commands.ts";
+import { creditCommands, type CreditDeps } from "./credit_commands.ts";
 import { exportUsage } from "./export_command.ts";
 import { priceCommands } from "./price_commands.ts";
-import type { PriceParts } from "./price_parts.ts";
-import { scrubCommands, type ScrubParts } from "./scrub_command.ts";
-import { journalCommands, type JournalParts } from "./journal_command.ts";
-import { inviteCommands, type InviteParts } from "./invite_command.ts";
+import type { PriceCommandDeps } from "./price_parts.ts";
+import { scrubCommands, type ScrubDeps } from "./scrub_command.ts";
+import { journalCommands, type JournalDeps } from "./journal_command.ts";
+import { inviteCommands, type InviteDeps } from "./invite_command.ts";
 import { tierCommands } from "./tier_command.ts";
-import { vendorKeyCommands, type VendorKeyParts } from "./vendor_key_commands.ts";
+import { vendorKeyCommands, type VendorKeyDeps } from "./vendor_key_commands.ts";
 import type { Clock } from "../base/clock.ts";
 import { parseUsd } from "../base/money.ts";
 
 /** What the operator's commands work on; a running server gives its own parts. */
-export interface AdminParts
-  extends VendorKeyParts, CreditParts, PriceParts, ScrubParts, JournalParts, InviteParts {
+export interface AdminDeps
+  extends VendorKeyDeps, CreditDeps, PriceCommandDeps, ScrubDeps, JournalDeps, InviteDeps {
   accounts: AccountStore;
   apiKeys: ApiKeyStore;
   audit: AuditLog;
@@ -46,7 +46,7 @@ const text = { type: "string" } as const;
 const account = { account: text };
 
 /** The commands, by their words. */
-const commands: Readonly<Record<string, Command<AdminParts>>> = {
+const commands: Readonly<Record<string, Command<AdminDeps>>> = {
   "key create": {
     usage:
       "key create --name N [--account A] [--scope S]… [--expires T] [--models M…] [--cap-day-usd X] [--cap-month-usd X] [--on-disconnect cancel|drain] [--translation-mode strict|lenient] [--prompt-cache on|off]",
@@ -88,7 +88,7 @@ const commands: Readonly<Record<string, Command<AdminParts>>> = {
  * that `readsInput`. Never throws: failures are results.
  */
 export function runCommand(
-  parts: AdminParts,
+  parts: AdminDeps,
   argv: readonly string[],
   input = "",
 ): Promise<CommandResult> {
@@ -190,7 +190,7 @@ function moreModels(words: readonly string[]): string[] {
   return result;
 }
 
-async function createKey(parts: AdminParts, values: Values): Promise<CommandResult> {
+async function createKey(parts: AdminDeps, values: Values): Promise<CommandResult> {
   const name = required(values, "name");
   const owner = await findAccount(parts.accounts, optional(values, "account"));
   const scopes = many(values, "scope");
@@ -225,7 +225,7 @@ async function createKey(parts: AdminParts, values: Values): Promise<CommandResu
   );
 }
 
-async function listKeys(parts: AdminParts, values: Values): Promise<CommandResult> {
+async function listKeys(parts: AdminDeps, values: Values): Promise<CommandResult> {
   const wanted = optional(values, "account");
   const owner = wanted === undefined ? undefined : await findAccount(parts.accounts, wanted);
   const keys = await parts.apiKeys.list(owner?.id);
@@ -244,7 +244,7 @@ async function listKeys(parts: AdminParts, values: Values): Promise<CommandResul
 }
 
 async function revokeKey(
-  parts: AdminParts,
+  parts: AdminDeps,
   _values: Values,
   [id]: readonly string[],
 ): Promise<CommandResult> {
@@ -269,7 +269,7 @@ async function revokeKey(
   return done({ id, revoked: true }, [`Key ${id} is revoked.`]);
 }
 
-async function createAccount(parts: AdminParts, values: Values): Promise<CommandResult> {
+async function createAccount(parts: AdminDeps, values: Values): Promise<CommandResult> {
   const name = required(values, "name");
   if (/^\d+$/.test(name)) {
     throw new UsageError("--name: a name of digits alone would look like an id");
@@ -283,7 +283,7 @@ async function createAccount(parts: AdminParts, values: Values): Promise<Command
   ]);
 }
 
-async function listAccounts(parts: AdminParts): Promise<CommandResult> {
+async function listAccounts(parts: AdminDeps): Promise<CommandResult> {
   const accounts = await parts.accounts.list();
   return done(
     accounts.map(accountJson),

@@ -6,7 +6,7 @@ import type { AuditEntry } from "../audit/audit.ts";
 import { hashKey, looksLikeKey } from "../keys/credential.ts";
 import { Fault } from "../shared/fault.ts";
 import { createRegistry } from "../vendors/registry.ts";
-import { type AdminParts, readsInput, runCommand, usage } from "./commands.ts";
+import { type AdminDeps, readsInput, runCommand, usage } from "./commands.ts";
 
 function setup(accountNames: readonly string[] = ["operator", "team"]) {
   const clock = new FakeClock();
@@ -50,7 +50,7 @@ function setup(accountNames: readonly string[] = ["operator", "team"]) {
   const limits = { tier: "enterprise", requestsPerMinute: 9, burst: 9 } as const;
   accountNames.forEach((name) => void accountStore.create({ name, ...limits }));
   const audit: AuditEntry[] = [];
-  const parts: AdminParts = {
+  const parts: AdminDeps = {
     accounts: accountStore,
     apiKeys,
     audit: { record: (entry) => Promise.resolve(void audit.push(entry)), list: unused },

@@ -3,8 +3,8 @@ import { sha256Hex } from "../base/hash.ts";
 import { randomBase62 } from "../base/ids.ts";
 import type { CommandResult } from "./command.ts";
 import { pulledStream } from "../base/pulled_stream.ts";
-import { type AdminParts, runCommand } from "./commands.ts";
-import { type ExportEvent, type ExportParts, runExport } from "./export_command.ts";
+import { type AdminDeps, runCommand } from "./commands.ts";
+import { type ExportDeps, type ExportEvent, runExport } from "./export_command.ts";
 import { decodeFrames, encodeFrames } from "./export_frames.ts";
 
 /**
@@ -28,7 +28,7 @@ interface Control {
 /** Opens the listener and writes the file; the result closes both. */
 export async function serveControl(
   dataDir: string,
-  parts: AdminParts & ExportParts,
+  parts: AdminDeps & ExportDeps,
 ): Promise<{ close(): Promise<void> }> {
   const token = randomBase62(43);
   const server = Deno.serve(

@@ -13,7 +13,7 @@ import {
 } from "./command.ts";
 
 /** What the commands work on. */
-export interface CreditParts {
+export interface CreditDeps {
   accounts: AccountStore;
   ledger: Ledger;
   /** The account's credit as it is now, this process's calls included. */
@@ -23,7 +23,7 @@ export interface CreditParts {
 const text = { type: "string" } as const;
 
 /** `credits grant` and `credits show`; amounts are decimal strings in USD with nine decimals. */
-export const creditCommands: Readonly<Record<string, Command<CreditParts>>> = {
+export const creditCommands: Readonly<Record<string, Command<CreditDeps>>> = {
   "credits grant": {
     usage: "credits grant --usd X [--account A] [--note TEXT]",
     options: { usd: text, account: text, note: text },
@@ -38,7 +38,7 @@ export const creditCommands: Readonly<Record<string, Command<CreditParts>>> = {
   },
 };
 
-async function grant(parts: CreditParts, values: Values): Promise<CommandResult> {
+async function grant(parts: CreditDeps, values: Values): Promise<CommandResult> {
   const nanos = amount(required(values, "usd"));
   const note = optional(values, "note");
   if (note !== undefined && note.length > 500) {
@@ -57,7 +57,7 @@ async function grant(parts: CreditParts, values: Values): Promise<CommandResult>
   );
 }
 
-async function show(parts: CreditParts, values: Values): Promise<CommandResult> {
+async function show(parts: CreditDeps, values: Values): Promise<CommandResult> {
   const account = await findAccount(parts.accounts, optional(values, "account"));
   const credit = await parts.showCredit(account.id);
   return done(creditJson(credit), [

@@ -2,7 +2,7 @@ import { parseArgs } from "node:util";
 import { exportRequest } from "../../contracts/data/exports.ts";
 import { columnKinds } from "../../contracts/data/export_tables.ts";
 import type { AccountStore } from "../keys/account.ts";
-import { type ExportOrder, readOrder } from "../exports/export_spec.ts";
+import { type ExportSpec, readExportSpec } from "../exports/export_spec.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
 import type { Exports } from "../exports/exports.ts";
 import { findAccount, optional, UsageError, type Values } from "./command.ts";
@@ -11,7 +11,7 @@ export const exportUsage =
   "export [--from T] [--to T] [--format json|csv] [--table interactions|eval_runs|eval_results]… [--filter COLUMN=VALUE]… [--raw-cells] [--account A] [--out FILE]";
 
 /** What the command works on. */
-export interface ExportParts {
+export interface ExportDeps {
   accounts: AccountStore;
   exports: Pick<Exports, "write" | "count">;
   /** Resolves when what this process has recorded is in the store. */
@@ -48,7 +48,7 @@ export function readExportOptions(argv: readonly string[]): Values {
 
 /** Runs an export; nothing is read until it is asked for. `withTotal` counts the rows first. */
 export async function* runExport(
-  parts: ExportParts,
+  parts: ExportDeps,
   argv: readonly string[],
   withTotal: boolean,
 ): AsyncGenerator<ExportEvent> {
@@ -63,7 +63,7 @@ export async function* runExport(
   yield { kind: "end", rows };
 }
 
-function orderOf(values: Values, accountId: number): ExportOrder {
+function orderOf(values: Values, accountId: number): ExportSpec {
   const tables = values.table as string[] | undefined;
   const request = exportRequest.safeParse({
     format: optional(values, "format"),
@@ -80,7 +80,7 @@ function orderOf(values: Values, accountId: number): ExportOrder {
     throw new UsageError(`--${optionOf(issue.path)}: ${issue.message}`);
   }
   try {
-    return readOrder(request.data, { accountId, hasBucket: false }).order;
+    return readExportSpec(request.data, { accountId, hasBucket: false }).order;
   } catch (thrown) {
     if (!(thrown instanceof Fault)) throw thrown;
     throw new UsageError(thrown.message);

@@ -14,7 +14,7 @@ import {
 } from "./command.ts";
 
 /** What the command works on. */
-export interface InviteParts {
+export interface InviteDeps {
   accounts: AccountStore;
   people: Pick<PeopleStore, "invite">;
   clock: Clock;
@@ -31,7 +31,7 @@ const text = { type: "string" } as const;
  * `invite`: a link that brings a person into an account, its first owner too. Without an address
  * it is for whoever opens it first.
  */
-export const inviteCommands: Readonly<Record<string, Command<InviteParts>>> = {
+export const inviteCommands: Readonly<Record<string, Command<InviteDeps>>> = {
   invite: {
     usage: "invite --role owner|member|viewer [--account A] [--email E]",
     options: { role: text, account: text, email: text },
@@ -40,7 +40,7 @@ export const inviteCommands: Readonly<Record<string, Command<InviteParts>>> = {
   },
 };
 
-async function invite(parts: InviteParts, values: Values): Promise<CommandResult> {
+async function invite(parts: InviteDeps, values: Values): Promise<CommandResult> {
   const role = roleOf(values);
   const email = emailOf(values);
   const account = await findAccount(parts.accounts, optional(values, "account"));

@@ -3,17 +3,17 @@ import type { JournalStatus } from "../records/journal/status.ts";
 import { type Command, type CommandResult, done } from "./command.ts";
 
 /** What the command works on. */
-export interface JournalParts {
+export interface JournalDeps {
   clock: Clock;
   journalStatus: () => Promise<JournalStatus>;
 }
 
 /** `journal status`: whether the store keeps up, and what lies on the disk until it does. */
-export const journalCommands: Readonly<Record<string, Command<JournalParts>>> = {
+export const journalCommands: Readonly<Record<string, Command<JournalDeps>>> = {
   "journal status": { usage: "journal status", options: {}, positionals: [], run: showStatus },
 };
 
-async function showStatus({ clock, journalStatus }: JournalParts): Promise<CommandResult> {
+async function showStatus({ clock, journalStatus }: JournalDeps): Promise<CommandResult> {
   const status = await journalStatus();
   const lagMs = status.oldest ? clock.now().getTime() - status.oldest.getTime() : 0;
   const lagSeconds = Math.max(0, Math.round(lagMs)) / 1000;

@@ -2,46 +2,46 @@ import type { Clock } from "../base/clock.ts";
 import type { AuditLog } from "../audit/audit.ts";
 import type { AccountStore } from "../keys/account.ts";
 import type { ApiKeyStore } from "../keys/api_key.ts";
-import type { KeyRing } from "../keys/key_cache.ts";
+import type { KeyCache } from "../keys/key_cache.ts";
 import type { Ledger } from "../credit/ledger.ts";
 import type { PeopleStore } from "../people/person.ts";
-import type { ScrubReport } from "../erasure/scrub.ts";
+import type { VacuumReport } from "../erasure/scrub.ts";
 import type { VendorKeyStore } from "../keys/vendor_key.ts";
-import type { Escrow } from "../credit/reservations.ts";
+import type { Reservations } from "../credit/reservations.ts";
 import type { Recorder } from "../records/recorder.ts";
 import type { JournalStatus } from "../records/journal/status.ts";
-import type { VendorKeyRing } from "../keys/vendor_key_cache.ts";
+import type { VendorKeyCache } from "../keys/vendor_key_cache.ts";
 import type { Registry } from "../vendors/registry.ts";
 import type { PriceVersionStore } from "../repricing/price_archive.ts";
-import type { AdminParts } from "./commands.ts";
-import type { ExportParts } from "./export_command.ts";
-import type { PriceParts } from "./price_parts.ts";
+import type { AdminDeps } from "./commands.ts";
+import type { ExportDeps } from "./export_command.ts";
+import type { PriceCommandDeps } from "./price_parts.ts";
 
 /** What the commands work on, out of a server's parts. */
-export function adminPartsOf(
+export function adminDepsOf(
   services: {
     accounts: AccountStore;
     apiKeys: ApiKeyStore;
     audit: AuditLog;
     registry: Registry;
     clock: Clock;
-    keyRing?: KeyRing;
+    keyRing?: KeyCache;
     vendorKeys: VendorKeyStore;
-    storedKeys?: VendorKeyRing;
+    storedKeys?: VendorKeyCache;
     ledger: Ledger;
     recorder?: Recorder;
-    escrow?: Escrow;
-    openPrices: PriceParts["openPrices"];
+    escrow?: Reservations;
+    openPrices: PriceCommandDeps["openPrices"];
     priceVersions: PriceVersionStore;
     archivePrices?: () => Promise<void>;
-    scrub: () => Promise<ScrubReport>;
+    scrub: () => Promise<VacuumReport>;
     journalStatus: () => Promise<JournalStatus>;
     people: PeopleStore;
     newId: () => string;
     dashboardBase: string;
     hasSignIn: boolean;
   },
-): AdminParts {
+): AdminDeps {
   return {
     accounts: services.accounts,
     apiKeys: services.apiKeys,
@@ -73,10 +73,10 @@ export function adminPartsOf(
 }
 
 /** The same with what an export works on. */
-export function adminAndExportPartsOf(
-  services: Parameters<typeof adminPartsOf>[0] & Pick<ExportParts, "exports">,
-): AdminParts & ExportParts {
-  return { ...adminPartsOf(services), exports: services.exports };
+export function adminAndExportDepsOf(
+  services: Parameters<typeof adminDepsOf>[0] & Pick<ExportDeps, "exports">,
+): AdminDeps & ExportDeps {
+  return { ...adminDepsOf(services), exports: services.exports };
 }
 
 /** Every scope that a key may have. */

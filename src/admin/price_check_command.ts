@@ -5,11 +5,14 @@ import {
   type RowComparison,
   type VendorGaps,
 } from "../repricing/price_check.ts";
-import { type ToldCost, toldCosts } from "../repricing/vendor_reported_costs.ts";
+import {
+  type VendorReportedCost,
+  vendorReportedCosts,
+} from "../repricing/vendor_reported_costs.ts";
 import { dimensionWords, priceFieldsOf, rateWords } from "../pricing/table/price_words.ts";
 import { openPublicPrices, publicPackage } from "../pricing/sources/public_prices.ts";
 import { type CommandResult, done, timeOption, type Values } from "./command.ts";
-import type { PriceParts } from "./price_parts.ts";
+import type { PriceCommandDeps } from "./price_parts.ts";
 
 /** Costs that vendors told are compared over so many days, unless `--since` says otherwise. */
 const comparedDays = 30;
@@ -19,7 +22,7 @@ const comparedDays = 30;
  * public package differ, and what vendors that report their cost charged beside their price lists.
  * Findings are no failure: the exit code says that the check was made, `summary` what it found.
  */
-export async function checkPrices(parts: PriceParts, values: Values): Promise<CommandResult> {
+export async function checkPrices(parts: PriceCommandDeps, values: Values): Promise<CommandResult> {
   const now = parts.clock.now();
   const since = timeOption(values, "since") ??
     new Date(now.getTime() - comparedDays * 86_400_000);
@@ -30,7 +33,7 @@ export async function checkPrices(parts: PriceParts, values: Values): Promise<Co
     const vendors = await findGaps({ ...desk, publicPrices }, now);
     const table = compareTable({ ...desk, publicPrices }, now);
     const accounts = (await parts.accounts.list()).map(({ id }) => id);
-    const told = await toldCosts({ ...desk, store: desk.repricing }, accounts, since);
+    const told = await vendorReportedCosts({ ...desk, store: desk.repricing }, accounts, since);
     const explained = table.differences.filter(({ why }) => why !== undefined);
     const open = table.differences.filter(({ why }) => why === undefined);
     const summary = {
@@ -127,7 +130,7 @@ function differenceLine(one: RowComparison): string {
   return `  ${vendor}/${model} ${dimension}${from}${to}: ours ${ours} (${where.source}), the package ${theirs}`;
 }
 
-function toldJson(one: ToldCost) {
+function toldJson(one: VendorReportedCost) {
   return {
     vendor: one.vendor,
     model: one.model,
@@ -139,7 +142,7 @@ function toldJson(one: ToldCost) {
   };
 }
 
-function toldLine(one: ToldCost): string {
+function toldLine(one: VendorReportedCost): string {
   const { vendor, model, calls, told_usd: told, list_usd: list, difference_usd: more } = toldJson(
     one,
   );

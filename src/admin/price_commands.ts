@@ -1,12 +1,12 @@
 import { type Command, type CommandResult, done, type Values } from "./command.ts";
 import { checkPrices } from "./price_check_command.ts";
-import type { PriceParts } from "./price_parts.ts";
+import type { PriceCommandDeps } from "./price_parts.ts";
 import { repriceCalls } from "./reprice_command.ts";
 
 const text = { type: "string" } as const;
 
 /** `prices check`, `prices show` and `reprice`. */
-export const priceCommands: Readonly<Record<string, Command<PriceParts>>> = {
+export const priceCommands: Readonly<Record<string, Command<PriceCommandDeps>>> = {
   "prices check": {
     usage: "prices check [--since T]",
     options: { since: text },
@@ -36,7 +36,7 @@ export const priceCommands: Readonly<Record<string, Command<PriceParts>>> = {
 
 /** What the `price_version` of a record meant. */
 async function showPrice(
-  parts: PriceParts,
+  parts: PriceCommandDeps,
   _values: Values,
   [version]: readonly string[],
 ): Promise<CommandResult> {

@@ -7,18 +7,18 @@ import type { Prices } from "../pricing/table/prices.ts";
 import type { Registry } from "../vendors/registry.ts";
 
 /** What the commands on prices work on. */
-export interface PriceParts {
+export interface PriceCommandDeps {
   accounts: Pick<AccountStore, "first" | "find" | "list">;
   clock: Clock;
   /** Prices as the files say now: a running server has those of its start. */
-  openPrices: () => PriceDesk | Promise<PriceDesk>;
+  openPrices: () => PriceCommands | Promise<PriceCommands>;
   priceVersions: PriceVersionStore;
   /** Resolves when the store holds all calls that ended before, and the prices they name. */
   caughtUp: () => Promise<void>;
 }
 
 /** Prices, the vendors' model lists and the stored calls, for one command. */
-export interface PriceDesk {
+export interface PriceCommands {
   registry: Registry;
   prices: Prices;
   catalogue: Catalogue;

@@ -13,13 +13,16 @@ import {
   UsageError,
   type Values,
 } from "./command.ts";
-import type { PriceParts } from "./price_parts.ts";
+import type { PriceCommandDeps } from "./price_parts.ts";
 
 /**
  * `reprice`: prices stored calls again at the prices that the files say now, each at the row of its
  * own time, and corrects costs and charges; with `--dry-run` it only shows what would change.
  */
-export async function repriceCalls(parts: PriceParts, values: Values): Promise<CommandResult> {
+export async function repriceCalls(
+  parts: PriceCommandDeps,
+  values: Values,
+): Promise<CommandResult> {
   const dryRun = values["dry-run"] === true;
   const desk = await parts.openPrices();
   try {

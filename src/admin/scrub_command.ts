@@ -1,18 +1,18 @@
-import type { ScrubReport } from "../erasure/scrub.ts";
+import type { VacuumReport } from "../erasure/scrub.ts";
 import { type Command, type CommandResult, done } from "./command.ts";
 
 /** What the command works on. */
-export interface ScrubParts {
+export interface ScrubDeps {
   /** Rewrites every file that may hold erased text. */
-  scrub: () => Promise<ScrubReport>;
+  scrub: () => Promise<VacuumReport>;
 }
 
 /** `scrub`: rewrites tables and write-ahead log, so that erased text is in no file. */
-export const scrubCommands: Readonly<Record<string, Command<ScrubParts>>> = {
+export const scrubCommands: Readonly<Record<string, Command<ScrubDeps>>> = {
   scrub: { usage: "scrub", options: {}, positionals: [], run: scrub },
 };
 
-async function scrub(parts: ScrubParts): Promise<CommandResult> {
+async function scrub(parts: ScrubDeps): Promise<CommandResult> {
   const { rewritten, notRewritten } = await parts.scrub();
   return done({ rewritten, not_rewritten: notRewritten }, [
     `Rewritten: ${rewritten.join(", ")}.`,

@@ -1,8 +1,8 @@
-import type { ScrubReport } from "../erasure/scrub.ts";
+import type { VacuumReport } from "../erasure/scrub.ts";
 import type { Secret } from "../base/secret.ts";
 import type { Database } from "../database/database.ts";
 import { openAnalytics } from "../database/open.ts";
-import { createScrub } from "../erasure/store/scrub.ts";
+import { createVacuum } from "../erasure/store/scrub.ts";
 
 /** The scrub of databases whose server isn't running here. */
 export async function scrubHere(
@@ -12,11 +12,11 @@ export async function scrubHere(
     analyticsDatabaseUrl: Secret | undefined;
   },
   database: Database,
-): Promise<ScrubReport> {
+): Promise<VacuumReport> {
   const analytics = await openAnalytics(config, database);
   try {
     return withJournal(
-      await createScrub([database, analytics]).scrub("all"),
+      await createVacuum([database, analytics]).scrub("all"),
       await journalFiles(config.dataDir),
     );
   } finally {
@@ -24,7 +24,7 @@ export async function scrubHere(
   }
 }
 
-function withJournal(report: ScrubReport, left: number): ScrubReport {
+function withJournal(report: VacuumReport, left: number): VacuumReport {
   if (left === 0) return report;
   const reason = "journal files that the next start takes in; scrub again while it runs";
   return { ...report, notRewritten: [...report.notRewritten, `${left} ${reason}`] };

@@ -12,7 +12,7 @@ import {
 } from "./command.ts";
 
 /** What the command works on. */
-export interface TierParts {
+export interface TierDeps {
   accounts: AccountStore;
   apiKeys: ApiKeyStore;
   /** Told which keys now mean something else. */
@@ -20,7 +20,7 @@ export interface TierParts {
 }
 
 /** `account tier`: gives an account the limits of a tier, which fills its rate bucket. */
-export const tierCommands: Readonly<Record<string, Command<TierParts>>> = {
+export const tierCommands: Readonly<Record<string, Command<TierDeps>>> = {
   "account tier": {
     usage: "account tier A free|pro|enterprise [--rpm N --burst N]",
     options: { rpm: { type: "string" }, burst: { type: "string" } },
@@ -30,7 +30,7 @@ export const tierCommands: Readonly<Record<string, Command<TierParts>>> = {
 };
 
 async function changeTier(
-  parts: TierParts,
+  parts: TierDeps,
   values: Values,
   [idOrName, tier]: readonly string[],
 ): Promise<CommandResult> {

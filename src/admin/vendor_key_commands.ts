@@ -4,7 +4,7 @@ import { messageOf } from "../shared/fault.ts";
 import { MasterKey } from "../keys/sealing.ts";
 import { parseVendorKey, type StoredVendorKey, type VendorKeyStore } from "../keys/vendor_key.ts";
 import type { Registry } from "../vendors/registry.ts";
-import { storableVendor } from "../vendors/stored_keys.ts";
+import { canStoreKeyOf } from "../vendors/stored_keys.ts";
 import {
   type Command,
   type CommandResult,
@@ -17,7 +17,7 @@ import {
 } from "./command.ts";
 
 /** What the commands on vendor keys work on. */
-export interface VendorKeyParts {
+export interface VendorKeyDeps {
   accounts: Pick<AccountStore, "first" | "find">;
   registry: Registry;
   vendorKeys: VendorKeyStore;
@@ -29,7 +29,7 @@ const account = { account: { type: "string" } } as const;
 const vendor = { vendor: { type: "string" } } as const;
 
 /** `vendor-key …` and `master-key rotate`. Values come from standard input and are never shown. */
-export const vendorKeyCommands: Readonly<Record<string, Command<VendorKeyParts>>> = {
+export const vendorKeyCommands: Readonly<Record<string, Command<VendorKeyDeps>>> = {
   "vendor-key set": {
     usage: "vendor-key set --vendor V [--account A]   (the key from standard input)",
     options: { ...account, ...vendor },
@@ -59,7 +59,7 @@ export const vendorKeyCommands: Readonly<Record<string, Command<VendorKeyParts>>
 };
 
 async function setKey(
-  parts: VendorKeyParts,
+  parts: VendorKeyDeps,
   values: Values,
   _args: readonly string[],
   input: string,
@@ -75,7 +75,7 @@ async function setKey(
   );
 }
 
-async function removeKey(parts: VendorKeyParts, values: Values): Promise<CommandResult> {
+async function removeKey(parts: VendorKeyDeps, values: Values): Promise<CommandResult> {
   const label = vendorOf(parts, values);
   const owner = await findAccount(parts.accounts, optional(values, "account"));
   const removed = await parts.vendorKeys.remove(owner.id, label);
@@ -89,7 +89,7 @@ async function removeKey(parts: VendorKeyParts, values: Values): Promise<Command
   };
 }
 
-async function listKeys(parts: VendorKeyParts, values: Values): Promise<CommandResult> {
+async function listKeys(parts: VendorKeyDeps, values: Values): Promise<CommandResult> {
   const wanted = optional(values, "account");
   const owner = wanted === undefined ? undefined : await findAccount(parts.accounts, wanted);
   const keys = await parts.vendorKeys.list(owner?.id);
@@ -108,7 +108,7 @@ async function listKeys(parts: VendorKeyParts, values: Values): Promise<CommandR
 }
 
 async function rotate(
-  parts: VendorKeyParts,
+  parts: VendorKeyDeps,
   _values: Values,
   _args: readonly string[],
   input: string,
@@ -125,9 +125,9 @@ async function rotate(
   return done({ resealed, already, source }, [what, todo]);
 }
 
-function vendorOf(parts: VendorKeyParts, values: Values): string {
+function vendorOf(parts: VendorKeyDeps, values: Values): string {
   const name = required(values, "vendor");
-  return usage("--vendor", () => storableVendor(parts.registry, name)).label;
+  return usage("--vendor", () => canStoreKeyOf(parts.registry, name)).label;
 }
 
 /** What is wrong with what was given is wrong usage. The value isn't repeated: it may be a key. */

@@ -6,7 +6,7 @@ import { MasterKey } from "../keys/sealing.ts";
 import { lastFourOf, type StoredVendorKey } from "../keys/vendor_key.ts";
 import { createRegistry } from "../vendors/registry.ts";
 import { type CommandResult, UsageError } from "./command.ts";
-import { vendorKeyCommands, type VendorKeyParts } from "./vendor_key_commands.ts";
+import { vendorKeyCommands, type VendorKeyDeps } from "./vendor_key_commands.ts";
 
 const at = new Date("2026-11-21T00:00:00Z");
 
@@ -22,7 +22,7 @@ function setup() {
   const stored: (StoredVendorKey & { value: Secret })[] = [];
   const rotations: MasterKey[] = [];
   const told: string[] = [];
-  const parts: VendorKeyParts = {
+  const parts: VendorKeyDeps = {
     accounts: {
       first: () => Promise.resolve(accounts[0]),
       find: (name) =>
@@ -63,7 +63,7 @@ function setup() {
   return { run, stored, rotations, told };
 }
 
-function runCommand(parts: VendorKeyParts, argv: string[], input: string): Promise<CommandResult> {
+function runCommand(parts: VendorKeyDeps, argv: string[], input: string): Promise<CommandResult> {
   const command = vendorKeyCommands[argv.slice(0, 2).join(" ")];
   if (!command) throw new Error(`no command ${argv}`);
   const { values } = parseArgs({ args: argv.slice(2), options: command.options });

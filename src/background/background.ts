@@ -1,10 +1,10 @@
 import type { DialectName } from "../../contracts/calls/vendors.ts";
-import { atOnce } from "../base/heavy_work.ts";
+import { runAtOnce } from "../base/heavy_work.ts";
 import { replayIdOf } from "../idempotency/request_fingerprint.ts";
 import type { Account } from "../keys/account.ts";
 import type { BackgroundKey, BackgroundRequest, BackgroundStore } from "./background_call.ts";
 import { Fault } from "../shared/fault.ts";
-import type { KeptStore } from "../shared/stored_response.ts";
+import type { StoredResponseStore } from "../shared/stored_response.ts";
 import type { BackgroundForm } from "../dialects/kernel/dialect.ts";
 import { answerIds } from "../relay/answer_ids.ts";
 import type { BackgroundRunner } from "./runner.ts";
@@ -35,11 +35,11 @@ export interface Background {
   remove(key: BackgroundKey): Promise<boolean>;
 }
 
-export interface BackgroundParts {
+export interface BackgroundDeps {
   store: BackgroundStore;
   relay: Pick<Relay, "send">;
   runner: Pick<BackgroundRunner, "add" | "stop">;
-  kept: KeptStore;
+  kept: StoredResponseStore;
   recorder: Pick<Recorder, "drain">;
   dialects: Readonly<Record<DialectName, FullDialect>>;
   newTransactionId: () => string;
@@ -51,15 +51,15 @@ export interface BackgroundParts {
 const keptHeaders =
   /^(?:x-translation-mode|x-prompt-cache|http-referer|x-title|(?:anthropic|openai|x-grok|x-hf)-[a-z0-9-]{1,64})$/;
 
-export function createBackground(parts: BackgroundParts): Background {
+export function createBackground(parts: BackgroundDeps): Background {
   return new BackgroundCalls(parts);
 }
 
 class BackgroundCalls implements Background {
-  readonly #parts: BackgroundParts;
+  readonly #parts: BackgroundDeps;
   readonly #form: BackgroundForm;
 
-  constructor(parts: BackgroundParts) {
+  constructor(parts: BackgroundDeps) {
     this.#parts = parts;
     this.#form = parts.dialects.responses.background!;
   }
@@ -69,7 +69,7 @@ class BackgroundCalls implements Background {
     const form = request.dialect.background;
     const sent = request.body as { stream?: unknown; store?: unknown };
     if (!form?.isAsked(sent)) return await relay.send(request);
-    const { step = atOnce } = request.caller;
+    const { step = runAtOnce } = request.caller;
     const asked = { ...request, ...await step(() => form.forVendor(sent, request.bodyText)) };
     // Who streams is there; should it leave, the answer is read to its end and kept.
     if (sent.stream === true) {

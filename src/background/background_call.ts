@@ -45,7 +45,7 @@ export interface NewBackgroundCall extends BackgroundKey {
 }
 
 /** A call that a process is to work on. */
-export interface HeldBackgroundCall extends BackgroundKey {
+export interface ClaimedBackgroundCall extends BackgroundKey {
   state: BackgroundState;
   answerText: string;
   /** How often it was taken up, this time included. */
@@ -77,7 +77,7 @@ export interface BackgroundStore {
   /** Its caller deletes a call, which ends it; false where there is none. */
   remove(key: BackgroundKey): Promise<boolean>;
   /** Takes a call up that this process holds; undefined where it does no longer. */
-  begin(key: BackgroundKey): Promise<HeldBackgroundCall | undefined>;
+  begin(key: BackgroundKey): Promise<ClaimedBackgroundCall | undefined>;
   /** Unrecorded calls that this process holds, by response id. */
   held(): Promise<ReadonlyMap<string, BackgroundState>>;
   /** Holds calls for another `holdMs`. */

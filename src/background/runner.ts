@@ -10,15 +10,15 @@ import type {
 } from "./background_call.ts";
 import { holdMs } from "./background_call.ts";
 import { messageOf } from "../shared/fault.ts";
-import { type BackgroundAskParts, workOn } from "./work.ts";
+import { type BackgroundAskDeps, workOn } from "./work.ts";
 import type { StopReason } from "../relay/background_task.ts";
-import type { Funds } from "../relay/authorize.ts";
+import type { Authorization } from "../relay/authorize.ts";
 import type { FullDialect } from "../dialects/kernel/translator.ts";
 
 /** What a process holds of a call that it works on, or is about to. */
-export interface HeldCall extends BackgroundClaim {
+export interface ClaimedCall extends BackgroundClaim {
   /** Set aside when it was taken in here; absent for a call that was taken over. */
-  funds: Funds | undefined;
+  funds: Authorization | undefined;
   /** The one that came with the request. */
   vendorKey: Secret | undefined;
   /** Closes the vendor's connection, or ends the waiting. */
@@ -31,7 +31,7 @@ export interface HeldCall extends BackgroundClaim {
   ended: Promise<void>;
 }
 
-export interface BackgroundRunnerParts extends Omit<BackgroundAskParts, "form"> {
+export interface BackgroundRunnerDeps extends Omit<BackgroundAskDeps, "form"> {
   store: BackgroundStore;
   dialects: Readonly<Record<DialectName, FullDialect>>;
   log: Log;
@@ -55,15 +55,15 @@ const closeMs = 5_000;
 
 /** Works on background calls: those that this process took in, and those that others left. */
 export class BackgroundRunner {
-  readonly #parts: BackgroundRunnerParts;
-  readonly #held = new Map<string, HeldCall>();
+  readonly #parts: BackgroundRunnerDeps;
+  readonly #held = new Map<string, ClaimedCall>();
   readonly #queue: FairQueue;
   readonly #large = createFairQueue(largeAtWork);
   readonly #most: number;
   #renewedMs = -Infinity;
   #isClosing = false;
 
-  constructor(parts: BackgroundRunnerParts) {
+  constructor(parts: BackgroundRunnerDeps) {
     this.#parts = parts;
     const { all, perAccount } = parts.atWork ?? defaultAtWork;
     this.#most = all;
@@ -76,8 +76,8 @@ export class BackgroundRunner {
   }
 
   /** A call that was just stored, held by this process. */
-  add(key: BackgroundClaim, has: Pick<HeldCall, "funds" | "vendorKey">): void {
-    const held: HeldCall = {
+  add(key: BackgroundClaim, has: Pick<ClaimedCall, "funds" | "vendorKey">): void {
+    const held: ClaimedCall = {
       ...key,
       ...has,
       stop: new AbortController(),
@@ -125,7 +125,7 @@ export class BackgroundRunner {
   }
 
   /** Never throws. */
-  async #run(held: HeldCall): Promise<void> {
+  async #run(held: ClaimedCall): Promise<void> {
     const { log } = this.#parts;
     let leave = () => {};
     try {
@@ -152,7 +152,7 @@ export class BackgroundRunner {
   }
 
   /** Waits for a place; who is stopped meanwhile needs none. */
-  async #enter({ accountId, bodyUnits, stop: { signal } }: HeldCall): Promise<() => void> {
+  async #enter({ accountId, bodyUnits, stop: { signal } }: ClaimedCall): Promise<() => void> {
     const nothing = () => {};
     const key = String(accountId);
     const enter = (queue: FairQueue) => queue.enter(key, signal).catch(() => nothing);
@@ -164,11 +164,11 @@ export class BackgroundRunner {
     };
   }
 
-  #forget(held: HeldCall): void {
+  #forget(held: ClaimedCall): void {
     if (this.#held.get(held.responseId) === held) this.#held.delete(held.responseId);
   }
 
-  async #look(all: readonly HeldCall[]): Promise<void> {
+  async #look(all: readonly ClaimedCall[]): Promise<void> {
     const { store, clock } = this.#parts;
     const states = await store.held();
     for (const held of all) await this.#compare(held, states.get(held.responseId));
@@ -178,7 +178,7 @@ export class BackgroundRunner {
     this.#renewedMs = nowMs;
   }
 
-  async #compare(held: HeldCall, state: BackgroundState | undefined): Promise<void> {
+  async #compare(held: ClaimedCall, state: BackgroundState | undefined): Promise<void> {
     const { store, clock } = this.#parts;
     if (held.doneMs !== undefined) {
       if (state === undefined || clock.monotonicMs() - held.doneMs > patienceMs) this.#forget(held);
@@ -193,7 +193,7 @@ export class BackgroundRunner {
 }
 
 /** The first reason holds. */
-function stopHeld(held: HeldCall, reason: StopReason): void {
+function stopHeld(held: ClaimedCall, reason: StopReason): void {
   if (held.stopped !== undefined) return;
   held.stopped = reason;
   held.stop.abort();

@@ -1,15 +1,15 @@
 import type { Clock } from "../base/clock.ts";
-import { systemLater } from "../base/watch.ts";
+import { systemSetTimer } from "../base/watch.ts";
 import type { BackgroundForm } from "../dialects/kernel/dialect.ts";
 import type { ApiKeyStore, Principal } from "../keys/api_key.ts";
-import type { BackgroundStore, HeldBackgroundCall } from "./background_call.ts";
+import type { BackgroundStore, ClaimedBackgroundCall } from "./background_call.ts";
 import { Fault } from "../shared/fault.ts";
 import type { Interaction } from "../shared/interaction.ts";
 import { usable } from "../keys/key_cache.ts";
 import { errors } from "../../contracts/kernel/errors.ts";
 import type { Registry } from "../vendors/registry.ts";
-import type { HeldCall } from "./runner.ts";
-import { type HeavyRoom, readAgain } from "../relay/plan/reread_request.ts";
+import type { ClaimedCall } from "./runner.ts";
+import { type HeavyWorkLimits, rereadRequest } from "../relay/plan/reread_request.ts";
 import { BackgroundTask } from "../relay/background_task.ts";
 import type { CallJournal, Ending } from "../relay/call_facts.ts";
 import type { Caller } from "../relay/call_context.ts";
@@ -20,7 +20,7 @@ import type { Recorder } from "../records/recorder.ts";
 import type { Relay } from "../relay/relay.ts";
 import type { FullDialect } from "../dialects/kernel/translator.ts";
 
-export interface BackgroundAskParts {
+export interface BackgroundAskDeps {
   store: Pick<BackgroundStore, "begin" | "release" | "giveUp">;
   relay: Pick<Relay, "send">;
   apiKeys: Pick<ApiKeyStore, "findById">;
@@ -33,7 +33,7 @@ export interface BackgroundAskParts {
   payloadMaxBytes: number;
   mediaInlineBytes: number;
   /** Where requests that hold much are worked on. */
-  heavy: HeavyRoom;
+  heavy: HeavyWorkLimits;
   /** `BACKGROUND_CALL_TIMEOUT_MS`: from when the vendor is asked. */
   timeoutMs: number;
 }
@@ -52,8 +52,8 @@ const restMs = 2_000;
  * `left`: it is someone else's, or to be taken up again. Throws when the store is away.
  */
 export async function workOn(
-  parts: BackgroundAskParts,
-  held: HeldCall,
+  parts: BackgroundAskDeps,
+  held: ClaimedCall,
 ): Promise<"recorded" | "left"> {
   if (held.stopped === "given_up") return await giveBack(parts, held, { ms: 0, uncounted: false });
   const call = await parts.store.begin(held);
@@ -83,9 +83,9 @@ export async function workOn(
 
 /** Why a call isn't asked (again). */
 function refusalOf(
-  { clock, form }: BackgroundAskParts,
-  { request, attempts }: HeldBackgroundCall,
-  { vendorKey }: HeldCall,
+  { clock, form }: BackgroundAskDeps,
+  { request, attempts }: ClaimedBackgroundCall,
+  { vendorKey }: ClaimedCall,
 ): Fault | undefined {
   const failed = (message: string) => new Fault("internal_error", { message });
   if (clock.now().getTime() - request.begun.createdAt.getTime() > longestMs) {
@@ -109,10 +109,10 @@ function refusalOf(
 }
 
 async function ask(
-  parts: BackgroundAskParts,
+  parts: BackgroundAskDeps,
   { call, held, task, principal }: {
-    call: HeldBackgroundCall;
-    held: HeldCall;
+    call: ClaimedBackgroundCall;
+    held: ClaimedCall;
     task: BackgroundTask;
     principal: Principal;
   },
@@ -124,14 +124,14 @@ async function ask(
   const noteStop = () => task.stopped = held.stopped;
   if (held.stop.signal.aborted) noteStop();
   else held.stop.signal.addEventListener("abort", noteStop, { once: true });
-  const inTime = systemLater(timeoutMs, () => {
+  const inTime = systemSetTimer(timeoutMs, () => {
     held.stopped ??= "timeout";
     held.stop.abort();
   });
   let fault: unknown;
   let leave = () => {};
   try {
-    const { value, step, release } = await readAgain(parts.heavy, sentText, call.accountId);
+    const { value, step, release } = await rereadRequest(parts.heavy, sentText, call.accountId);
     leave = release;
     const asked = await step(() => form.forVendor(value, sentText));
     const reply = await relay.send({
@@ -167,8 +167,8 @@ const passing: ReadonlySet<Fault["code"]> = new Set<Fault["code"]>([
 ]);
 
 async function giveBack(
-  { store }: BackgroundAskParts,
-  key: HeldCall | HeldBackgroundCall,
+  { store }: BackgroundAskDeps,
+  key: ClaimedCall | ClaimedBackgroundCall,
   how: { ms: number; uncounted: boolean },
 ): Promise<"left"> {
   await store.release(key, how);
@@ -176,9 +176,9 @@ async function giveBack(
 }
 
 function callerOf(
-  { clock, timeoutMs }: BackgroundAskParts,
-  { request }: HeldBackgroundCall,
-  { stop, vendorKey }: HeldCall,
+  { clock, timeoutMs }: BackgroundAskDeps,
+  { request }: ClaimedBackgroundCall,
+  { stop, vendorKey }: ClaimedCall,
   principal: Principal,
 ): Caller {
   const { begun, headers, path } = request;
@@ -200,8 +200,8 @@ function callerOf(
 
 /** Ends a call for which no vendor was asked, or nobody knows how far it was. */
 async function conclude(
-  parts: BackgroundAskParts,
-  call: HeldBackgroundCall,
+  parts: BackgroundAskDeps,
+  call: ClaimedBackgroundCall,
   task: BackgroundTask,
   ending: Ending,
 ): Promise<"recorded"> {

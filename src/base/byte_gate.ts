@@ -1,14 +1,14 @@
 import { type Clock, systemClock } from "./clock.ts";
 import {
-  type Bearer,
   Body,
   type BodyGate,
   freeBytes,
   leastBytesPerSecond,
-  type Room,
+  type MemoryHolder,
+  type MemoryPermit,
   smallBytes,
 } from "./byte_room.ts";
-import { type Later, systemLater } from "./watch.ts";
+import { type SetTimer, systemSetTimer } from "./watch.ts";
 
 /**
  * Bounds the bytes of bodies that are in memory at once, by what has arrived, whatever was
@@ -23,7 +23,7 @@ import { type Later, systemLater } from "./watch.ts";
  */
 export interface ByteGate {
   /** A body that begins; nothing is taken yet. Give it back with `release`, whatever happens. */
-  open(who: Bearer): Room;
+  open(who: MemoryHolder): MemoryPermit;
   /** Bytes that are in, for measures. */
   readonly inside: number;
 }
@@ -33,7 +33,7 @@ export interface ByteGateOptions {
   /** Told how many bytes were given back at once. */
   released?: (bytes: number) => void;
   clock?: Pick<Clock, "monotonicMs">;
-  later?: Later;
+  later?: SetTimer;
 }
 
 export function createByteGate(options: ByteGateOptions): ByteGate {
@@ -64,7 +64,7 @@ interface Account {
 class Gate implements ByteGate, BodyGate {
   readonly #capacity: number;
   readonly #released: (bytes: number) => void;
-  readonly #later: Later;
+  readonly #later: SetTimer;
   readonly #clock: Pick<Clock, "monotonicMs">;
   /** In the order in which their turn comes. */
   readonly #accounts = new Map<string, Account>();
@@ -79,7 +79,7 @@ class Gate implements ByteGate, BodyGate {
   constructor(options: ByteGateOptions) {
     this.#capacity = options.capacityBytes;
     this.#released = options.released ?? (() => {});
-    this.#later = options.later ?? systemLater;
+    this.#later = options.later ?? systemSetTimer;
     this.#clock = options.clock ?? systemClock;
   }
 
@@ -87,7 +87,7 @@ class Gate implements ByteGate, BodyGate {
     return this.#held + this.#resting + (this.#beyond?.extra ?? 0);
   }
 
-  open(who: Bearer): Room {
+  open(who: MemoryHolder): MemoryPermit {
     return new Body(who, this);
   }
 

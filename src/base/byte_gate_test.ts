@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { createByteGate } from "./byte_gate.ts";
-import type { Bearer, Room } from "./byte_room.ts";
+import type { MemoryHolder, MemoryPermit } from "./byte_room.ts";
 import { FakeClock } from "./clock.ts";
 
 const kib = 1024;
@@ -35,10 +35,10 @@ function gateOf(capacityBytes: number) {
 
 /** A body that is sent piece by piece, as fast as the gate lets it. */
 class Sent {
-  readonly room: Room;
+  readonly room: MemoryPermit;
   isWaiting = false;
   refused: unknown;
-  constructor(gate: ReturnType<typeof gateOf>["gate"], who: Bearer) {
+  constructor(gate: ReturnType<typeof gateOf>["gate"], who: MemoryHolder) {
     this.room = gate.open(who);
   }
   begin(): this {

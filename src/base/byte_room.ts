@@ -1,4 +1,4 @@
-export interface Bearer {
+export interface MemoryHolder {
   /** Whose share it is. */
   key: string;
   /** What the body is announced to have. */
@@ -13,7 +13,7 @@ export interface Bearer {
 }
 
 /** The room of one body. */
-export interface Room {
+export interface MemoryPermit {
   /**
    * To be awaited before the first piece: a large body that says so waits unread for those that
    * came before it. Takes nothing, and rejects as `take` does.
@@ -33,7 +33,7 @@ export interface Room {
 }
 
 /** The body came slowly, was larger than its account's share, and others waited. */
-export class RoomLost extends Error {
+export class PermitLost extends Error {
   constructor() {
     super("A slow body had to make way for others");
   }
@@ -70,7 +70,7 @@ interface Wait {
 }
 
 /** One body, as its gate sees it. */
-export class Body implements Room {
+export class Body implements MemoryPermit {
   /** Taken from the account's share. */
   held = 0;
   /** Taken beyond it. */
@@ -90,7 +90,7 @@ export class Body implements Room {
   #recent: Mark;
   #before: Mark;
 
-  constructor(readonly who: Bearer, readonly gate: BodyGate) {
+  constructor(readonly who: MemoryHolder, readonly gate: BodyGate) {
     this.#recent = this.#before = { atMs: gate.nowMs(), arrived: 0 };
   }
 
@@ -119,7 +119,7 @@ export class Body implements Room {
   }
 
   take(bytes: number): Promise<void> | undefined {
-    if (this.#isLost) return Promise.reject(new RoomLost());
+    if (this.#isLost) return Promise.reject(new PermitLost());
     if (this.#isOver) return undefined;
     const before = Math.max(freeBytes, this.arrived);
     this.arrived += bytes;

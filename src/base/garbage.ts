@@ -1,5 +1,5 @@
 /** Has the engine look for garbage where large buffers come and go. */
-export interface Garbage {
+export interface GcHint {
   /** So many bytes have been worked on and are needed no more. */
   left(bytes: number): void;
 }
@@ -12,10 +12,10 @@ type Collect = (options: { type: "minor" }) => void;
  * them pile up by 64 MiB and more before it looks, while a look at what is young, as these are,
  * takes milliseconds. Does nothing where the runtime was started without `--expose-gc`.
  */
-export function createGarbage(
+export function createGcHint(
   everyBytes: number,
   collect = (globalThis as { gc?: Collect }).gc,
-): Garbage {
+): GcHint {
   let bytesLeft = 0;
   return {
     left(bytes) {
@@ -28,7 +28,7 @@ export function createGarbage(
 }
 
 /** Frees a large buffer at once that nobody looks at any more; the bytes are gone then. */
-export function discard({ buffer, length }: Uint8Array): void {
+export function released({ buffer, length }: Uint8Array): void {
   const isWhole = buffer instanceof ArrayBuffer && buffer.byteLength === length;
   if (isWhole && length >= leastBytes) buffer.transfer(0);
 }

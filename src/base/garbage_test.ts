@@ -1,9 +1,9 @@
 import assert from "@std/assert";
-import { createGarbage, discard } from "./garbage.ts";
+import { createGcHint, released } from "./garbage.ts";
 
 Deno.test("the engine looks each time that so many bytes were left, and not before", () => {
   const looks: unknown[] = [];
-  const garbage = createGarbage(100, (options) => looks.push(options));
+  const garbage = createGcHint(100, (options) => looks.push(options));
   garbage.left(60);
   assert.deepEqual(looks, []);
   garbage.left(60);
@@ -15,13 +15,13 @@ Deno.test("the engine looks each time that so many bytes were left, and not befo
 });
 
 Deno.test("without the runtime's leave nothing happens", () => {
-  createGarbage(1, undefined).left(10);
+  createGcHint(1, undefined).left(10);
 });
 
 Deno.test("a large buffer is freed at once, a view of one and a small one are left alone", () => {
   const large = new Uint8Array(300_000);
   const view = new Uint8Array(new ArrayBuffer(400_000), 0, 300_000);
   const small = new Uint8Array(100);
-  for (const one of [large, view, small]) discard(one);
+  for (const one of [large, view, small]) released(one);
   assert.deepEqual([large.length, view.length, small.length], [0, 300_000, 100]);
 });

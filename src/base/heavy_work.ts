@@ -1,6 +1,6 @@
 import { finish, type Steps } from "./steps.ts";
 import { type Clock, systemClock } from "./clock.ts";
-import { type Later, systemLater } from "./watch.ts";
+import { type SetTimer, systemSetTimer } from "./watch.ts";
 
 /** Does a piece of work, at once or in its turn. */
 export interface Step {
@@ -12,7 +12,7 @@ export interface Step {
 }
 
 /** Who has no heavy work does it at once. */
-export const atOnce: Step = Object.assign(
+export const runAtOnce: Step = Object.assign(
   <T>(job: () => T) => new Promise<T>((resolve) => resolve(job())),
   {
     inSteps: <T>(job: () => Steps<T>) => new Promise<T>((resolve) => resolve(finish(job()))),
@@ -21,7 +21,7 @@ export const atOnce: Step = Object.assign(
 );
 
 /** Whoever has does it in turns. */
-export function inTurns(work: HeavyWork, who: HeavyWorker): Step {
+export function runInTurns(work: HeavyWork, who: HeavyWorker): Step {
   return Object.assign(<T>(job: () => T) => work.run(who, job), {
     inSteps: <T>(job: () => Steps<T>) => work.runSteps(who, job()),
     isHeavy: true,
@@ -52,7 +52,7 @@ export interface HeavyWorkOptions {
   tooLate: () => Error;
   maxWaitMs?: number;
   clock?: Pick<Clock, "monotonicMs">;
-  later?: Later;
+  later?: SetTimer;
 }
 
 export function createHeavyWork(options: HeavyWorkOptions): HeavyWork {
@@ -71,7 +71,7 @@ class Turns implements HeavyWork {
   #isBusy = false;
 
   constructor(options: HeavyWorkOptions) {
-    const defaults = { maxWaitMs: 20_000, clock: systemClock, later: systemLater };
+    const defaults = { maxWaitMs: 20_000, clock: systemClock, later: systemSetTimer };
     this.#options = { ...defaults, ...options };
   }
 

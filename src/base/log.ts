@@ -1,4 +1,4 @@
-import { type Later, systemLater } from "./watch.ts";
+import { type SetTimer, systemSetTimer } from "./watch.ts";
 
 /** Fields of a log line; absent ones are left out. Never a prompt, never a key. */
 export type LogFields = Readonly<Record<string, string | number | boolean | null | undefined>>;
@@ -35,7 +35,7 @@ export interface OutputOptions {
   maxWaiting?: number;
   /** How long `flush` waits for a reader. */
   flushMs?: number;
-  later?: Later;
+  later?: SetTimer;
 }
 
 /**
@@ -55,7 +55,7 @@ export class OutputLines implements LogLines {
   readonly #put: (bytes: Uint8Array) => Promise<number>;
   readonly #maxWaiting: number;
   readonly #flushMs: number;
-  readonly #later: Later;
+  readonly #later: SetTimer;
   #waiting: string[] = [];
   #units = 0;
   #writing: Promise<void> | undefined;
@@ -67,7 +67,7 @@ export class OutputLines implements LogLines {
     this.#put = options.write ?? ((bytes) => Deno.stdout.write(bytes));
     this.#maxWaiting = options.maxWaiting ?? 256 * 1024;
     this.#flushMs = options.flushMs ?? 1_000;
-    this.#later = options.later ?? systemLater;
+    this.#later = options.later ?? systemSetTimer;
   }
 
   get dropped(): number {

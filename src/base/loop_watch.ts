@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from "./clock.ts";
-import { type Later, systemLater } from "./watch.ts";
+import { type SetTimer, systemSetTimer } from "./watch.ts";
 
 /**
  * Looks whether the event loop turns. Whoever begins a piece of work notes it (`begins`), and when
@@ -17,7 +17,7 @@ export interface LoopWatchOptions<Work> {
   /** The loop was blocked; what did it, where that is known. */
   blocked: (ms: number, work: Work | undefined) => void;
   clock?: Pick<Clock, "monotonicMs">;
-  later?: Later;
+  later?: SetTimer;
 }
 
 export function createLoopWatch<Work>(options: LoopWatchOptions<Work>): LoopWatch<Work> {
@@ -33,7 +33,7 @@ const maxMarks = 1024;
 class Watching<Work> implements LoopWatch<Work> {
   readonly #options: LoopWatchOptions<Work>;
   readonly #clock: Pick<Clock, "monotonicMs">;
-  readonly #later: Later;
+  readonly #later: SetTimer;
   #marks: { atMs: number; work: Work }[] = [];
   #lookedMs: number;
   #cancel: () => void;
@@ -41,7 +41,7 @@ class Watching<Work> implements LoopWatch<Work> {
   constructor(options: LoopWatchOptions<Work>) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
-    this.#later = options.later ?? systemLater;
+    this.#later = options.later ?? systemSetTimer;
     this.#lookedMs = this.#clock.monotonicMs();
     this.#cancel = this.#later(lookMs, () => this.#look());
   }

@@ -20,7 +20,7 @@ export class JsonTextError extends Error {
 export function* parseInSteps(
   text: string,
   { large, solid: { start, end } }: Pick<JsonCount, "large" | "solid">,
-  { stepUnits = largeSpanUnits, glance }: { stepUnits?: number; glance?: Glance | undefined } = {},
+  { stepUnits = largeSpanUnits, glance }: { stepUnits?: number; glance?: Preview | undefined } = {},
 ): Generator<void, unknown, void> {
   if (large.get(start) !== end) return parsePiece(text, start, end, "", "");
   const whole = { text, large, stepUnits };
@@ -32,14 +32,14 @@ export function* parseInSteps(
  * Told the first elements of a large list that is a member of the whole: where they are wrong
  * already, the rest needn't be parsed.
  */
-export type Glance = (name: string, elements: readonly unknown[]) => void;
+export type Preview = (name: string, elements: readonly unknown[]) => void;
 
 interface Parsed {
   readonly text: string;
   readonly large: LargeSpans;
   readonly stepUnits: number;
   /** Of the whole: for its members. */
-  readonly glance?: Glance | undefined;
+  readonly glance?: Preview | undefined;
   /** Of a member: its name. */
   readonly name?: string;
 }

@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { JsonCount, type JsonLimits } from "./json_count.ts";
-import { type Glance, JsonTextError, parseInSteps } from "./parse_in_steps.ts";
+import { JsonTextError, parseInSteps, type Preview } from "./parse_in_steps.ts";
 import { finish } from "./steps.ts";
 
 const limits: JsonLimits = { values: 1000, depth: 8, members: 100, names: 100 };
@@ -128,7 +128,7 @@ const roomy: JsonLimits = { values: 10_000, depth: 8, members: 100, names: 100 }
 
 Deno.test("the first elements of a large list can be looked at before the rest is parsed", () => {
   const list = JSON.stringify(Array.from({ length: 900 }, (_, index) => ({ index })));
-  const told = (text: string, glance: Glance) =>
+  const told = (text: string, glance: Preview) =>
     finish(parseInSteps(text, counted([text], 40, roomy), { stepUnits: 40, glance }));
   const seen: [string, number][] = [];
   told(`{"a":1,"long":${list},"inner":{"deep":${list}},"b":[1]}`, (name, elements) => {

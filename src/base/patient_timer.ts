@@ -1,4 +1,4 @@
-import { type Later, systemLater } from "./watch.ts";
+import { type SetTimer, systemSetTimer } from "./watch.ts";
 
 /** A wait is this many short ones. */
 const slices = 20;
@@ -7,7 +7,11 @@ const slices = 20;
  * Runs `run` once after `ms`; the answer takes it back. Where the process itself is too busy to look
  * at its timers and sockets the wait is longer: what it waits for may be there, unread.
  */
-export function patientTimer(ms: number, run: () => void, later: Later = systemLater): () => void {
+export function starvationTolerantTimeout(
+  ms: number,
+  run: () => void,
+  later: SetTimer = systemSetTimer,
+): () => void {
   let left = slices;
   const next = () => later(ms / slices, () => --left > 0 ? cancel = next() : run());
   let cancel = next();

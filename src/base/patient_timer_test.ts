@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { patientTimer } from "./patient_timer.ts";
+import { starvationTolerantTimeout } from "./patient_timer.ts";
 
 /** Timers that are looked at when the test says so, with the waits that were asked for. */
 function timers() {
@@ -26,7 +26,7 @@ function timers() {
 Deno.test("the wait is as long as was asked for, in slices, and ends once", () => {
   const world = timers();
   let runs = 0;
-  patientTimer(5000, () => runs++, world.later);
+  starvationTolerantTimeout(5000, () => runs++, world.later);
   for (let looks = 1; looks < 20; looks++) world.fire();
   assert.deepEqual([runs, world.isWaiting], [0, true]);
   world.fire();
@@ -37,7 +37,7 @@ Deno.test("the wait is as long as was asked for, in slices, and ends once", () =
 
 Deno.test("a wait that was taken back ends never", () => {
   const world = timers();
-  const cancel = patientTimer(5000, () => assert.fail(), world.later);
+  const cancel = starvationTolerantTimeout(5000, () => assert.fail(), world.later);
   for (let looks = 0; looks < 7; looks++) world.fire();
   cancel();
   assert.equal(world.isWaiting, false);

@@ -1,9 +1,9 @@
-import { type Later, systemLater } from "./watch.ts";
+import { type SetTimer, systemSetTimer } from "./watch.ts";
 
 /** How long a reader may ask for nothing. */
 export interface Patience {
   unreadMs: number;
-  later?: Later;
+  later?: SetTimer;
 }
 
 /** For callers: whoever does not read holds a file, or a place among the account's streams. */
@@ -19,7 +19,7 @@ export function pulledStream(
   patience?: Patience,
 ): ReadableStream<Uint8Array> {
   const pieces = bytes[Symbol.asyncIterator]();
-  const { unreadMs, later = systemLater } = patience ?? {};
+  const { unreadMs, later = systemSetTimer } = patience ?? {};
   let stopWaiting = () => {};
   const wait = (controller: ReadableStreamDefaultController<Uint8Array>) => {
     if (unreadMs === undefined) return;

@@ -1,4 +1,4 @@
-import { type Later, systemLater } from "./watch.ts";
+import { type SetTimer, systemSetTimer } from "./watch.ts";
 
 /** Lets in values of bodies as memory is meant for them: what is made of a text is many times it. */
 export interface ValueGate {
@@ -19,7 +19,7 @@ export interface ValueGate {
  */
 const maxHoldMs = 10_000;
 
-export function createValueGate(capacity: number, later: Later = systemLater): ValueGate {
+export function createValueGate(capacity: number, later: SetTimer = systemSetTimer): ValueGate {
   return new Gate(capacity, later);
 }
 
@@ -30,12 +30,12 @@ interface Waiter {
 
 class Gate implements ValueGate {
   readonly #capacity: number;
-  readonly #later: Later;
+  readonly #later: SetTimer;
   /** By key, in the order in which their turn comes. */
   readonly #lines = new Map<string, Set<Waiter>>();
   #inside = 0;
 
-  constructor(capacity: number, later: Later) {
+  constructor(capacity: number, later: SetTimer) {
     this.#capacity = capacity;
     this.#later = later;
   }

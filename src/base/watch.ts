@@ -1,9 +1,9 @@
 import type { Clock } from "./clock.ts";
 
 /** Runs `run` once after `ms`; the answer takes it back. Tests give their own. */
-export type Later = (ms: number, run: () => void) => () => void;
+export type SetTimer = (ms: number, run: () => void) => () => void;
 
-export const systemLater: Later = (ms, run) => {
+export const systemSetTimer: SetTimer = (ms, run) => {
   const timer = setTimeout(run, ms);
   return () => clearTimeout(timer);
 };
@@ -18,7 +18,7 @@ const starvedMs = 50;
  * `patient`: where the process itself was busy beyond the deadline, what is waited for may be there,
  * unread: it gets as long again as the process was late, once.
  */
-export class Watch {
+export class Deadline {
   #deadlineMs = Infinity;
   #wakeAtMs = Infinity;
   #cancel: (() => void) | undefined;
@@ -26,7 +26,7 @@ export class Watch {
 
   constructor(
     readonly clock: Pick<Clock, "monotonicMs">,
-    readonly later: Later,
+    readonly later: SetTimer,
     readonly onExpire: () => void,
     readonly patient = false,
   ) {}

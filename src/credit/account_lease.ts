@@ -1,7 +1,7 @@
 import { mostNanos } from "../pricing/plausible.ts";
 
 /** How a process deals with the credit it leases; times in milliseconds, money in nano-dollars. */
-export interface EscrowPolicy {
+export interface LeasePolicy {
   leaseMs: number;
   /** Unspent credit goes back after so long without a new call. */
   idleMs: number;
@@ -43,8 +43,8 @@ const marginMs = 250;
  * One account's credit in this process: a lease, what calls under way have reserved of it, and how
  * much is worth holding. Knows no store and no timer; times are those of a monotonic clock.
  */
-export class Purse {
-  readonly #policy: EscrowPolicy;
+export class AccountLease {
+  readonly #policy: LeasePolicy;
   #lease: Lease | undefined;
   #inFlight = 0n;
   #usedMs: number;
@@ -57,7 +57,7 @@ export class Purse {
   #decayedMs: number;
   readonly #bornMs: number;
 
-  constructor(policy: EscrowPolicy, nowMs: number) {
+  constructor(policy: LeasePolicy, nowMs: number) {
     this.#policy = policy;
     this.#usedMs = nowMs;
     this.#decayedMs = nowMs;

@@ -1,17 +1,17 @@
 import assert from "@std/assert";
-import { Purse } from "./account_lease.ts";
+import { AccountLease } from "./account_lease.ts";
 
 const policy = { leaseMs: 150_000, idleMs: 5_000, aheadNanos: 100n };
 
 /** A purse with a lease of 100, taken at 0. */
-function filled(): Purse {
-  const purse = new Purse(policy, 0);
+function filled(): AccountLease {
+  const purse = new AccountLease(policy, 0);
   purse.noteCall(10n, 0);
   take(purse, 100n, 0);
   return purse;
 }
 
-function take(purse: Purse, grantedNanos: bigint, nowMs: number, more = {}): boolean {
+function take(purse: AccountLease, grantedNanos: bigint, nowMs: number, more = {}): boolean {
   const lease = { id: "lease-1", extends: false, isNew: true, grantedNanos, ...more };
   return purse.taken(lease, nowMs, nowMs);
 }

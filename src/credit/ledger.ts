@@ -52,7 +52,7 @@ export interface LeaseReturn {
 }
 
 /** A lease that its process goes on holding. */
-export interface HeldLease {
+export interface OpenLease {
   leaseId: string;
   accountId: number;
   /** Reserved by calls under way. */
@@ -96,7 +96,7 @@ export interface Ledger {
   /** Gives what is left for others afterwards. */
   release(back: LeaseReturn): Promise<bigint>;
   /** Prolongs leases to `leaseSeconds` from now; gives the ids of those that are still there. */
-  renew(held: readonly HeldLease[], leaseSeconds: number): Promise<ReadonlySet<string>>;
+  renew(held: readonly OpenLease[], leaseSeconds: number): Promise<ReadonlySet<string>>;
   /** What is left for anyone to lease, by account. */
   available(accountIds: readonly number[]): Promise<ReadonlyMap<number, bigint>>;
   /** Posts charges, each once, moving what was spent out of lease and balance. */

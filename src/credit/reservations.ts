@@ -1,7 +1,7 @@
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import { nanosToUsd } from "../base/money.ts";
-import { type Demand, Purse, type Reservation } from "./account_lease.ts";
+import { AccountLease, type Demand, type Reservation } from "./account_lease.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
 import type { Credit, LeaseRequest, LeaseReturn, Ledger } from "./ledger.ts";
 
@@ -11,7 +11,7 @@ export type { Reservation } from "./account_lease.ts";
  * Admits calls against their accounts' credit. As long as the lease has room that is done in
  * memory; leases are taken ahead, so that few calls wait for the store.
  */
-export interface Escrow {
+export interface Reservations {
   /**
    * Reserves what a call can cost at most. Throws `insufficient_credits` when the balance doesn't
    * cover it, `store_unavailable` when the lease doesn't and the store is away.
@@ -25,7 +25,7 @@ export interface Escrow {
   close(): Promise<void>;
 }
 
-export interface EscrowParts {
+export interface ReservationsDeps {
   ledger: Ledger;
   clock: Clock;
   log: Log;
@@ -44,7 +44,7 @@ const aheadNanos = 100_000_000n;
 /** So long nothing is taken ahead after a failure, a lease that fell short or one given back. */
 const patienceMs = 1_000;
 
-export function createReservations(parts: EscrowParts): Escrow {
+export function createReservations(parts: ReservationsDeps): Reservations {
   return new Escrows(parts);
 }
 
@@ -65,7 +65,7 @@ interface SentRequest {
 /** One account here. At most one operation of it is under way at the store. */
 interface Desk {
   readonly accountId: number;
-  readonly purse: Purse;
+  readonly purse: AccountLease;
   waiters: Waiter[];
   /** A request whose outcome was not learned; it is repeated before anything else. */
   unsure: SentRequest | undefined;
@@ -83,12 +83,12 @@ interface Desk {
   giveUp: boolean;
 }
 
-class Escrows implements Escrow {
-  readonly #parts: EscrowParts;
+class Escrows implements Reservations {
+  readonly #parts: ReservationsDeps;
   readonly #desks = new Map<number, Desk>();
   #closing = false;
 
-  constructor(parts: EscrowParts) {
+  constructor(parts: ReservationsDeps) {
     this.#parts = parts;
   }
 
@@ -148,7 +148,7 @@ class Escrows implements Escrow {
     const leaseMs = this.#parts.leaseSeconds * 1000;
     const desk: Desk = {
       accountId,
-      purse: new Purse({ leaseMs, idleMs, aheadNanos }, this.#nowMs()),
+      purse: new AccountLease({ leaseMs, idleMs, aheadNanos }, this.#nowMs()),
       waiters: [],
       unsure: undefined,
       returns: [],

@@ -3,7 +3,7 @@ import { FakeClock } from "../base/clock.ts";
 import { createLog } from "../base/log.ts";
 import { Fault } from "../shared/fault.ts";
 import { Line, MemoryLedger } from "../../tests/support/memory_ledger.ts";
-import { createReservations, type Escrow, type Reservation } from "./reservations.ts";
+import { createReservations, type Reservation, type Reservations } from "./reservations.ts";
 
 const usd = 1_000_000_000n;
 const cent = usd / 100n;
@@ -13,7 +13,7 @@ interface Stage {
   clock: FakeClock;
   store: MemoryLedger;
   line: Line;
-  escrow: Escrow;
+  escrow: Reservations;
   logged: string[];
   /** Lets time pass with a tick every second, as in production. */
   pass(seconds: number): Promise<void>;
@@ -51,7 +51,11 @@ const isRefused = (thrown: unknown) =>
   thrown instanceof Fault && thrown.code === "insufficient_credits";
 const isAway = (thrown: unknown) => thrown instanceof Fault && thrown.code === "store_unavailable";
 
-async function admitted(escrow: Escrow, calls: number, bound: bigint): Promise<Reservation[]> {
+async function admitted(
+  escrow: Reservations,
+  calls: number,
+  bound: bigint,
+): Promise<Reservation[]> {
   const results = await Promise.allSettled(
     Array.from({ length: calls }, () => escrow.reserve(account, bound)),
   );

@@ -2,7 +2,7 @@ import { type Context, Hono } from "hono";
 import { createFailureLimit } from "../rate_limits/failure_limit.ts";
 import { messageOf } from "../shared/fault.ts";
 import { readAssets } from "./assets.ts";
-import { card, type Desk, notFoundPage } from "./bind.tsx";
+import { card, notFoundPage, type PageContext } from "./bind.tsx";
 import { createCookies } from "./cookies.ts";
 import { createOpenIdProvider } from "./openid_provider.ts";
 import { auditRoutes } from "./pages/settings/audit.tsx";
@@ -21,7 +21,7 @@ import { playgroundRoutes } from "./pages/playground/page.tsx";
 import { peopleRoutes } from "./pages/people/people.tsx";
 import { retentionRoutes } from "./pages/data/retention.tsx";
 import { vendorKeyRoutes } from "./pages/settings/vendor_keys.tsx";
-import type { DashboardParts } from "./parts.ts";
+import type { DashboardDeps } from "./parts.ts";
 import { createPlainProvider } from "./plain_provider.ts";
 import { home } from "./return_path.ts";
 import { hashToken, newToken } from "../people/link_token.ts";
@@ -33,8 +33,8 @@ import type { IdentityProvider, SignInSettings } from "./identity_provider.ts";
 const signInStarts = { burst: 100, perSecond: 1 };
 
 /** All below `/dashboard`. */
-export function createDashboard(parts: DashboardParts): Hono {
-  const desk: Desk = {
+export function createDashboard(parts: DashboardDeps): Hono {
+  const desk: PageContext = {
     ...parts,
     assets: readAssets(),
     cookies: createCookies(parts.baseUrl),
@@ -85,7 +85,7 @@ export function createDashboard(parts: DashboardParts): Hono {
  * A new claim link while sign-in is on and nobody owns the first account; undefined otherwise.
  */
 export async function claimLink(
-  parts: Pick<DashboardParts, "baseUrl" | "signIn" | "signIns" | "clock">,
+  parts: Pick<DashboardDeps, "baseUrl" | "signIn" | "signIns" | "clock">,
 ): Promise<string | undefined> {
   if (!parts.signIn) return undefined;
   const token = newToken();
@@ -112,7 +112,7 @@ function otherLoopback(baseUrl: string, context: Context): string | undefined {
   return base.origin + asked.pathname + asked.search;
 }
 
-function assetAnswer(desk: Desk, context: Context): Response | Promise<Response> {
+function assetAnswer(desk: PageContext, context: Context): Response | Promise<Response> {
   const asset = desk.assets.find(context.req.param("name") ?? "");
   if (!asset) return notFoundPage(desk, context);
   const isExact = context.req.query("v") === asset.version;
@@ -122,7 +122,7 @@ function assetAnswer(desk: Desk, context: Context): Response | Promise<Response>
   });
 }
 
-function failed(desk: Desk, context: Context, thrown: unknown): Promise<Response> {
+function failed(desk: PageContext, context: Context, thrown: unknown): Promise<Response> {
   desk.log.error("a page failed", { path: context.req.path, reason: messageOf(thrown) });
   return card(
     desk,

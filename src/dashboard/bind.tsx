@@ -11,13 +11,13 @@ import type { Cookies } from "./cookies.ts";
 import { type Form, readForm } from "./form.ts";
 import { Card, type Frame, SignedIn } from "./layout.tsx";
 import { type Notice, noticeSeconds, parseNotice } from "./notice.ts";
-import type { DashboardParts } from "./parts.ts";
+import type { DashboardDeps } from "./parts.ts";
 import { hashToken } from "../people/link_token.ts";
 import { csrfOf, openFor, sameText, sealFor } from "./secrets.ts";
 import { isFromElsewhere } from "./visitor.ts";
 
 /** What handlers and helpers share. */
-export interface Desk extends DashboardParts {
+export interface PageContext extends DashboardDeps {
   assets: Assets;
   cookies: Cookies;
   /** Sign-ins that one address begins, and links that it guesses. */
@@ -25,7 +25,7 @@ export interface Desk extends DashboardParts {
 }
 
 /** Somebody who is signed in, looking at a page or sending a form. */
-export interface Visit {
+export interface PageRequest {
   session: Session;
   csrf: string;
   /** What the action before had to say; shown once. */
@@ -72,9 +72,9 @@ export class NotFound extends Error {}
  * only our own pages lead here, others to that path: for what leaves a trace, such as a download.
  */
 export function page(
-  desk: Desk,
+  desk: PageContext,
   needed: Role,
-  load: (visit: Visit) => Page | Response | Promise<Page | Response>,
+  load: (visit: PageRequest) => Page | Response | Promise<Page | Response>,
   { ownLinksAt }: { ownLinksAt?: string } = {},
 ): Handler {
   return async (context) => {
@@ -93,9 +93,9 @@ export function page(
 
 /** Takes a form from who is signed in with at least that role, sent by one of our own pages. */
 export function action(
-  desk: Desk,
+  desk: PageContext,
   needed: Role,
-  act: (form: Form, visit: Visit) => Outcome | Promise<Outcome>,
+  act: (form: Form, visit: PageRequest) => Outcome | Promise<Outcome>,
   maxFormBytes?: number,
 ): Handler {
   return async (context) => {
@@ -122,7 +122,7 @@ export function action(
 
 /** A page for nobody in particular. */
 export function card(
-  desk: Desk,
+  desk: PageContext,
   context: Context,
   status: Status,
   title: string,
@@ -131,7 +131,7 @@ export function card(
   return html(context, status, <Card title={title} assets={desk.assets}>{body}</Card>);
 }
 
-export function notFoundPage(desk: Desk, context: Context): Promise<Response> {
+export function notFoundPage(desk: PageContext, context: Context): Promise<Response> {
   return card(
     desk,
     context,
@@ -146,7 +146,7 @@ export function notFoundPage(desk: Desk, context: Context): Promise<Response> {
   );
 }
 
-async function visitOf(desk: Desk, context: Context): Promise<Visit | undefined> {
+async function visitOf(desk: PageContext, context: Context): Promise<PageRequest | undefined> {
   const token = desk.cookies.read(context, "session");
   if (!token) return undefined;
   const now = desk.clock.now();
@@ -158,7 +158,7 @@ async function visitOf(desk: Desk, context: Context): Promise<Visit | undefined>
     personId: session.person.id,
     name: session.person.email ?? session.person.name,
   };
-  const note: Visit["note"] = (act, subject, detail = "") => ({
+  const note: PageRequest["note"] = (act, subject, detail = "") => ({
     ...{ accountId: session.account.id, actor, action: act, subject, detail },
     at: now,
   });
@@ -184,9 +184,9 @@ async function visitOf(desk: Desk, context: Context): Promise<Visit | undefined>
 }
 
 async function show(
-  desk: Desk,
+  desk: PageContext,
   context: Context,
-  visit: Visit,
+  visit: PageRequest,
   load: () => Page | Response | Promise<Page | Response>,
 ): Promise<Response> {
   try {
@@ -225,7 +225,7 @@ function toSignIn(context: Context): Response {
 }
 
 function forbidden(
-  desk: Desk,
+  desk: PageContext,
   context: Context,
   session: Session,
   needed: Role,
@@ -247,7 +247,7 @@ function forbidden(
 }
 
 /** For a form that is too old, or that none of our pages sent. */
-export function expiredForm(desk: Desk, context: Context): Promise<Response> {
+export function expiredForm(desk: PageContext, context: Context): Promise<Response> {
   return card(
     desk,
     context,

@@ -2,16 +2,16 @@ import { errors } from "../../contracts/kernel/errors.ts";
 import { Fault } from "../shared/fault.ts";
 
 /** What is wrong with a form: by field, under "" what concerns the whole of it. */
-export type Wrong = Readonly<Record<string, string>>;
+export type FieldErrors = Readonly<Record<string, string>>;
 
 /**
  * Does what a form asks for. A fault that the person can mend is given back for the form to show,
  * under the field that `fieldOf` names for the fault's path; everything else is thrown on.
  */
-export async function tried<T>(
+export async function submitOrExplain<T>(
   work: () => Promise<T> | T,
   fieldOf: (param: string) => string | undefined = () => undefined,
-): Promise<{ done: T; wrong?: undefined } | { done?: undefined; wrong: Wrong }> {
+): Promise<{ done: T; wrong?: undefined } | { done?: undefined; wrong: FieldErrors }> {
   try {
     return { done: await work() };
   } catch (thrown) {

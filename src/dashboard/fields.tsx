@@ -1,11 +1,11 @@
 import type { Child } from "hono/jsx";
 import { describedBy, Field } from "./components.tsx";
-import type { Wrong } from "./faults.ts";
+import type { FieldErrors } from "./faults.ts";
 
 /** What a form shows: the values as they were given, and what is wrong with them. */
 export interface Shown {
   values: Readonly<Record<string, readonly string[]>>;
-  wrong: Wrong;
+  wrong: FieldErrors;
 }
 
 interface FieldProps extends Shown {
@@ -115,7 +115,7 @@ export function Choices(
 }
 
 /** What concerns the whole form. */
-export function FormError({ wrong }: { wrong: Wrong }) {
+export function FormError({ wrong }: { wrong: FieldErrors }) {
   return wrong[""] === undefined
     ? null
     : <p class="notice notice-failed" role="alert">{wrong[""]}</p>;

@@ -3,7 +3,7 @@ import { hashToken, newToken } from "../people/link_token.ts";
 import type { Identity } from "../people/person.ts";
 import { sessionMs } from "../people/session.ts";
 import { type Admission, signInMs, type SignInStart } from "../people/sign_in.ts";
-import { card, type Desk, expiredForm } from "./bind.tsx";
+import { card, expiredForm, type PageContext } from "./bind.tsx";
 import { PostForm } from "./components.tsx";
 import { readForm } from "./form.ts";
 import { csrfOf, sameText } from "./secrets.ts";
@@ -17,7 +17,7 @@ export const joinPath = "/dashboard/join";
  * its form: the link that began the sign-in may have been anybody's.
  */
 export async function letIn(
-  desk: Desk,
+  desk: PageContext,
   context: Context,
   identity: Identity,
   started: SignInStart,
@@ -51,7 +51,7 @@ export async function letIn(
 }
 
 /** Asks the person whom the provider vouched for whether to join. */
-export async function joinPage(desk: Desk, context: Context): Promise<Response> {
+export async function joinPage(desk: PageContext, context: Context): Promise<Response> {
   const token = desk.cookies.read(context, "join");
   const now = desk.clock.now();
   const waiting = token && await desk.signIns.look(hashToken(token), now);
@@ -87,7 +87,7 @@ export async function joinPage(desk: Desk, context: Context): Promise<Response> 
 }
 
 /** Takes the person's answer, once. */
-export async function joinAnswer(desk: Desk, context: Context): Promise<Response> {
+export async function joinAnswer(desk: PageContext, context: Context): Promise<Response> {
   const token = desk.cookies.read(context, "join");
   const form = await readForm(context);
   const isOurs = token !== undefined && form !== undefined && !isFromElsewhere(context) &&
@@ -102,7 +102,7 @@ export async function joinAnswer(desk: Desk, context: Context): Promise<Response
 
 /** Always a new token: one that somebody put into this browser before is worth nothing. */
 async function openSession(
-  desk: Desk,
+  desk: PageContext,
   context: Context,
   { personId, accountId }: Extract<Admission, { kind: "admitted" }>,
   started: SignInStart,

@@ -2,16 +2,16 @@ import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import type { Secret } from "../base/secret.ts";
 import type { AuditLog } from "../audit/audit.ts";
-import type { KeyDesk } from "../keys/key_service.ts";
+import type { KeyService } from "../keys/key_service.ts";
 import type { PeopleStore } from "../people/person.ts";
 import type { SessionStore } from "../people/session.ts";
 import type { SignInStore } from "../people/sign_in.ts";
 import type { VendorKeyStore } from "../keys/vendor_key.ts";
 import type { SignInSettings } from "./identity_provider.ts";
-import type { RecordParts } from "./record_parts.ts";
-import type { InteractionParts } from "./pages/interactions/parts.ts";
-import type { OverviewParts } from "./pages/overview/load.ts";
-import type { PlaygroundParts } from "./pages/playground/page.tsx";
+import type { RecordDeps } from "./record_parts.ts";
+import type { InteractionDeps } from "./pages/interactions/parts.ts";
+import type { OverviewDeps } from "./pages/overview/load.ts";
+import type { PlaygroundDeps } from "./pages/playground/page.tsx";
 
 /** What came of asking a vendor for its models with a key. */
 export type VendorKeyTest =
@@ -28,7 +28,7 @@ export interface KeyVendor {
 }
 
 /** Everything that the dashboard's pages work on. */
-export interface DashboardParts extends RecordParts {
+export interface DashboardDeps extends RecordDeps {
   /** Public address of the service, without a slash at its end. */
   baseUrl: string;
   /** Undefined: sign-in is off. */
@@ -39,7 +39,7 @@ export interface DashboardParts extends RecordParts {
   sessions: SessionStore;
   people: PeopleStore;
   audit: AuditLog;
-  keys: KeyDesk;
+  keys: KeyService;
   /** Told which keys changed, so that this process goes by it at once. */
   keysChanged: (ids: readonly string[]) => void;
   /** Scopes that a key may have. */
@@ -52,9 +52,9 @@ export interface DashboardParts extends RecordParts {
   /** The account's stored key. */
   storedVendorKey: (accountId: number, vendor: string) => Promise<Secret | undefined>;
   testVendorKey: (vendor: string, key: Secret) => Promise<VendorKeyTest>;
-  interactions: InteractionParts;
-  overview: OverviewParts;
-  playground: PlaygroundParts;
+  interactions: InteractionDeps;
+  overview: OverviewDeps;
+  playground: PlaygroundDeps;
   clock: Clock;
   newId: () => string;
   log: Log;

@@ -4,14 +4,14 @@ import type { CohortStore } from "../cohorts/cohort.ts";
 import type { CreditHistory } from "../credit/credit_history.ts";
 import type { EvalStore } from "../evals/eval.ts";
 import type { Credit } from "../credit/ledger.ts";
-import type { StoredMonths } from "../erasure/retention.ts";
+import type { PartitionsInUse } from "../erasure/retention.ts";
 import type { SpendStore } from "../credit/spend_cap.ts";
 import type { Deletions } from "../erasure/deletions.ts";
 import type { EvalCaller, EvalRequest } from "../evals/create_eval.ts";
 import type { Exports } from "../exports/exports.ts";
 
 /** What the pages of records work on: the same services as the API's routes. */
-export interface RecordParts {
+export interface RecordDeps {
   /** Resolves when a read that begins now includes every call that was answered here. */
   caughtUp: () => Promise<void>;
   cohorts: Pick<CohortStore, "list" | "readLatest">;
@@ -30,7 +30,7 @@ export interface RecordParts {
   deletions: Pick<Deletions, "count" | "queue" | "find" | "list">;
   /** What the environment says of how long records stay; undefined: forever. */
   retention: { payloadDays: number | undefined; usageDays: number | undefined };
-  storedMonths: StoredMonths;
+  storedMonths: PartitionsInUse;
   /** The account of the operator, who alone sees what concerns all. */
   operatorAccountId: () => Promise<number | undefined>;
   /** Credit as it is now, calls under way included. */

@@ -1,5 +1,5 @@
 /** What somebody said, as text: blocks between fences as code, the rest with its line ends. */
-export function Said({ text }: { text: string }) {
+export function MessageText({ text }: { text: string }) {
   return (
     <>
       {partsOf(text).map(({ isCode, text }) =>

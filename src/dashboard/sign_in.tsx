@@ -1,7 +1,7 @@
 import type { Context, Hono } from "hono";
 import { hashToken, newToken } from "../people/link_token.ts";
 import { signInMs } from "../people/sign_in.ts";
-import { action, type Desk, expiredForm } from "./bind.tsx";
+import { action, expiredForm, type PageContext } from "./bind.tsx";
 import { readForm } from "./form.ts";
 import type { IdentityProvider } from "./identity_provider.ts";
 import { joinAnswer, joinPage, joinPath, letIn } from "./join.tsx";
@@ -19,7 +19,7 @@ import {
 import { addressOf, isVisitorsForm } from "./visitor.ts";
 
 /** Signing in, with claim link or invitation or without, and out. */
-export function signInRoutes(app: Hono, desk: Desk, provider: IdentityProvider): void {
+export function signInRoutes(app: Hono, desk: PageContext, provider: IdentityProvider): void {
   app.get("/dashboard/sign-in", (context) => signInPage(desk, context));
   app.get("/dashboard/claim", (context) => claimPage(desk, context));
   app.get("/dashboard/invitation", (context) => invitationPage(desk, context));
@@ -65,7 +65,7 @@ function pageOf(context: Context): string {
 
 /** Sends the browser to the provider, with a secret in a cookie that only this browser has. */
 async function begin(
-  desk: Desk,
+  desk: PageContext,
   provider: IdentityProvider,
   context: Context,
 ): Promise<Response> {
@@ -95,7 +95,7 @@ async function begin(
 
 /** Takes the person whom the provider sent back; each state, code and secret counts once. */
 async function finish(
-  desk: Desk,
+  desk: PageContext,
   provider: IdentityProvider,
   context: Context,
 ): Promise<Response> {

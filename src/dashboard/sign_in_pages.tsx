@@ -2,7 +2,7 @@ import type { Context, Hono } from "hono";
 import type { Child } from "hono/jsx";
 import { hashToken } from "../people/link_token.ts";
 import type { Offer, SignInStart } from "../people/sign_in.ts";
-import { card, type Desk } from "./bind.tsx";
+import { card, type PageContext } from "./bind.tsx";
 import { PostForm } from "./components.tsx";
 import { ProviderError } from "./identity_provider.ts";
 import { returnPath } from "./return_path.ts";
@@ -11,7 +11,7 @@ import { addressOf, visitorToken } from "./visitor.ts";
 const signInVariables = "OAUTH_ISSUER=https://…\nOAUTH_CLIENT_ID=…\nOAUTH_CLIENT_SECRET=…";
 
 /** Where the dashboard begins while sign-in is off. */
-export function signInOff(app: Hono, desk: Desk): void {
+export function signInOff(app: Hono, desk: PageContext): void {
   app.get("/dashboard/*", (context) =>
     card(
       desk,
@@ -38,7 +38,7 @@ export function signInOff(app: Hono, desk: Desk): void {
 }
 
 /** Where a person signs in without any link. */
-export async function signInPage(desk: Desk, context: Context): Promise<Response> {
+export async function signInPage(desk: PageContext, context: Context): Promise<Response> {
   const hasOwner = await desk.signIns.hasOwner();
   const signedOut = context.req.query("signed_out") !== undefined;
   return await card(
@@ -68,7 +68,7 @@ export async function signInPage(desk: Desk, context: Context): Promise<Response
 }
 
 /** Where the claim link leads. */
-export async function claimPage(desk: Desk, context: Context): Promise<Response> {
+export async function claimPage(desk: PageContext, context: Context): Promise<Response> {
   const token = context.req.query("token") ?? "";
   const offer = await offerOf(desk, context, { claim: token });
   if (offer instanceof Response) return offer;
@@ -91,7 +91,7 @@ export async function claimPage(desk: Desk, context: Context): Promise<Response>
 }
 
 /** Where an invitation's link leads. */
-export async function invitationPage(desk: Desk, context: Context): Promise<Response> {
+export async function invitationPage(desk: PageContext, context: Context): Promise<Response> {
   const token = context.req.query("token") ?? "";
   const offer = await offerOf(desk, context, { invitation: token });
   if (offer instanceof Response) return offer;
@@ -114,7 +114,7 @@ export async function invitationPage(desk: Desk, context: Context): Promise<Resp
 
 /** What a link gives, or what is said to who has a void one; guesses are counted. */
 async function offerOf(
-  desk: Desk,
+  desk: PageContext,
   context: Context,
   link: { claim?: string; invitation?: string },
 ): Promise<Offer | Response> {
@@ -130,7 +130,7 @@ async function offerOf(
 
 /** For an address that began more sign-ins, or guessed more links, than people do. */
 export async function tooMany(
-  desk: Desk,
+  desk: PageContext,
   context: Context,
   seconds: number,
 ): Promise<Response> {
@@ -173,7 +173,7 @@ function StartForm(
 }
 
 /** For a way back from the provider, or a consent, that nobody waits for. */
-export function startedElsewhere(desk: Desk, context: Context): Promise<Response> {
+export function startedElsewhere(desk: PageContext, context: Context): Promise<Response> {
   return card(
     desk,
     context,
@@ -192,7 +192,7 @@ export function startedElsewhere(desk: Desk, context: Context): Promise<Response
 }
 
 export async function providerFailed(
-  desk: Desk,
+  desk: PageContext,
   context: Context,
   thrown: unknown,
 ): Promise<Response> {
@@ -240,7 +240,7 @@ const refusals = {
 } as const;
 
 export function refused(
-  desk: Desk,
+  desk: PageContext,
   context: Context,
   kind: keyof typeof refusals,
 ): Promise<Response> {

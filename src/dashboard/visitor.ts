@@ -1,6 +1,6 @@
 import type { Context } from "hono";
 import { newToken } from "../people/link_token.ts";
-import type { Desk } from "./bind.tsx";
+import type { PageContext } from "./bind.tsx";
 import type { Form } from "./form.ts";
 import { csrfOf, sameText } from "./secrets.ts";
 
@@ -8,14 +8,14 @@ import { csrfOf, sameText } from "./secrets.ts";
 const visitorSeconds = 24 * 3600;
 
 /** The token of forms that are shown to who has no session yet; it follows from a cookie. */
-export function visitorToken(desk: Desk, context: Context): string {
+export function visitorToken(desk: PageContext, context: Context): string {
   const visitor = desk.cookies.read(context, "visitor") || newToken();
   desk.cookies.write(context, "visitor", visitor, visitorSeconds);
   return csrfOf(visitor);
 }
 
 /** Whether one of our own pages sent this form, in this browser. */
-export function isVisitorsForm(desk: Desk, context: Context, form: Form): boolean {
+export function isVisitorsForm(desk: PageContext, context: Context, form: Form): boolean {
   const visitor = desk.cookies.read(context, "visitor");
   if (!visitor || isFromElsewhere(context)) return false;
   return sameText(form.text("csrf"), csrfOf(visitor));

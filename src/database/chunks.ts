@@ -1,5 +1,5 @@
 /** The items in order, in groups whose sizes add up to at most `limit`; a larger one stands alone. */
-export function* portions<T>(
+export function* chunks<T>(
   items: readonly T[],
   sizeOf: (item: T) => number,
   limit: number,

@@ -1,8 +1,8 @@
 import assert from "@std/assert";
-import { portions } from "./chunks.ts";
+import { chunks } from "./chunks.ts";
 
 Deno.test("groups stay within the limit, keep the order and lose nothing", () => {
-  const grouped = (sizes: number[]) => [...portions(sizes, (size) => size, 10)];
+  const grouped = (sizes: number[]) => [...chunks(sizes, (size) => size, 10)];
   assert.deepEqual(grouped([]), []);
   assert.deepEqual(grouped([4, 6, 1]), [[4, 6], [1]]);
   assert.deepEqual(grouped([11, 1]), [[11], [1]]);

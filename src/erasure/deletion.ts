@@ -45,7 +45,7 @@ export interface DeletionRequest {
 }
 
 /** Where a page of deletions ends. */
-export interface DeletionPlace {
+export interface DeletionCursor {
   requestedAt: Date;
   deletionId: string;
 }
@@ -101,7 +101,7 @@ export interface ErasedSpan {
 }
 
 /** What was erased since one asked last, by whichever process. */
-export interface ErasureNews {
+export interface ErasureFeed {
   tombstones: readonly Tombstone[];
   transactionIds: readonly string[];
 }
@@ -141,10 +141,10 @@ export interface DeletionStore {
   /** Undefined when the account has no such deletion. */
   find(accountId: number, deletionId: string): Promise<Deletion | undefined>;
   /** The latest first; those behind `after`. */
-  list(accountId: number, page: { limit: number; after?: DeletionPlace }): Promise<Deletion[]>;
+  list(accountId: number, page: { limit: number; after?: DeletionCursor }): Promise<Deletion[]>;
   waiting(): Promise<{ count: number; oldest: Date | null }>;
   /** What happened after the places that `news` gave last; a new reader begins at the start. */
-  newsReader(): { next(): Promise<ErasureNews> };
+  newsReader(): { next(): Promise<ErasureFeed> };
   /** Removes what no process needs to hear of any more. */
   sweep(): Promise<void>;
 }

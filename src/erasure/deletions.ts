@@ -48,7 +48,7 @@ export interface Deletions {
   close(): Promise<void>;
 }
 
-export interface DeletionParts {
+export interface DeletionsDeps {
   store: DeletionStore;
   erasures: Pick<Erasures, "refresh">;
   /** Undefined where no export leaves a file. */
@@ -69,12 +69,12 @@ const stepsAtOnce = 2;
 /** Of one account, that erase or count within a request: those that wait. */
 const requestsWaiting = 64;
 
-export function createDeletions(parts: DeletionParts): Deletions {
+export function createDeletions(parts: DeletionsDeps): Deletions {
   return new Eraser(parts);
 }
 
 class Eraser implements Deletions {
-  readonly #parts: DeletionParts;
+  readonly #parts: DeletionsDeps;
   readonly #running = new Set<Promise<unknown>>();
   readonly #requests = createFairQueue({
     ...{ atOnce: Infinity, atOncePerKey: 1, waitingPerKey: requestsWaiting },
@@ -85,7 +85,7 @@ class Eraser implements Deletions {
   #isClosing = false;
   #hasReleased = false;
 
-  constructor(parts: DeletionParts) {
+  constructor(parts: DeletionsDeps) {
     this.#parts = parts;
   }
 

@@ -17,7 +17,7 @@ export interface Erasures {
   dropped(transactionIds: readonly string[]): Promise<void>;
 }
 
-export interface ErasureParts {
+export interface ErasureDeps {
   store: Pick<DeletionStore, "newsReader">;
   clock: Pick<Clock, "now">;
   /** Keeps tombstones where a restored store doesn't lose them. */
@@ -32,7 +32,7 @@ export interface ErasureParts {
 const rememberMs = 24 * 60 * 60 * 1000;
 const dropsRemembered = 10_000;
 
-export function createErasures(parts: ErasureParts): Erasures {
+export function createErasures(parts: ErasureDeps): Erasures {
   const startedAt = parts.clock.now();
   const reader = parts.store.newsReader();
   /** Calls that were under way when they were made may end after them. */

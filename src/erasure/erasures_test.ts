@@ -1,12 +1,12 @@
 import assert from "@std/assert";
 import { FakeClock } from "../base/clock.ts";
-import { dataTables, type ErasureNews } from "./deletion.ts";
+import { dataTables, type ErasureFeed } from "./deletion.ts";
 import { type Tombstone, tombstoneOf } from "./tombstone.ts";
 import { createErasures } from "./erasures.ts";
 
 function setUp() {
   const clock = new FakeClock();
-  const news: ErasureNews[] = [];
+  const news: ErasureFeed[] = [];
   const did: string[] = [];
   let isAway = false;
   const erasures = createErasures({

@@ -24,7 +24,7 @@ export interface StoredMonth {
 }
 
 /** What there is to be kept or erased. Implemented in `src/erasure/store/partitions_in_use.ts`. */
-export interface StoredMonths {
+export interface PartitionsInUse {
   /** The latest first. */
   list(): Promise<StoredMonth[]>;
   /** The first call of an account that is still stored; undefined without any. */

@@ -8,7 +8,7 @@ export const retentionEveryMs = 60 * 60 * 1000;
 /** The first run comes soon, for processes that don't live for an hour. */
 export const retentionFirstMs = 10_000;
 
-export interface RetentionParts {
+export interface RetentionDeps {
   store: RetentionStore;
   clock: Clock;
   log: Log;
@@ -19,7 +19,7 @@ export interface RetentionParts {
 }
 
 /** A run of the job: days are of 24 hours, counted back from now. */
-export function createRetentionJob(parts: RetentionParts): () => Promise<void> {
+export function createRetentionJob(parts: RetentionDeps): () => Promise<void> {
   const { store, clock, log, retentionPayloadDays, retentionUsageDays: usageDays } = parts;
   const daysAgo = (days: number) => new Date(clock.now().getTime() - days * 24 * 60 * 60 * 1000);
   return async () => {

@@ -1,14 +1,14 @@
 /** What a scrub did: names of tables and of other places. */
-export interface ScrubReport {
+export interface VacuumReport {
   rewritten: string[];
   /** Where erased text may still be, with the reason. */
   notRewritten: string[];
 }
 
 /** Erased rows leave bytes in files until these are rewritten. Implemented in `src/erasure/store/scrub.ts`. */
-export interface ScrubStore {
+export interface VacuumStore {
   /** Since when erased text may be in files; undefined: nothing was erased since the last scrub. */
   due(): Promise<{ since: Date; seconds: number; isBusy: boolean } | undefined>;
   /** Rewrites all tables, or only what the last deletions can have touched. */
-  scrub(what: "all" | "erased"): Promise<ScrubReport>;
+  scrub(what: "all" | "erased"): Promise<VacuumReport>;
 }

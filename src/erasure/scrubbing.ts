@@ -1,9 +1,9 @@
 import type { Log } from "../base/log.ts";
-import type { ScrubReport, ScrubStore } from "./scrub.ts";
+import type { VacuumReport, VacuumStore } from "./scrub.ts";
 
 /** Rewrites files that may hold erased text; never twice at once. */
-export interface Scrubbing {
-  all(): Promise<ScrubReport>;
+export interface VacuumJob {
+  all(): Promise<VacuumReport>;
   /** A job: what was erased of late, when no call was recorded for a while or it can't wait. */
   whenQuiet(): Promise<void>;
   /** A job where an operator scrubs: only looks since when it is due. */
@@ -17,18 +17,18 @@ const patienceSeconds = 8 * 60;
 /** Deletions that follow each other are served by one scrub. */
 const leastSeconds = 10;
 
-export function createScrubbing(
+export function createVacuumJob(
   { store, before, log }: {
-    store: ScrubStore;
+    store: VacuumStore;
     /** Brings what is still outside the store to it, and tidies the journal. */
     before: () => Promise<void>;
     log: Pick<Log, "info" | "warn">;
   },
-): Scrubbing {
+): VacuumJob {
   let running: Promise<unknown> = Promise.resolve();
   let dueSeconds = 0;
 
-  async function scrub(what: "all" | "erased"): Promise<ScrubReport> {
+  async function scrub(what: "all" | "erased"): Promise<VacuumReport> {
     await before();
     const report = await store.scrub(what);
     const { rewritten, notRewritten } = report;

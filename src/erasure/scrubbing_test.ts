@@ -1,13 +1,13 @@
 import assert from "@std/assert";
-import type { ScrubStore } from "./scrub.ts";
-import { createScrubbing } from "./scrubbing.ts";
+import type { VacuumStore } from "./scrub.ts";
+import { createVacuumJob } from "./scrubbing.ts";
 
-type Due = Awaited<ReturnType<ScrubStore["due"]>>;
+type Due = Awaited<ReturnType<VacuumStore["due"]>>;
 
 function setUp(due: Due) {
   const did: string[] = [];
   let now = due;
-  const scrubbing = createScrubbing({
+  const scrubbing = createVacuumJob({
     store: {
       due: () => Promise.resolve(now),
       async scrub(what) {

@@ -11,17 +11,17 @@ import { timeSpan } from "../shared/time_span.ts";
 import { type ResolvedModel, resolveUnified } from "../vendors/model_name.ts";
 import type { Registry } from "../vendors/registry.ts";
 import type { Caller } from "../relay/call_context.ts";
-import { chooseKey } from "../relay/resolve_vendor_key.ts";
+import { resolveVendorKey } from "../relay/resolve_vendor_key.ts";
 import type { Recorder } from "../records/recorder.ts";
-import { permitModel, type RelayParts, requirePrice } from "../relay/relay.ts";
-import type { VendorKeyRing } from "../keys/vendor_key_cache.ts";
+import { permitModel, type RelayDeps, requirePrice } from "../relay/relay.ts";
+import type { VendorKeyCache } from "../keys/vendor_key_cache.ts";
 
 /** What taking in an evaluation needs. */
-export interface EvalOrderParts extends Pick<RelayParts, "prices" | "catalogue" | "log"> {
+export interface CreateEvalDeps extends Pick<RelayDeps, "prices" | "catalogue" | "log"> {
   clock: Clock;
   newId: () => string;
   registry: Registry;
-  storedKeys: Pick<VendorKeyRing, "find">;
+  storedKeys: Pick<VendorKeyCache, "find">;
   recorder: Pick<Recorder, "drain">;
   evals: EvalStore;
   /** Why a grader can't be used, undefined when it can. */
@@ -41,8 +41,8 @@ export type EvalCaller = Pick<Caller, "principal" | "vendorKey" | "requestId" | 
  * interactions. `bodyText` tells whether a repeat under the same request id asks for the same.
  * Throws faults that name the field.
  */
-export async function orderEval(
-  parts: EvalOrderParts,
+export async function startEval(
+  parts: CreateEvalDeps,
   caller: EvalCaller,
   body: EvalRequest,
   bodyText: string,
@@ -76,7 +76,7 @@ export async function orderEval(
 
 /** Every model that the run will call: known, priced, permitted to this key, with a vendor key. */
 async function checkModels(
-  parts: EvalOrderParts,
+  parts: CreateEvalDeps,
   caller: EvalCaller,
   body: EvalRequest,
 ): Promise<void> {
@@ -88,7 +88,7 @@ async function checkModels(
   }
   for (const { param, target } of permitEval(parts.registry, caller, body)) {
     try {
-      const { mode } = await chooseKey(target.vendor, caller, parts.storedKeys);
+      const { mode } = await resolveVendorKey(target.vendor, caller, parts.storedKeys);
       if (mode === "managed") await requirePrice(parts, target, caller.arrivedAt);
     } catch (thrown) {
       throw named(param, thrown);
@@ -142,7 +142,7 @@ function named(param: string, thrown: unknown): unknown {
 }
 
 async function checkGraders(
-  parts: EvalOrderParts,
+  parts: CreateEvalDeps,
   accountId: number,
   graders: readonly Grader[],
 ): Promise<void> {

@@ -82,25 +82,25 @@ export interface EvalStore {
   create(run: NewEvalRun): Promise<{ evalRunId: string; total: number; repeated: boolean }>;
   find(accountId: number, evalRunId: string): Promise<EvalRun | undefined>;
   /** Newest first; those behind `after`. */
-  list(accountId: number, page: { limit: number; after?: RunPlace }): Promise<EvalRun[]>;
+  list(accountId: number, page: { limit: number; after?: RunCursor }): Promise<EvalRun[]>;
   /** By stored interaction and grader; those behind `after`. */
   results(
     accountId: number,
     evalRunId: string,
-    page: { limit: number; after?: ResultPlace },
+    page: { limit: number; after?: ResultCursor },
   ): Promise<EvalResult[]>;
   /** Ends a run that has not ended; undefined when there is none. */
   cancel(accountId: number, evalRunId: string, audit?: AuditNote): Promise<EvalRun | undefined>;
 }
 
 /** Where a page of runs ends. */
-export interface RunPlace {
+export interface RunCursor {
   createdAt: Date;
   evalRunId: string;
 }
 
 /** Where a page of results ends. */
-export interface ResultPlace {
+export interface ResultCursor {
   transactionId: string;
   graderIndex: number;
 }

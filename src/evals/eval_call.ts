@@ -42,7 +42,7 @@ export type Asked =
   | { kind: "hopeless"; code: ErrorCode; message: string }
   | { kind: "stopped" };
 
-export interface EvalCallParts {
+export interface EvalCallDeps {
   clock: Clock;
   relay: Pick<Relay, "send">;
   rateLimiter: Pick<RateLimiter, "take">;
@@ -54,7 +54,7 @@ export interface EvalCallParts {
 const creditMs = 2_000;
 
 /** Makes a call under the account's own rate limit, credit and caps, as any caller's is made. */
-export async function askModel(parts: EvalCallParts, call: EvalCall): Promise<Asked> {
+export async function askModel(parts: EvalCallDeps, call: EvalCall): Promise<Asked> {
   const rate = await parts.rateLimiter.take(call.principal.account);
   if (!rate.admitted) {
     const ms = (rate.retryAfterSeconds ?? 1) * 1000;

@@ -1,13 +1,13 @@
-import type { EvalResult, EvalRun, ResultPlace, RunPlace } from "./eval.ts";
+import type { EvalResult, EvalRun, ResultCursor, RunCursor } from "./eval.ts";
 import { Fault } from "../shared/fault.ts";
 
 /** Where a page of runs ends, as text; callers hand it back as it is. */
-export function runPlace(page: readonly EvalRun[]): string {
+export function runCursor(page: readonly EvalRun[]): string {
   const { createdAt, evalRunId } = page.at(-1)!;
   return `${createdAt.toISOString()}_${evalRunId}`;
 }
 
-export function readRunPlace(text: string): RunPlace {
+export function readRunCursor(text: string): RunCursor {
   const [, time = "", evalRunId = ""] = /^(\S{24})_([\w-]+)$/.exec(text) ?? [];
   const createdAt = new Date(time);
   // Nothing was made before 1970, and a database knows no year 0.
@@ -15,12 +15,12 @@ export function readRunPlace(text: string): RunPlace {
   return { createdAt, evalRunId };
 }
 
-export function resultPlace(page: readonly EvalResult[]): string {
+export function resultCursor(page: readonly EvalResult[]): string {
   const { transactionId, graderIndex } = page.at(-1)!;
   return `${transactionId}_${graderIndex}`;
 }
 
-export function readResultPlace(text: string): ResultPlace {
+export function readResultCursor(text: string): ResultCursor {
   const [, transactionId, index] = /^([\w-]+)_(\d{1,4})$/.exec(text) ?? [];
   if (transactionId === undefined) throw noPlace();
   return { transactionId, graderIndex: Number(index) };

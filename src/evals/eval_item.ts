@@ -13,14 +13,14 @@ import { Fault } from "../shared/fault.ts";
 import { answerText, requestWords } from "../dialects/kernel/answer_text.ts";
 import { askAgain } from "../dialects/kernel/ask_again.ts";
 import type { MediaStore } from "../shared/media.ts";
-import { restoreMedia } from "../records/inline_stored_media.ts";
+import { inlineStoredMedia } from "../records/inline_stored_media.ts";
 import type { FullDialect } from "../dialects/kernel/translator.ts";
-import { type Asked, askModel, type EvalCallParts, type Spent } from "./eval_call.ts";
+import { type Asked, askModel, type EvalCallDeps, type Spent } from "./eval_call.ts";
 import { judgeRequest, readVerdict } from "./eval_judge.ts";
 import type { GradeThread } from "./grade_thread.ts";
 import { broken, gradeText, needsStoredAnswer, unknown, type Verdict } from "./graders.ts";
 
-export interface EvalItemParts extends EvalCallParts {
+export interface EvalItemDeps extends EvalCallDeps {
   work: Pick<EvalWork, "stored" | "earlierCall" | "begin">;
   dialects: Readonly<Record<string, FullDialect>>;
   graders: GradeThread;
@@ -44,7 +44,7 @@ export type ItemEnd =
 const maxTries = 4;
 
 /** Asks one stored interaction again and has its answer judged. Throws when the store is away. */
-export async function runItem(parts: EvalItemParts, context: ItemContext): Promise<ItemEnd> {
+export async function runItem(parts: EvalItemDeps, context: ItemContext): Promise<ItemEnd> {
   const stored = await parts.work.stored(context.run, context.item);
   try {
     return await runStored(parts, context, stored);
@@ -62,7 +62,7 @@ export async function runItem(parts: EvalItemParts, context: ItemContext): Promi
 }
 
 async function runStored(
-  parts: EvalItemParts,
+  parts: EvalItemDeps,
   context: ItemContext,
   stored: StoredCall | undefined,
 ): Promise<ItemEnd> {
@@ -131,12 +131,12 @@ function storedAnswer(stored: StoredCall, dialect: FullDialect): string | null {
 
 /** The stored request with the media that stands apart from it; undefined when that is gone. */
 function withMedia(
-  { media }: EvalItemParts,
+  { media }: EvalItemDeps,
   { run }: ItemContext,
   dialect: FullDialect,
   requestText: string,
 ): Promise<string | undefined> {
-  return restoreMedia(requestText, dialect.mediaFields, async (sha256) => {
+  return inlineStoredMedia(requestText, dialect.mediaFields, async (sha256) => {
     const facts = await media.find(run.accountId, sha256);
     return facts && await media.read(sha256, 0, facts.bytes);
   });
@@ -145,7 +145,7 @@ function withMedia(
 type Tried = Exclude<Asked, { kind: "busy" }>;
 
 async function answerOf(
-  parts: EvalItemParts,
+  parts: EvalItemDeps,
   context: ItemContext,
   stored: StoredCall,
   dialect: FullDialect,
@@ -157,7 +157,7 @@ async function answerOf(
 }
 
 async function judge(
-  parts: EvalItemParts,
+  parts: EvalItemDeps,
   context: ItemContext,
   stored: StoredCall,
   exhibits: { input: string; answer: string; expected: string | null },
@@ -190,7 +190,7 @@ async function judge(
 
 /** The answer of a call that an earlier try made: it was paid for, so it is used. */
 async function earlierAnswer(
-  { work }: EvalItemParts,
+  { work }: EvalItemDeps,
   { run, item }: ItemContext,
   requestId: string,
 ): Promise<Extract<Asked, { kind: "answer" }> | undefined> {
@@ -204,7 +204,7 @@ async function earlierAnswer(
 }
 
 async function call(
-  parts: EvalItemParts,
+  parts: EvalItemDeps,
   { principal, signal, item }: ItemContext,
   { sessionId, userId }: StoredCall,
   request: { dialect: FullDialect; body: unknown; bodyText: string; requestId: string },

@@ -2,9 +2,9 @@ import { type ErrorCode, errors } from "../../contracts/kernel/errors.ts";
 import type { ApiKeyStore, Principal } from "../keys/api_key.ts";
 import type { ClaimedRun, EvalItem, EvalWork } from "./eval.ts";
 import { usable } from "../keys/key_cache.ts";
-import { type EvalItemParts, type ItemEnd, runItem } from "./eval_item.ts";
+import { type EvalItemDeps, type ItemEnd, runItem } from "./eval_item.ts";
 
-export interface EvalRunParts extends Omit<EvalItemParts, "onLowRate" | "work"> {
+export interface EvalRunDeps extends Omit<EvalItemDeps, "onLowRate" | "work"> {
   work: EvalWork;
   apiKeys: Pick<ApiKeyStore, "findById">;
 }
@@ -29,7 +29,7 @@ type Halt =
  * `rest` it finishes the calls under way and leaves the run to whoever takes it up next. Throws when the store is away; the claim then ends by itself.
  */
 export async function workOn(
-  parts: EvalRunParts,
+  parts: EvalRunDeps,
   run: ClaimedRun,
   signal: AbortSignal,
   rest?: AbortSignal,
@@ -97,7 +97,7 @@ async function* itemsOf(work: EvalWork, run: ClaimedRun): AsyncGenerator<EvalIte
 
 /** Who the run's calls are made for, or nobody when they may not be made any more. */
 async function checkRun(
-  { work, apiKeys, clock }: EvalRunParts,
+  { work, apiKeys, clock }: EvalRunDeps,
   run: ClaimedRun,
   progress: Progress,
 ): Promise<Principal | undefined> {

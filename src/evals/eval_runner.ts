@@ -1,7 +1,7 @@
 import { errors } from "../../contracts/kernel/errors.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
 import type { ClaimedRun } from "./eval.ts";
-import { type EvalRunParts, workOn } from "./eval_run.ts";
+import { type EvalRunDeps, workOn } from "./eval_run.ts";
 
 /** Works on evaluations in the background. */
 export interface EvalRunner {
@@ -13,7 +13,7 @@ export interface EvalRunner {
   close(): Promise<void>;
 }
 
-export interface EvalRunnerParts extends EvalRunParts {
+export interface EvalRunnerDeps extends EvalRunDeps {
   newId: () => string;
 }
 
@@ -26,7 +26,7 @@ const runsAtOnce = 8;
 /** A run that has worked for so long makes room where all places are taken and others wait. */
 const sliceMs = 30_000;
 
-export function createEvalRunner(parts: EvalRunnerParts): EvalRunner {
+export function createEvalRunner(parts: EvalRunnerDeps): EvalRunner {
   return new Runner(parts);
 }
 
@@ -39,13 +39,13 @@ interface Working {
 }
 
 class Runner implements EvalRunner {
-  readonly #parts: EvalRunnerParts;
+  readonly #parts: EvalRunnerDeps;
   readonly #working = new Map<string, Working>();
   #looking: Promise<void> | undefined;
   #again = false;
   #closed = false;
 
-  constructor(parts: EvalRunnerParts) {
+  constructor(parts: EvalRunnerDeps) {
     this.#parts = parts;
   }
 

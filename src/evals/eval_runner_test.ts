@@ -1,7 +1,7 @@
 import assert from "@std/assert";
 import { FakeClock } from "../base/clock.ts";
 import type { ClaimedRun } from "./eval.ts";
-import { createEvalRunner, type EvalRunnerParts } from "./eval_runner.ts";
+import { createEvalRunner, type EvalRunnerDeps } from "./eval_runner.ts";
 
 /** More accounts with long runs than places; `go` lets their items end. */
 function setUp(accounts: number, othersWait: boolean) {
@@ -27,7 +27,7 @@ function setUp(accounts: number, othersWait: boolean) {
   };
   const runner = createEvalRunner({
     ...{ clock, work, newId: () => "claim", graders: { close() {} }, log: { warn() {} } },
-  } as unknown as EvalRunnerParts);
+  } as unknown as EvalRunnerDeps);
   return { clock, said, runner, go: gate.resolve };
 }
 

@@ -5,11 +5,11 @@
  */
 import { Worker } from "node:worker_threads";
 import { programModule } from "../base/program_files.ts";
-import { type GradeQuestion, gradeReady, type GradeTold } from "./grade_protocol.ts";
+import { type GradeQuestion, gradeReady, type GradeResult } from "./grade_protocol.ts";
 
 interface Scope {
   onmessage: (event: MessageEvent<GradeQuestion>) => void;
-  postMessage(told: GradeTold | typeof gradeReady): void;
+  postMessage(told: GradeResult | typeof gradeReady): void;
 }
 
 const scope = globalThis as unknown as Scope;
@@ -18,7 +18,7 @@ const scope = globalThis as unknown as Scope;
 const resourceLimits = { maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 8 };
 
 const worker = new Worker(programModule("src/evals/grade_worker.ts"), { resourceLimits, env: {} });
-worker.on("message", (told: GradeTold | typeof gradeReady) => {
+worker.on("message", (told: GradeResult | typeof gradeReady) => {
   // Reading was needed to load the code, and the worker's permissions are these.
   if (told === gradeReady) revokeAll();
   scope.postMessage(told);

@@ -13,7 +13,7 @@ export interface GradeQuestion {
 }
 
 /** From the thread. `unusable`: the rule can't be compiled; `timeout`: it took too long. */
-export type GradeTold =
+export type GradeResult =
   | { id: number; kind: "judged"; passed: boolean; detail: string | null }
   | { id: number; kind: "unusable"; reason: string }
   | { id: number; kind: "timeout" };

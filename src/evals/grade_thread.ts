@@ -4,7 +4,7 @@ import {
   type CallersRule,
   type GradeQuestion,
   gradeReady,
-  type GradeTold,
+  type GradeResult,
 } from "./grade_protocol.ts";
 
 /** What the threads say of one text, or why they could not. */
@@ -102,14 +102,14 @@ class Thread {
   });
   readonly #ready = Promise.withResolvers<boolean>();
   readonly #onEnd: () => void;
-  #answer: (told: GradeTold | undefined) => void = () => {};
+  #answer: (told: GradeResult | undefined) => void = () => {};
   #rest: ReturnType<typeof setTimeout> | undefined;
   #nextId = 1;
   hasEnded = false;
 
   constructor(onEnd: () => void) {
     this.#onEnd = onEnd;
-    this.#worker.onmessage = ({ data }: MessageEvent<GradeTold | typeof gradeReady>) => {
+    this.#worker.onmessage = ({ data }: MessageEvent<GradeResult | typeof gradeReady>) => {
       if (data === gradeReady) this.#ready.resolve(true);
       else this.#answer(data);
     };
@@ -120,7 +120,7 @@ class Thread {
   }
 
   /** Undefined when no answer comes in time, or the thread dies. */
-  async ask(question: Omit<GradeQuestion, "id">): Promise<GradeTold | undefined> {
+  async ask(question: Omit<GradeQuestion, "id">): Promise<GradeResult | undefined> {
     clearTimeout(this.#rest);
     const start = setTimeout(() => this.#ready.resolve(false), startMs);
     const isReady = await this.#ready.promise;

@@ -6,7 +6,7 @@
 import { createContext, Script } from "node:vm";
 import { parentPort } from "node:worker_threads";
 import type { ErrorObject, ValidateFunction } from "ajv";
-import { type GradeQuestion, gradeReady, type GradeTold } from "./grade_protocol.ts";
+import { type GradeQuestion, gradeReady, type GradeResult } from "./grade_protocol.ts";
 import { Ajv, Ajv2020 } from "./schema_validators.ts";
 
 type Rule = GradeQuestion["rule"];
@@ -35,7 +35,7 @@ class Grader {
     for (const draft of Object.values(this.#drafts)) draft.validateSchema({});
   }
 
-  tell({ id, rule, text, limitMs }: GradeQuestion): GradeTold {
+  tell({ id, rule, text, limitMs }: GradeQuestion): GradeResult {
     try {
       const done = this.#limited(limitMs, () => {
         const check = this.#checkOf(rule);

@@ -1,10 +1,10 @@
-import type { ExportFormat, ExportOrder } from "./export_spec.ts";
+import type { ExportFormat, ExportSpec } from "./export_spec.ts";
 import type { AuditNote } from "../audit/audit.ts";
 import type { ExportTable } from "../../contracts/data/export_tables.ts";
 import type { ExportWork } from "./export_text.ts";
 
 /** Where the file of an export stands: `DATA_DIR`, the database, or the operator's bucket. */
-export type ExportPlace = "files" | "chunks" | "bucket";
+export type ExportPath = "files" | "chunks" | "bucket";
 
 /** `deleted`: its file held data that was erased since. */
 export type ExportState = "queued" | "running" | "ready" | "failed" | "deleted";
@@ -13,7 +13,7 @@ export type ExportState = "queued" | "running" | "ready" | "failed" | "deleted";
 export interface ExportJob {
   requestId: string;
   accountId: number;
-  place: ExportPlace;
+  place: ExportPath;
   format: ExportFormat;
   state: ExportState;
   tables: readonly ExportTable[];
@@ -37,8 +37,8 @@ export interface ClaimedExport {
 export interface NewExport {
   requestId: string;
   accountId: number;
-  place: ExportPlace;
-  order: ExportOrder;
+  place: ExportPath;
+  order: ExportSpec;
   snapshot: string;
   /** Noted in the transaction that stores the job. */
   audit?: AuditNote;

@@ -5,17 +5,17 @@ import type {
   ExportFiles,
   ExportJob,
   ExportJobStore,
-  ExportPlace,
+  ExportPath,
 } from "./export_job.ts";
 import type { ExportSource } from "./export_source.ts";
 import { exportBytes } from "./export_text.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
 
-export interface ExportRunnerParts {
+export interface ExportRunnerDeps {
   jobs: ExportJobStore;
   source: ExportSource;
   /** Places that this process can reach. */
-  places: Readonly<Partial<Record<ExportPlace, ExportFiles>>> & { bucket?: ExportBucket };
+  places: Readonly<Partial<Record<ExportPath, ExportFiles>>> & { bucket?: ExportBucket };
   log: Pick<Log, "warn">;
   /** A timer. */
   pause: (ms: number) => Promise<void>;
@@ -34,13 +34,13 @@ const stopMs = 3000;
 
 /** Works on jobs of exports, this process's share of them. */
 export class ExportRunner {
-  readonly #parts: ExportRunnerParts;
+  readonly #parts: ExportRunnerDeps;
   readonly #running = new Map<string, Run>();
   #beginning = 0;
   #takenOver: Promise<void> | undefined;
   #stopped = false;
 
-  constructor(parts: ExportRunnerParts) {
+  constructor(parts: ExportRunnerDeps) {
     this.#parts = parts;
   }
 

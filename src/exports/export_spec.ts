@@ -2,13 +2,13 @@ import type { ExportFilters } from "../../contracts/data/export_filters.ts";
 import { filterColumns } from "../../contracts/data/export_filters.ts";
 import type { ExportTable } from "../../contracts/data/export_tables.ts";
 import { Fault } from "../shared/fault.ts";
-import { storable, type TimeSpan, timeSpan } from "../shared/time_span.ts";
+import { assertStorableTime, type TimeSpan, timeSpan } from "../shared/time_span.ts";
 
 export type ExportFormat = "json" | "csv";
 export type Delivery = "job" | "stream" | "bucket";
 
 /** What an export is to hold; its span is of `created_at`. */
-export interface ExportOrder extends TimeSpan {
+export interface ExportSpec extends TimeSpan {
   format: ExportFormat;
   tables: readonly ExportTable[];
   filters: ExportFilters;
@@ -33,10 +33,10 @@ export function exportMediaType(format: ExportFormat): string {
 }
 
 /** Reads a request that fits its contract. Throws faults that name the field. */
-export function readOrder(
+export function readExportSpec(
   request: ExportRequest,
   context: { accountId: number; hasBucket: boolean },
-): { order: ExportOrder; delivery: Delivery } {
+): { order: ExportSpec; delivery: Delivery } {
   const tables = [...new Set(request.tables)];
   if (request.format === "csv" && tables.length > 1) {
     throw wrong(
@@ -63,7 +63,7 @@ function span(request: ExportRequest): TimeSpan {
   }
   if (range) {
     if (range.end < range.start) throw wrong("range.end", "expected a day not before range.start");
-    return storable({
+    return assertStorableTime({
       start: new Date(range.start),
       end: new Date(Date.parse(range.end) + dayMs),
     });

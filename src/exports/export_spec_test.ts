@@ -1,10 +1,10 @@
 import assert from "@std/assert";
 import { exportRequest } from "../../contracts/data/exports.ts";
-import { readOrder } from "./export_spec.ts";
+import { readExportSpec } from "./export_spec.ts";
 import type { Fault } from "../shared/fault.ts";
 
 const read = (body: Record<string, unknown>, hasBucket = false) =>
-  readOrder(exportRequest.parse(body), { accountId: 7, hasBucket });
+  readExportSpec(exportRequest.parse(body), { accountId: 7, hasBucket });
 
 const spans: readonly [Record<string, unknown>, string | undefined, string | undefined][] = [
   [

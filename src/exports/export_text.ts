@@ -1,11 +1,11 @@
 import type { Cells } from "./export.ts";
 import { jsonWriter } from "./export.ts";
 import { csvHeader, csvWriter } from "./export_csv.ts";
-import type { ExportOrder } from "./export_spec.ts";
+import type { ExportSpec } from "./export_spec.ts";
 import type { ExportSource } from "./export_source.ts";
 
 /** An order with whose rows it takes, and as of when. */
-export interface ExportWork extends ExportOrder {
+export interface ExportWork extends ExportSpec {
   accountId: number;
   snapshot: string;
 }
@@ -70,7 +70,7 @@ async function* csvText(source: ExportSource, work: ExportWork): AsyncGenerator<
 async function* jsonArray(
   source: ExportSource,
   work: ExportWork,
-  table: ExportOrder["tables"][number],
+  table: ExportSpec["tables"][number],
 ): AsyncGenerator<Text> {
   yield between("[");
   const write = jsonWriter(table);
@@ -85,7 +85,7 @@ async function* jsonArray(
 function rowsOf(
   source: ExportSource,
   { accountId, start, end, filters, snapshot }: ExportWork,
-  table: ExportOrder["tables"][number],
+  table: ExportSpec["tables"][number],
 ): AsyncIterable<Cells> {
   return source.read({
     table,

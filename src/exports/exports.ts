@@ -1,16 +1,10 @@
-import type {
-  ErasedSpan,
-  ExportBucket,
-  ExportFiles,
-  ExportJob,
-  ExportPlace,
-} from "./export_job.ts";
+import type { ErasedSpan, ExportBucket, ExportFiles, ExportJob, ExportPath } from "./export_job.ts";
 import type { AuditNote } from "../audit/audit.ts";
-import type { ExportOrder } from "./export_spec.ts";
+import type { ExportSpec } from "./export_spec.ts";
 import { exportBytes } from "./export_text.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
 import { createFairQueue } from "../base/fair_queue.ts";
-import { ExportRunner, type ExportRunnerParts } from "./export_runner.ts";
+import { ExportRunner, type ExportRunnerDeps } from "./export_runner.ts";
 
 /** Exports of accounts: written at once into an answer, or as jobs into files. */
 export interface Exports {
@@ -24,15 +18,15 @@ export interface Exports {
    */
   write(
     accountId: number,
-    order: ExportOrder,
+    order: ExportSpec,
     onRows?: (rows: number) => void,
   ): Promise<AsyncGenerator<Uint8Array<ArrayBuffer>>>;
   /** How many rows an export would have now. */
-  count(accountId: number, order: ExportOrder): Promise<number>;
+  count(accountId: number, order: ExportSpec): Promise<number>;
   /** Asks for a job; it is begun at once where there is room. */
   start(
     accountId: number,
-    order: ExportOrder,
+    order: ExportSpec,
     where: "job" | "bucket",
     audit?: AuditNote,
   ): Promise<ExportJob>;
@@ -63,7 +57,7 @@ export interface Exports {
   close(): Promise<void>;
 }
 
-export interface ExportsParts extends ExportRunnerParts {
+export interface ExportsDeps extends ExportRunnerDeps {
   newId: () => string;
   /** Where files stand that go in no bucket. */
   ownPlace: "files" | "chunks";
@@ -76,12 +70,12 @@ const streamsAtOnce = 4;
 /** Of an account; most are short, and who reads slowly is ended after a while. */
 const streamsWaiting = 64;
 
-export function createExports(parts: ExportsParts): Exports {
+export function createExports(parts: ExportsDeps): Exports {
   return new ExportDesk(parts);
 }
 
 class ExportDesk implements Exports {
-  readonly #parts: ExportsParts;
+  readonly #parts: ExportsDeps;
   readonly #runner: ExportRunner;
   readonly #streams = createFairQueue({
     // Readers may be slow, so nobody waits for another account's.
@@ -89,7 +83,7 @@ class ExportDesk implements Exports {
     refuse: manyStreams,
   });
 
-  constructor(parts: ExportsParts) {
+  constructor(parts: ExportsDeps) {
     this.#parts = parts;
     this.#runner = new ExportRunner(parts);
   }
@@ -102,7 +96,7 @@ class ExportDesk implements Exports {
     return this.#runner.running;
   }
 
-  async write(accountId: number, order: ExportOrder, onRows?: (rows: number) => void) {
+  async write(accountId: number, order: ExportSpec, onRows?: (rows: number) => void) {
     const { source } = this.#parts;
     const leave = await this.#streams.enter(String(accountId));
     try {
@@ -116,7 +110,7 @@ class ExportDesk implements Exports {
     }
   }
 
-  async count(accountId: number, { tables, ...order }: ExportOrder): Promise<number> {
+  async count(accountId: number, { tables, ...order }: ExportSpec): Promise<number> {
     const { source } = this.#parts;
     const snapshot = await source.snapshot();
     let rows = 0;
@@ -128,12 +122,12 @@ class ExportDesk implements Exports {
 
   async start(
     accountId: number,
-    order: ExportOrder,
+    order: ExportSpec,
     where: "job" | "bucket",
     audit?: AuditNote,
   ): Promise<ExportJob> {
     const { jobs, source, newId, ownPlace } = this.#parts;
-    const place: ExportPlace = where === "bucket" ? "bucket" : ownPlace;
+    const place: ExportPath = where === "bucket" ? "bucket" : ownPlace;
     const snapshot = await source.snapshot();
     const job = await jobs.create({
       ...{ requestId: newId(), accountId, place, order, snapshot },

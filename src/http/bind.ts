@@ -7,14 +7,14 @@ import type { Reply } from "../relay/reply.ts";
 import { isAbort } from "../vendors/upstream.ts";
 import type { SentForm } from "../dialects/kernel/operation_request.ts";
 import type { ByteGate } from "../base/byte_gate.ts";
-import { inTurns, type Step } from "../base/heavy_work.ts";
-import { type BodyRoom, readSent, type SentBody } from "./sent_body.ts";
+import { runInTurns, type Step } from "../base/heavy_work.ts";
+import { type BodyMemory, readSent, type SentBody } from "./sent_body.ts";
 import type { HeavyBodies } from "./read_json.ts";
 import { asFault, errorReply } from "./errors.ts";
 import { jsonReply } from "./json_reply.ts";
 import type { Env } from "./scene.ts";
 import { toResponse } from "./respond.ts";
-import { glanceAt, validate, validateSteps } from "../shared/validate.ts";
+import { previewIssues, validate, validateSteps } from "../shared/validate.ts";
 
 type Parsed<S> = S extends z.ZodType ? z.output<S> : undefined;
 type Given<S> = S extends z.ZodType ? z.input<S> : never;
@@ -47,7 +47,7 @@ export type Handler<Params, Query, Body, Answer> = (
 ) => Promise<Output<Answer>> | Output<Answer>;
 
 /** What binding needs beside contract and handler. */
-export interface BindParts {
+export interface BindDeps {
   maxBodyBytes: number;
   /** Lets large bodies in a few at a time, so that memory stays flat. */
   bodies: ByteGate;
@@ -66,7 +66,7 @@ export function bind<
 >(
   app: Hono<Env>,
   contract: Contract<Params, Query, Body, Answer>,
-  parts: BindParts,
+  parts: BindDeps,
   handler: Handler<Params, Query, Body, Answer>,
 ): void {
   mount(app, contract, parts, async (context, room) => {
@@ -76,7 +76,7 @@ export function bind<
     const { step, ...input } = await readInput(context, contract, parts, room);
     const worker = { key: String(caller.principal.account.id), isPatient: true };
     // The call has begun: whoever leaves now must not keep it from being settled.
-    const heavyStep = inTurns(parts.heavy.work, worker);
+    const heavyStep = runInTurns(parts.heavy.work, worker);
     const onEncoded = () => room.leaveHeavy?.();
     return await handler({ ...input, caller: { ...caller, step, heavyStep, onEncoded } });
   });
@@ -97,7 +97,7 @@ export function bindPublic<
 >(
   app: Hono<Env>,
   contract: Contract<Params, Query, Body, Answer>,
-  parts: BindParts,
+  parts: BindDeps,
   handler: (input: Input<Params, Query, Body>) => Promise<Output<Answer>> | Output<Answer>,
   applies?: Applies,
 ): void {
@@ -110,8 +110,8 @@ export function bindPublic<
 function mount<Answer>(
   app: Hono<Env>,
   contract: Pick<Contract, "patterns" | "path" | "method" | "dialect" | "status">,
-  parts: BindParts,
-  run: (context: Context<Env>, room: BodyRoom) => Promise<Output<Answer>>,
+  parts: BindDeps,
+  run: (context: Context<Env>, room: BodyMemory) => Promise<Output<Answer>>,
   applies: Applies = () => true,
 ): void {
   const route = async (context: Context<Env>, next: Next): Promise<Response | void> => {
@@ -121,7 +121,7 @@ function mount<Answer>(
     }
     const scene = context.get("scene");
     scene.route = contract.path;
-    const room: BodyRoom = {};
+    const room: BodyMemory = {};
     try {
       const output = await run(context, room);
       return toResponse(
@@ -155,8 +155,8 @@ async function readInput<
 >(
   context: Context<Env>,
   contract: Pick<Contract<Params, Query, Body>, "params" | "query" | "body" | "form">,
-  parts: BindParts,
-  room: BodyRoom,
+  parts: BindDeps,
+  room: BodyMemory,
 ): Promise<Input<Params, Query, Body> & { step: Step }> {
   const { principal, remoteHost, peerHost } = context.get("scene");
   const who = principal ? String(principal.account.id) : remoteHost;
@@ -187,7 +187,7 @@ function check<S extends z.ZodType | undefined>(
 
 async function checkBody(schema: z.ZodType | undefined, sent: SentBody): Promise<unknown> {
   if (schema === undefined) return undefined;
-  const value = await sent.value(glanceAt(schema));
+  const value = await sent.value(previewIssues(schema));
   return sent.step.isHeavy
     ? await sent.step.inSteps(() => validateSteps(schema, value))
     : validate(schema, value);

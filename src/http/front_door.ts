@@ -1,8 +1,8 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { type Clock, systemClock } from "../base/clock.ts";
 import type { ErrorDialect } from "../../contracts/kernel/contract.ts";
-import { type Later, systemLater } from "../base/watch.ts";
-import type { Admission, NoRoom } from "../overload/admission.ts";
+import { type SetTimer, systemSetTimer } from "../base/watch.ts";
+import type { Admission, Overloaded } from "../overload/admission.ts";
 import { Fault } from "../shared/fault.ts";
 import { errorReply } from "./errors.ts";
 import { securityHeaders } from "./respond.ts";
@@ -21,14 +21,14 @@ export type Credential = (name: "authorization" | "x-api-key" | "x-goog-api-key"
   | string
   | undefined;
 
-export interface FrontDoorParts {
+export interface FrontDoorDeps {
   admission: Admission;
   errorDialect: (path: string) => ErrorDialect;
-  later?: Later;
+  later?: SetTimer;
   clock?: Pick<Clock, "monotonicMs">;
 }
 
-export function createFrontDoor(parts: FrontDoorParts): FrontDoor {
+export function createFrontDoor(parts: FrontDoorDeps): FrontDoor {
   return new Door(parts);
 }
 
@@ -51,8 +51,8 @@ const maxHeld = 2_000;
 const maxKnown = 20_000;
 
 class Door implements FrontDoor {
-  readonly #parts: FrontDoorParts;
-  readonly #later: Later;
+  readonly #parts: FrontDoorDeps;
+  readonly #later: SetTimer;
   readonly #seed = crypto.getRandomValues(new Uint32Array(1))[0]!;
   /** Accounts by a hash of what their callers send; no key is kept. */
   readonly #accounts = new Map<number, string>();
@@ -65,9 +65,9 @@ class Door implements FrontDoor {
   /** So many may be told now; a part of one is kept for the next time. */
   #mayTell = 1;
 
-  constructor(parts: FrontDoorParts) {
+  constructor(parts: FrontDoorDeps) {
     this.#parts = parts;
-    this.#later = parts.later ?? systemLater;
+    this.#later = parts.later ?? systemSetTimer;
     this.#clock = parts.clock ?? systemClock;
   }
 
@@ -111,7 +111,7 @@ class Door implements FrontDoor {
     incoming: IncomingMessage,
     outgoing: ServerResponse,
     path: string,
-    noRoom: NoRoom,
+    noRoom: Overloaded,
   ): void {
     const said = incoming.headers["x-request-id"];
     // One that can stand in a header and, as it is, in JSON.
@@ -162,7 +162,7 @@ class Door implements FrontDoor {
   }
 
   /** The refusal in a dialect's words, but for the request's id. */
-  #refusalIn(dialect: ErrorDialect, { retryAfterSeconds }: NoRoom): Told {
+  #refusalIn(dialect: ErrorDialect, { retryAfterSeconds }: Overloaded): Told {
     const kind = `${dialect} ${retryAfterSeconds}`;
     const told = this.#refusals.get(kind);
     if (told !== undefined) return told;

@@ -1,7 +1,7 @@
 import { withoutEnd } from "../base/trim.ts";
 
 /** Where this service is reached: as configured, else as the caller reached it. */
-export interface AddressParts {
+export interface AddressDeps {
   /** `BASE_URL`. */
   readonly baseUrl: string | undefined;
   /** `HOST`, that the listener is bound to. */
@@ -15,7 +15,7 @@ export interface AddressParts {
  * where nobody knows, so that addresses are relative.
  */
 export function ownAddress(
-  parts: AddressParts,
+  parts: AddressDeps,
   header: (name: string) => string | undefined,
 ): string {
   if (parts.baseUrl !== undefined) return withoutEnd(parts.baseUrl, "/");
@@ -29,7 +29,7 @@ export function ownAddress(
  * machine, or the address that the listener has. Empty otherwise, so that addresses are relative.
  */
 export function publicAddress(
-  parts: AddressParts,
+  parts: AddressDeps,
   header: (name: string) => string | undefined,
 ): string {
   const isKnown = parts.baseUrl !== undefined || isOwnHost(header("host") ?? "", parts.host);

@@ -1,9 +1,9 @@
 import { heavyUnits, heavyValues } from "../base/heavy_json.ts";
 import type { HeavyWork, Step } from "../base/heavy_work.ts";
-import { atOnce, inTurns } from "../base/heavy_work.ts";
+import { runAtOnce, runInTurns } from "../base/heavy_work.ts";
 import { JsonCount, type JsonExcess } from "../base/json_count.ts";
-import { type Glance, JsonTextError, parseInSteps } from "../base/parse_in_steps.ts";
-import { systemLater } from "../base/watch.ts";
+import { JsonTextError, parseInSteps, type Preview } from "../base/parse_in_steps.ts";
+import { systemSetTimer } from "../base/watch.ts";
 import type { ValueGate } from "../base/value_gate.ts";
 import { Fault } from "../shared/fault.ts";
 import { bodyPieces, notJson, parseJson, type Reading } from "./body.ts";
@@ -27,7 +27,7 @@ export interface HeavyBodies {
 export interface JsonBody {
   readonly text: string;
   /** Parses it; of one that holds much the first elements of lists are shown before the rest. */
-  readonly value: (glance?: Glance) => Promise<unknown>;
+  readonly value: (glance?: Preview) => Promise<unknown>;
   /** Does what else is to be done with it. */
   readonly step: Step;
   /** Gives back what room it took. */
@@ -47,13 +47,18 @@ export async function readJson(
   const text = await readText(request, maxBytes, { count, reading });
   if (count.isBroken) throw notJson();
   if (count.values <= heavyValues && text.length <= heavyUnits) {
-    return { text, value: () => atOnce(() => parseJson(text)), step: atOnce, release: () => {} };
+    return {
+      text,
+      value: () => runAtOnce(() => parseJson(text)),
+      step: runAtOnce,
+      release: () => {},
+    };
   }
   const worker = { key: who, signal: request.signal };
   return {
     text,
     value: (glance) => heavy.work.runSteps(worker, parsing(text, count, glance)),
-    step: inTurns(heavy.work, worker),
+    step: runInTurns(heavy.work, worker),
     release: await heavy.room.enter(Math.max(count.values, heavyValues), worker),
   };
 }
@@ -77,7 +82,7 @@ async function readText(
     if (looked < lookedBytes) continue;
     looked = 0;
     // What has arrived already comes without a pause: others have their turn between.
-    await new Promise<void>((resolve) => systemLater(0, resolve));
+    await new Promise<void>((resolve) => systemSetTimer(0, resolve));
   }
   take(decoded(() => decoder.decode()));
   return pieces.join("");
@@ -119,7 +124,7 @@ function tooMuch(excess: JsonExcess): Fault {
 function* parsing(
   text: string,
   count: JsonCount,
-  glance: Glance | undefined,
+  glance: Preview | undefined,
 ): Generator<void, unknown, void> {
   try {
     return yield* parseInSteps(text, count, { glance });

@@ -8,7 +8,7 @@ import type { Reply } from "../relay/reply.ts";
  * where the key may not make this call, which `run` finds out too late for an answer that is stored:
  * another key of the account may have asked for it.
  */
-export async function once(
+export async function idempotent(
   idempotency: Idempotency,
   { caller, bodyText, method = "POST", query, permit }: {
     caller: Caller;

@@ -1,5 +1,5 @@
 import type { Reply } from "../relay/reply.ts";
-import type { Scene } from "./scene.ts";
+import type { RequestContext } from "./scene.ts";
 
 /** The security headers of every response (spec.md), errors and streams included. */
 export const securityHeaders: Readonly<Record<string, string>> = {
@@ -21,7 +21,7 @@ export const pageHeaders: Readonly<Record<string, string>> = {
 };
 
 /** A reply as the web's response, with the headers that name request and transaction. */
-export function toResponse(reply: Reply, scene: Scene): Response {
+export function toResponse(reply: Reply, scene: RequestContext): Response {
   const headers = new Headers(reply.headers);
   headers.set("x-request-id", scene.requestId);
   if (scene.trace.transactionId) headers.set("x-transaction-id", scene.trace.transactionId);

@@ -3,7 +3,7 @@ import type { Principal } from "../keys/api_key.ts";
 import type { CallTrace } from "../relay/call_context.ts";
 
 /** What the middleware knows of a request; handlers get what they need of it as `Caller`. */
-export interface Scene {
+export interface RequestContext {
   readonly requestId: string;
   readonly arrivedAt: Date;
   readonly arrivedMs: number;
@@ -22,6 +22,6 @@ export interface Scene {
 
 /** Types of the web framework's context. */
 export interface Env {
-  Variables: { scene: Scene };
+  Variables: { scene: RequestContext };
   Bindings: { remoteHost?: string; incoming?: object };
 }

@@ -1,11 +1,11 @@
 import type { Contract } from "../../contracts/kernel/contract.ts";
 import type { ByteGate } from "../base/byte_gate.ts";
-import type { Glance } from "../base/parse_in_steps.ts";
-import { RoomLost } from "../base/byte_room.ts";
+import type { Preview } from "../base/parse_in_steps.ts";
+import { PermitLost } from "../base/byte_room.ts";
 import { boundaryOf, MultipartError, parseMultipart } from "../base/multipart.ts";
 import { formFields, type SentForm } from "../dialects/kernel/operation_request.ts";
 import { Fault } from "../shared/fault.ts";
-import { atOnce, type Step } from "../base/heavy_work.ts";
+import { runAtOnce, type Step } from "../base/heavy_work.ts";
 import { readBodyBytes, type Reading } from "./body.ts";
 import { type HeavyBodies, readJson } from "./read_json.ts";
 
@@ -15,13 +15,13 @@ export interface SentBody {
   text: string;
   form: SentForm | undefined;
   /** What the contract's schema is held against. */
-  value: (glance?: Glance) => Promise<unknown>;
+  value: (glance?: Preview) => Promise<unknown>;
   /** Does what is to be done with it: a body that holds much is worked on in turns. */
   step: Step;
 }
 
 /** The room that a large body takes up until its answer is there. */
-export interface BodyRoom {
+export interface BodyMemory {
   release?: () => void;
   /** Gives back the room among bodies that hold much. */
   leaveHeavy?: () => void;
@@ -34,7 +34,7 @@ export async function readSent(
   request: Request,
   contract: Pick<Contract, "body" | "form">,
   { maxBodyBytes, bodies, heavy }: { maxBodyBytes: number; bodies: ByteGate; heavy: HeavyBodies },
-  { room, who }: { room: BodyRoom; who: string },
+  { room, who }: { room: BodyMemory; who: string },
 ): Promise<SentBody> {
   if (!contract.body && !contract.form) return nothing;
   const reading = takeRoom(request, bodies, room, who);
@@ -43,7 +43,12 @@ export async function readSent(
   if (boundary !== undefined) {
     const bytes = await readBodyBytes(request, maxBodyBytes, reading);
     const form = readForm(bytes, contentType!, boundary);
-    return { text: "", form, value: () => atOnce(() => formFields(form.parts)), step: atOnce };
+    return {
+      text: "",
+      form,
+      value: () => runAtOnce(() => formFields(form.parts)),
+      step: runAtOnce,
+    };
   }
   if (!contract.body) {
     throw new Fault("invalid_request", {
@@ -60,14 +65,14 @@ const nothing: SentBody = {
   text: "",
   form: undefined,
   value: () => Promise.resolve(undefined),
-  step: atOnce,
+  step: runAtOnce,
 };
 
 /** Room for what has arrived, piece by piece; `room` gives it back. */
 function takeRoom(
   request: Request,
   bodies: ByteGate,
-  room: BodyRoom,
+  room: BodyMemory,
   who: string,
 ): Reading {
   const length = request.headers.get("content-length");
@@ -83,7 +88,7 @@ function takeRoom(
   room.release = () => taken.release();
   const refused = (thrown: unknown): never => {
     room.isLeft = signal.aborted;
-    throw thrown instanceof RoomLost ? madeWay() : thrown;
+    throw thrown instanceof PermitLost ? madeWay() : thrown;
   };
   return {
     ready: () => taken.ready()?.catch(refused),

@@ -3,20 +3,20 @@ import type { Log } from "../base/log.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
 import {
   type Claim,
-  type Known,
   type RepeatableRequest,
   type ReplayId,
   replayIdOf,
+  type ReplayState,
   type ReplayStore,
   type StoredAnswer,
 } from "./request_fingerprint.ts";
 import type { Interaction } from "../shared/interaction.ts";
-import { Attempt, orLeft } from "./in_flight_request.ts";
+import { InFlightRequest, orLeft } from "./in_flight_request.ts";
 import type { CallTrace } from "../relay/call_context.ts";
 import { AnswerBytes, bytesOf, replayOf } from "./stored_answer.ts";
-import { type KeptAnswer, ReplayMemory } from "./replay_memory.ts";
+import { type RememberedAnswer, ReplayMemory } from "./replay_memory.ts";
 import type { Reply } from "../relay/reply.ts";
-import { watchStream } from "../relay/stream_tap.ts";
+import { tapStream } from "../relay/stream_tap.ts";
 
 export interface IdempotentRequest extends RepeatableRequest {
   /** Aborted when the caller leaves. */
@@ -55,7 +55,7 @@ export interface Duplicate {
   originalId: string | null;
 }
 
-export interface IdempotencyParts {
+export interface IdempotencyDeps {
   store: ReplayStore;
   clock: Pick<Clock, "monotonicMs">;
   newId: () => string;
@@ -75,20 +75,20 @@ const believeMs = 30_000;
 /** How long the end of an answer may wait for the store. */
 const holdMs = 1000;
 
-export function createIdempotency(parts: IdempotencyParts): Idempotency {
+export function createIdempotency(parts: IdempotencyDeps): Idempotency {
   return new Gate(parts);
 }
 
 const leftReply: Reply = { status: 499, headers: {}, body: null };
 
 class Gate implements Idempotency {
-  readonly #parts: IdempotencyParts;
+  readonly #parts: IdempotencyDeps;
   readonly #memory: ReplayMemory;
   /** By key; one at a time for each. */
-  readonly #attempts = new Map<string, Attempt>();
+  readonly #attempts = new Map<string, InFlightRequest>();
   readonly #writing = new Set<Promise<void>>();
 
-  constructor(parts: IdempotencyParts) {
+  constructor(parts: IdempotencyDeps) {
     this.#parts = parts;
     this.#memory = new ReplayMemory(parts.clock);
   }
@@ -141,7 +141,7 @@ class Gate implements Idempotency {
     request: IdempotentRequest,
     run: () => Promise<Reply>,
   ): Promise<Reply> {
-    const attempt = new Attempt({ ...id, claimId: this.#parts.newId() });
+    const attempt = new InFlightRequest({ ...id, claimId: this.#parts.newId() });
     const { key, claimId } = attempt.claim;
     // So that the call's record says which attempt it was, should this process not live to say it.
     request.trace.repeat = { key, claimId };
@@ -165,12 +165,12 @@ class Gate implements Idempotency {
   }
 
   /** Resolves with the answer of who was first, or with nothing when the id is this attempt's. */
-  async #acquire(attempt: Attempt, signal: AbortSignal): Promise<StoredAnswer | undefined> {
+  async #acquire(attempt: InFlightRequest, signal: AbortSignal): Promise<StoredAnswer | undefined> {
     const { store, clock } = this.#parts;
     const { claim } = attempt;
     let runningAtMs: number | undefined;
     for (let mayClaim = true; !signal.aborted;) {
-      const asked: Promise<Known> = mayClaim ? store.claim(claim) : store.look(claim);
+      const asked: Promise<ReplayState> = mayClaim ? store.claim(claim) : store.look(claim);
       const told = await unlessAway(asked);
       const known = told ?? this.#knownHere(claim, runningAtMs);
       if (known.state === "conflict") throw conflict();
@@ -190,7 +190,7 @@ class Gate implements Idempotency {
   }
 
   /** What this process knows by itself while the store is away. */
-  #knownHere(id: ReplayId, runningAtMs: number | undefined): Known {
+  #knownHere(id: ReplayId, runningAtMs: number | undefined): ReplayState {
     const kept = this.#memory.find(id.key);
     if (kept) return { state: "done", answer: sameOr409(kept, id) };
     const isBelieved = runningAtMs !== undefined &&
@@ -199,7 +199,7 @@ class Gate implements Idempotency {
   }
 
   async #run(
-    attempt: Attempt,
+    attempt: InFlightRequest,
     request: IdempotentRequest,
     run: () => Promise<Reply>,
   ): Promise<Reply> {
@@ -216,13 +216,13 @@ class Gate implements Idempotency {
   }
 
   #watch(
-    attempt: Attempt,
+    attempt: InFlightRequest,
     { signal, trace }: IdempotentRequest,
     reply: Reply,
     body: ReadableStream<Uint8Array>,
   ): ReadableStream<Uint8Array> {
     const said = new AnswerBytes();
-    return watchStream(body, {
+    return tapStream(body, {
       piece: (bytes) => said.add(bytes),
       isComplete: () => isCompleted(trace),
       ended: () => this.#conclude(attempt, reply, said.whole(), trace, true),
@@ -232,7 +232,7 @@ class Gate implements Idempotency {
 
   /** The whole answer is known; `bytes` is undefined when it was too large to remember. */
   async #conclude(
-    attempt: Attempt,
+    attempt: InFlightRequest,
     { status, headers }: Reply,
     bytes: Uint8Array | undefined,
     trace: CallTrace,
@@ -249,7 +249,7 @@ class Gate implements Idempotency {
   }
 
   async #keep(
-    attempt: Attempt,
+    attempt: InFlightRequest,
     { status, headers }: Pick<Reply, "status" | "headers">,
     bytes: Uint8Array,
     trace: CallTrace,
@@ -271,7 +271,7 @@ class Gate implements Idempotency {
     return settled !== undefined && this.#parts.isErased?.(settled) === true;
   }
 
-  async #save(kept: KeptAnswer): Promise<void> {
+  async #save(kept: RememberedAnswer): Promise<void> {
     const { claim, answer } = kept;
     const { store, log, onDuplicate } = this.#parts;
     if (kept.isErased || kept.isSaving) return;
@@ -304,7 +304,7 @@ class Gate implements Idempotency {
     }
   }
 
-  async #claimLate(attempt: Attempt): Promise<void> {
+  async #claimLate(attempt: InFlightRequest): Promise<void> {
     const known = await this.#parts.store.claim(attempt.claim);
     if (known.state !== "free") return;
     attempt.isClaimed = true;
@@ -312,13 +312,13 @@ class Gate implements Idempotency {
   }
 
   /** The attempt came to nothing: whoever waits may make the next one. */
-  #free(attempt: Attempt): void {
+  #free(attempt: InFlightRequest): void {
     if (attempt.hasEnded) return;
     this.#end(attempt);
     if (attempt.isClaimed) this.#inBackground(this.#release(attempt.claim));
   }
 
-  #end(attempt: Attempt, answer?: StoredAnswer): void {
+  #end(attempt: InFlightRequest, answer?: StoredAnswer): void {
     this.#attempts.delete(attempt.claim.key);
     attempt.end(answer);
   }
@@ -348,7 +348,7 @@ function isCompleted({ settled, transactionId, isLeft }: CallTrace): boolean {
   return settled ? settled.status === "completed" : isLeft === true || transactionId === undefined;
 }
 
-function sameOr409(kept: KeptAnswer, id: ReplayId): StoredAnswer {
+function sameOr409(kept: RememberedAnswer, id: ReplayId): StoredAnswer {
   if (kept.claim.fingerprint !== id.fingerprint) throw conflict();
   return kept.answer;
 }

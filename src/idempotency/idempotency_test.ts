@@ -12,7 +12,7 @@ import {
   wholeRun,
 } from "../../tests/support/repeats.ts";
 import type { IdempotentRequest } from "./idempotency.ts";
-import { maxKeptBytes } from "./stored_answer.ts";
+import { maxStoredBytes } from "./stored_answer.ts";
 import type { Reply } from "../relay/reply.ts";
 
 Deno.test("20 concurrent requests run once and get one answer, 19 of them as a replay", async () => {
@@ -122,7 +122,7 @@ const failures: Record<string, (asked: IdempotentRequest) => Promise<Reply>> = {
     return Promise.resolve({ status: 200, headers: {}, body: "half" });
   },
   "it is too large": (asked) =>
-    Promise.resolve(wholeRun(asked.trace, "t1", "x".repeat(maxKeptBytes + 1))),
+    Promise.resolve(wholeRun(asked.trace, "t1", "x".repeat(maxStoredBytes + 1))),
 };
 
 for (const [name, fail] of Object.entries(failures)) {

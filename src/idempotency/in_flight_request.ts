@@ -1,7 +1,7 @@
 import type { Claim, StoredAnswer } from "./request_fingerprint.ts";
 
 /** One attempt of this process at answering a request; repeats wait for it. */
-export class Attempt {
+export class InFlightRequest {
   readonly claim: Claim;
   /** The id is known to be used for this attempt's body, here or in another process. */
   isConfirmed = false;

@@ -2,7 +2,7 @@ import type { Clock } from "../base/clock.ts";
 import type { Claim, StoredAnswer } from "./request_fingerprint.ts";
 
 /** An answer that this process gave. */
-export interface KeptAnswer {
+export interface RememberedAnswer {
   readonly claim: Claim;
   readonly answer: StoredAnswer;
   readonly atMs: number;
@@ -21,14 +21,14 @@ const maxBytes = 64 * 1024 * 1024;
 export class ReplayMemory {
   readonly #clock: Pick<Clock, "monotonicMs">;
   /** Oldest first. */
-  readonly #kept = new Map<string, KeptAnswer>();
+  readonly #kept = new Map<string, RememberedAnswer>();
   #bytes = 0;
 
   constructor(clock: Pick<Clock, "monotonicMs">) {
     this.#clock = clock;
   }
 
-  put(claim: Claim, answer: StoredAnswer): KeptAnswer {
+  put(claim: Claim, answer: StoredAnswer): RememberedAnswer {
     this.#drop(claim.key);
     const kept = {
       claim,
@@ -44,13 +44,13 @@ export class ReplayMemory {
     return kept;
   }
 
-  find(key: string): KeptAnswer | undefined {
+  find(key: string): RememberedAnswer | undefined {
     this.trim();
     return this.#kept.get(key);
   }
 
   /** Forgets this answer, unless another one took its place. */
-  forget(kept: KeptAnswer): void {
+  forget(kept: RememberedAnswer): void {
     if (this.#kept.get(kept.claim.key) === kept) this.#drop(kept.claim.key);
   }
 
@@ -63,7 +63,7 @@ export class ReplayMemory {
     }
   }
 
-  unsaved(): KeptAnswer[] {
+  unsaved(): RememberedAnswer[] {
     return [...this.#kept.values()].filter((kept) => !kept.isSaved);
   }
 

@@ -53,7 +53,7 @@ export interface Claim extends ReplayId {
  * What is known of an id. `free`: nobody holds it; `running`: another process answers the same
  * request; `conflict`: it is in use for another body.
  */
-export type Known =
+export type ReplayState =
   | { state: "free" }
   | { state: "running" }
   | { state: "conflict" }
@@ -80,9 +80,9 @@ export interface ReplayStore {
    * Claims the id in one conditional write: `free` means that it is now this claim's. A claim that
    * this process left behind, or that nobody renews, is taken over.
    */
-  claim(claim: Claim): Promise<Known>;
+  claim(claim: Claim): Promise<ReplayState>;
   /** As `claim`, but claims nothing. */
-  look(id: ReplayId): Promise<Known>;
+  look(id: ReplayId): Promise<ReplayState>;
   /** Stores the answer for 24 hours; may be said again, and also without a claim in the store. */
   finish(claim: Claim, answer: StoredAnswer): Promise<Finished>;
   /** Frees the id, unless its answer is stored or another attempt has it. */

@@ -3,7 +3,7 @@ import type { StoredAnswer } from "./request_fingerprint.ts";
 import { replayHeader, type Reply } from "../relay/reply.ts";
 
 /** A larger answer is not kept; a repeat of its request is made again. */
-export const maxKeptBytes = 16 * 1024 * 1024;
+export const maxStoredBytes = 16 * 1024 * 1024;
 
 /** The stored answer as it was received, byte for byte, with the sign that it is a repetition. */
 export function replayOf(answer: StoredAnswer): Reply {
@@ -23,7 +23,7 @@ export function replayOf(answer: StoredAnswer): Reply {
 export function bytesOf(body: string | Uint8Array | null): Uint8Array | undefined {
   const bytes = typeof body === "string" ? new TextEncoder().encode(body) : body;
   if (bytes === null) return new Uint8Array();
-  return bytes.length > maxKeptBytes ? undefined : bytes;
+  return bytes.length > maxStoredBytes ? undefined : bytes;
 }
 
 /** What a stream has said so far. */
@@ -33,13 +33,13 @@ export class AnswerBytes {
 
   add(bytes: Uint8Array): void {
     this.#length += bytes.length;
-    if (this.#length > maxKeptBytes) this.#pieces = [];
+    if (this.#length > maxStoredBytes) this.#pieces = [];
     else this.#pieces.push(ownOf(bytes));
   }
 
   /** Undefined when it was too much to remember. */
   whole(): Uint8Array | undefined {
-    if (this.#length > maxKeptBytes) return undefined;
+    if (this.#length > maxStoredBytes) return undefined;
     return joinBytes(this.#pieces);
   }
 }

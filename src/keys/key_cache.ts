@@ -4,7 +4,7 @@ import { hashKey, looksLikeKey } from "./credential.ts";
 import { Fault } from "../shared/fault.ts";
 
 /** Verified keys in memory, so that a call with a known key asks no database. */
-export interface KeyRing {
+export interface KeyCache {
   /**
    * Who the key belongs to. Throws `invalid_api_key`, or `store_unavailable` for an unseen key.
    * `isLimited` is asked before the store would be: whoever brought too many wrong keys gets no
@@ -27,18 +27,18 @@ const maxUnknown = 10_000;
 /** A list of all keys is used for this long, and for twenty times as long as it took to read. */
 const usableMs = 1000;
 
-export function createKeyRing(
+export function createKeyCache(
   parts: {
     store: Pick<ApiKeyStore, "findByHash" | "changedSince">;
     clock: Clock;
     /** Hashes of all keys that may be used. */
     usableHashes?: () => Promise<readonly string[]>;
   },
-): KeyRing {
+): KeyCache {
   return new CachedKeyRing(parts.store, parts.clock, parts.usableHashes);
 }
 
-class CachedKeyRing implements KeyRing {
+class CachedKeyRing implements KeyCache {
   readonly #known = new Map<string, Principal>();
   readonly #hashById = new Map<string, string>();
   readonly #unknown = new Map<string, number>();

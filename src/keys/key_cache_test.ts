@@ -3,7 +3,7 @@ import { FakeClock } from "../base/clock.ts";
 import type { ApiKey, ApiKeyStore, Principal } from "./api_key.ts";
 import { mintKey } from "./credential.ts";
 import { Fault } from "../shared/fault.ts";
-import { createKeyRing } from "./key_cache.ts";
+import { createKeyCache } from "./key_cache.ts";
 
 const clockOfKeys = new FakeClock();
 
@@ -56,7 +56,7 @@ function setup() {
     list: unused,
     revoke: unused,
   };
-  const ring = createKeyRing({ store: ports, clock });
+  const ring = createKeyCache({ store: ports, clock });
   const codeOf = (value: string) =>
     ring.verify(value).then(() => "ok", (thrown) => thrown instanceof Fault ? thrown.code : thrown);
   const add = (more: Partial<ApiKey> = {}) => {
@@ -328,7 +328,7 @@ Deno.test("a flood of wrong keys from a limited address costs the store a look a
   const clock = new FakeClock();
   const store = new FakeStore(clock);
   let lists = 0;
-  const ring = createKeyRing({
+  const ring = createKeyCache({
     store,
     clock,
     usableHashes: () => Promise.resolve((lists++, [...store.rows.keys()])),

@@ -39,7 +39,7 @@ export function rotationDue(key: Pick<ApiKey, "revokedAt" | "expiresAt" | "creat
  * Keys as one account's people manage them: nothing reaches another account's. What is done is
  * noted in the same transaction, under `audit`.
  */
-export interface KeyDesk {
+export interface KeyService {
   /** The newest first. */
   list(accountId: number): Promise<KeyRow[]>;
   find(accountId: number, id: string): Promise<KeyRow | undefined>;

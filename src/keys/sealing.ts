@@ -3,7 +3,7 @@ import { Buffer } from "node:buffer";
 import { Secret } from "../base/secret.ts";
 
 /** Where a sealed value stands; it opens nowhere else. */
-export interface SealedPlace {
+export interface SealedFor {
   accountId: number;
   /** Label of the vendor. */
   vendor: string;
@@ -55,7 +55,7 @@ export class MasterKey {
   }
 
   /** Seals a value for one place. Twice the same gives two texts: the nonce is random. */
-  seal(value: Secret, place: SealedPlace): string {
+  seal(value: Secret, place: SealedFor): string {
     const nonce = randomBytes(nonceLength);
     const cipher = createCipheriv(algorithm, this.#sealingKey, nonce);
     cipher.setAAD(boundTo(place));
@@ -64,7 +64,7 @@ export class MasterKey {
   }
 
   /** The value that was sealed for this place. Throws `UnsealError`. */
-  unseal(sealed: string, place: SealedPlace): Secret {
+  unseal(sealed: string, place: SealedFor): Secret {
     if (!sealed.startsWith(format)) throw new UnsealError("the format is unknown");
     const text = sealed.slice(format.length);
     const bytes = Buffer.from(text, "base64url");
@@ -100,7 +100,7 @@ function derive(bytes: Uint8Array, use: string) {
 }
 
 /** JSON keeps the parts apart: no two places give the same bytes. */
-function boundTo({ accountId, vendor, keyVersion }: SealedPlace): Uint8Array {
+function boundTo({ accountId, vendor, keyVersion }: SealedFor): Uint8Array {
   const place = ["vendor key", format, accountId, vendor, String(keyVersion)];
   return new TextEncoder().encode(JSON.stringify(place));
 }

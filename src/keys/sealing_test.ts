@@ -1,13 +1,13 @@
 import assert from "@std/assert";
 import { Secret } from "../base/secret.ts";
-import { MasterKey, type SealedPlace, UnsealError } from "./sealing.ts";
+import { MasterKey, type SealedFor, UnsealError } from "./sealing.ts";
 
 const value = new Secret("sk-canary-of-a-stored-key-0123456789");
-const place: SealedPlace = { accountId: 1, vendor: "vendor-b", keyVersion: 1n };
+const place: SealedFor = { accountId: 1, vendor: "vendor-b", keyVersion: 1n };
 const key = new MasterKey(new Secret(btoa("k".repeat(32))));
 
 /** Message of the refusal; fails when the text opens. */
-function refusal(sealed: string, from: MasterKey = key, at: SealedPlace = place): string {
+function refusal(sealed: string, from: MasterKey = key, at: SealedFor = place): string {
   try {
     from.unseal(sealed, at);
   } catch (thrown) {
@@ -36,7 +36,7 @@ Deno.test("a sealed text shows nothing of the value and is another each time", (
   assert.equal(new Set(nonces).size, 50, "no nonce is used twice");
 });
 
-const elsewhere: [string, Partial<SealedPlace>][] = [
+const elsewhere: [string, Partial<SealedFor>][] = [
   ["another account", { accountId: 2 }],
   ["another vendor", { vendor: "vendor-c" }],
   ["another version of the master key", { keyVersion: 2n }],

@@ -8,7 +8,7 @@ import type { Registry } from "../vendors/registry.ts";
  * Accounts' own vendor keys in memory, all of them: a call asks no database, whether its account
  * has stored a key or not.
  */
-export interface VendorKeyRing {
+export interface VendorKeyCache {
   /**
    * The key that an account has stored for a vendor, or for the vendor whose keys it shares;
    * undefined when there is none. Throws `store_unavailable` while nothing could be read yet, and
@@ -20,24 +20,24 @@ export interface VendorKeyRing {
   refresh(): Promise<void>;
 }
 
-export interface VendorKeyRingParts {
+export interface VendorKeyCacheDeps {
   store: Pick<VendorKeyStore, "changedSince">;
   registry: Registry;
   log: Log;
 }
 
-export function createVendorKeyRing(parts: VendorKeyRingParts): VendorKeyRing {
+export function createVendorKeyCache(parts: VendorKeyCacheDeps): VendorKeyCache {
   return new CachedVendorKeys(parts);
 }
 
-class CachedVendorKeys implements VendorKeyRing {
-  readonly #parts: VendorKeyRingParts;
+class CachedVendorKeys implements VendorKeyCache {
+  readonly #parts: VendorKeyCacheDeps;
   readonly #known = new Map<string, VendorKeyChange>();
   #since: Date | null = null;
   #masterKeyMatches = true;
   #loading: Promise<void> | undefined;
 
-  constructor(parts: VendorKeyRingParts) {
+  constructor(parts: VendorKeyCacheDeps) {
     this.#parts = parts;
   }
 

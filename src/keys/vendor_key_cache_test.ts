@@ -5,7 +5,7 @@ import { Secret } from "../base/secret.ts";
 import { Fault } from "../shared/fault.ts";
 import type { VendorKeyChange, VendorKeyLook, VendorKeyState } from "./vendor_key.ts";
 import { createRegistry } from "../vendors/registry.ts";
-import { createVendorKeyRing } from "./vendor_key_cache.ts";
+import { createVendorKeyCache } from "./vendor_key_cache.ts";
 
 function setup() {
   const clock = new FakeClock();
@@ -28,7 +28,7 @@ function setup() {
       return look;
     },
   };
-  const ring = createVendorKeyRing({
+  const ring = createVendorKeyCache({
     store,
     registry: createRegistry({}, []),
     log: createLog((line) => lines.push(line), () => clock.now()),

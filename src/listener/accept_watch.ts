@@ -1,7 +1,7 @@
-import type { News } from "./news.ts";
+import type { ConnectionEvents } from "./news.ts";
 
 /** What became of a connection to our own port. */
-export type Knock =
+export type AcceptProbe =
   /** The listener took a connection meanwhile. */
   | "taken"
   /** It was made, or waits, and the listener takes none. */
@@ -14,8 +14,8 @@ export type Knock =
   | "failed";
 
 /** The listener, as far as it is watched. */
-export interface Door {
-  knock(): Promise<Knock>;
+export interface AcceptTarget {
+  knock(): Promise<AcceptProbe>;
   /** Ends a knock that is under way. */
   leave(): void;
   /** Closes the port and opens it again; callers that are connected notice nothing. */
@@ -41,8 +41,8 @@ const busyPart = 0.02;
  * taken from now on, and the port is opened anew.
  */
 export class AcceptWatch {
-  readonly #door: Door;
-  readonly #news: News;
+  readonly #door: AcceptTarget;
+  readonly #news: ConnectionEvents;
   readonly #onTaken: () => void;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #isClosed = false;
@@ -52,7 +52,7 @@ export class AcceptWatch {
   /** Descriptors ran out since the last answer. */
   #ranOut = false;
 
-  constructor(door: Door, news: News, onTaken: () => void) {
+  constructor(door: AcceptTarget, news: ConnectionEvents, onTaken: () => void) {
     this.#door = door;
     this.#news = news;
     this.#onTaken = onTaken;

@@ -1,10 +1,10 @@
 import assert from "@std/assert";
 import { FakeClock } from "../base/clock.ts";
-import { AcceptWatch, type Knock } from "./accept_watch.ts";
-import { News } from "./news.ts";
+import { type AcceptProbe, AcceptWatch } from "./accept_watch.ts";
+import { ConnectionEvents } from "./news.ts";
 
 /** A watch whose knocks have these results, one for each look. */
-function setUp(...knocks: Knock[]) {
+function setUp(...knocks: AcceptProbe[]) {
   const seen = { reopened: 0, most: [] as number[], alive: 0, errors: [] as string[] };
   const door = {
     size: 100,
@@ -16,7 +16,7 @@ function setUp(...knocks: Knock[]) {
     },
     keepBelow: (most: number) => void seen.most.push(most),
   };
-  const news = new News(new FakeClock());
+  const news = new ConnectionEvents(new FakeClock());
   const quiet = () => {};
   news.tell({
     log: { info: quiet, warn: quiet, error: (message) => seen.errors.push(message) },
@@ -45,7 +45,7 @@ Deno.test("without descriptors silent connections go, and the port is opened at 
 });
 
 Deno.test("a port that takes nobody while the process is busy stays open, for a while", async () => {
-  const busy = (times: number) => Array.from({ length: times }, (): Knock => "too_busy");
+  const busy = (times: number) => Array.from({ length: times }, (): AcceptProbe => "too_busy");
   assert.equal((await setUp("taken", ...busy(20), "taken", ...busy(20)).look(42)).reopened, 0);
   const { reopened } = await setUp("taken", ...busy(80)).look(60);
   assert.ok(reopened > 0, "it may be deaf all the same");

@@ -5,7 +5,7 @@ import { Connection, type Overdue } from "./connection.ts";
 import { ChunkWatch, CountedMessage } from "./counted_message.ts";
 import { Crowd } from "./crowd.ts";
 import type { ConnectionLimits } from "./limits.ts";
-import type { EndReason, News } from "./news.ts";
+import type { ConnectionEvents, EndReason } from "./news.ts";
 import { writePiecewise } from "./piecewise.ts";
 import { type Refusal, refuse, type Unreadable } from "./refusal.ts";
 import { afterEachRead } from "./runtime_parsers.ts";
@@ -37,7 +37,7 @@ export class Connections {
   /** Accepted so far. */
   accepted = 0;
 
-  readonly #parts: ConnectionsParts;
+  readonly #parts: ConnectionsDeps;
   readonly #held = new Map<Socket, Held>();
   readonly #all = new Crowd<Held>();
   readonly #peers = new Map<string, Crowd<Held>>();
@@ -49,7 +49,7 @@ export class Connections {
   #toldSo = 0;
   readonly #looking: ReturnType<typeof setInterval>;
 
-  constructor(parts: ConnectionsParts) {
+  constructor(parts: ConnectionsDeps) {
     this.#parts = parts;
     this.most = parts.limits.most;
     const { headMs, bodyMs, idleMs, unreadMs } = parts.limits;
@@ -287,10 +287,10 @@ export class Connections {
   }
 }
 
-export interface ConnectionsParts {
+export interface ConnectionsDeps {
   readonly limits: ConnectionLimits;
   readonly clock: Clock;
-  readonly news: News;
+  readonly news: ConnectionEvents;
   /** What who is refused is told. */
   refuse(why: Unreadable): Refusal;
 }

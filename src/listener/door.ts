@@ -2,7 +2,7 @@ import type http from "node:http";
 import net from "node:net";
 import type { Clock } from "../base/clock.ts";
 import { backlog } from "./accept_turn.ts";
-import type { Door, Knock } from "./accept_watch.ts";
+import type { AcceptProbe, AcceptTarget } from "./accept_watch.ts";
 import type { Connections } from "./connections.ts";
 
 /** A knock that waits longer was not heard. */
@@ -13,12 +13,12 @@ const lookMs = 20;
 const busyTimes = 2;
 
 /** A server's port, as the watch knocks at it and opens it anew. */
-export function doorOf(
+export function acceptTargetOf(
   server: http.Server,
   connections: Connections,
   at: { readonly port: number; readonly host: string },
   clock: Pick<Clock, "monotonicMs">,
-): Door {
+): AcceptTarget {
   let seen = connections.accepted;
   const leaving = new EventTarget();
   return {
@@ -50,7 +50,7 @@ function knock(
   connections: Connections,
   at: { port: number; host: string },
   { leaving, clock }: { leaving: EventTarget; clock: Pick<Clock, "monotonicMs"> },
-): Promise<Knock> {
+): Promise<AcceptProbe> {
   const before = connections.accepted;
   return new Promise((resolve) => {
     const socket = net.connect(at.port, at.host);
@@ -64,7 +64,7 @@ function knock(
         end(clock.monotonicMs() - beganMs > busyTimes * patienceMs ? "too_busy" : "not_taken");
       }
     }, lookMs);
-    const end = (result: Knock) => {
+    const end = (result: AcceptProbe) => {
       clearInterval(looking);
       leaving.removeEventListener("leave", left);
       socket.destroy();

@@ -15,7 +15,7 @@ export type EndReason =
   | "made_room";
 
 /** Who hears of it. */
-export interface Hearers {
+export interface ConnectionListeners {
   readonly log: Log;
   /** Adds to the metric of connections that were refused or ended. */
   count(reason: EndReason, connections: number): void;
@@ -40,11 +40,11 @@ const explained: Readonly<Record<EndReason, string>> = {
 };
 
 /** Counts what happened, and says it without letting callers fill the log. */
-export class News {
+export class ConnectionEvents {
   readonly #clock: Clock;
   readonly #untold = new Map<EndReason, { connections: number; peer: string }>();
   readonly #toldMs = new Map<EndReason, number>();
-  #hearers: Hearers | undefined;
+  #hearers: ConnectionListeners | undefined;
   #open = 0;
 
   constructor(clock: Clock) {
@@ -52,7 +52,7 @@ export class News {
   }
 
   /** What happened earlier is told now. */
-  tell(hearers: Hearers): void {
+  tell(hearers: ConnectionListeners): void {
     this.#hearers = hearers;
     hearers.changed(this.#open);
     for (const [reason, { connections }] of this.#untold) hearers.count(reason, connections);

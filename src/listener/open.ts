@@ -8,10 +8,10 @@ import { takeEachTurn } from "./accept_turn.ts";
 import { AcceptWatch } from "./accept_watch.ts";
 import { Connections } from "./connections.ts";
 import { CountedMessage } from "./counted_message.ts";
-import { doorOf, listen } from "./door.ts";
+import { acceptTargetOf, listen } from "./door.ts";
 import { faultOfHead, faultOfTarget } from "./head.ts";
 import type { ConnectionLimits } from "./limits.ts";
-import { type Hearers, News } from "./news.ts";
+import { ConnectionEvents, type ConnectionListeners } from "./news.ts";
 import { type Refusal, type Unreadable, unreadable } from "./refusal.ts";
 import { keepNoParsers } from "./runtime_parsers.ts";
 
@@ -28,7 +28,7 @@ export interface Listener {
   /** Connections at the moment. */
   readonly connections: number;
   /** Who hears from now on what connections were refused or ended. */
-  tell(hearers: Hearers): void;
+  tell(hearers: ConnectionListeners): void;
   /** Takes no new requests and resolves when those under way are answered, at most after `ms`. */
   drain(ms: number): Promise<void>;
   /** Ends at once. */
@@ -65,7 +65,7 @@ export interface ListenOptions {
 export async function openListener(options: ListenOptions, handle: Handle): Promise<Listener> {
   keepNoParsers();
   const { limits, clock } = options;
-  const news = new News(clock);
+  const news = new ConnectionEvents(clock);
   const connections = new Connections({ limits, clock, news, refuse: options.refuse });
   connections.most = Math.min(limits.most, options.mostByDescriptors ?? Infinity);
   const server = createServer(options);
@@ -82,7 +82,7 @@ export async function openListener(options: ListenOptions, handle: Handle): Prom
   server.on("error", () => {});
   const address = server.address();
   const port = typeof address === "object" && address !== null ? address.port : options.port;
-  const door = doorOf(server, connections, { port, host: options.host }, clock);
+  const door = acceptTargetOf(server, connections, { port, host: options.host }, clock);
   const watch = new AcceptWatch(door, news, () => options.onAlive?.());
   watch.start();
   const takeNoMore = takeEachTurn(server);
@@ -199,7 +199,11 @@ function takeRequests(
 }
 
 /** What is no request that anybody answers. */
-function refuseTheRest(server: http.Server, connections: Connections, news: News): void {
+function refuseTheRest(
+  server: http.Server,
+  connections: Connections,
+  news: ConnectionEvents,
+): void {
   server.on("clientError", (error: Error & { code?: string }, socket: net.Socket) => {
     if (!socket.writable) return void socket.destroy();
     const why = unreadable(error.code);

@@ -4,7 +4,7 @@ import { Fault } from "../shared/fault.ts";
 import { messageOf } from "../shared/fault.ts";
 import { maskSecrets } from "../base/secret.ts";
 import { errors } from "../../contracts/kernel/errors.ts";
-import type { BindParts } from "../http/bind.ts";
+import type { BindDeps } from "../http/bind.ts";
 import { createErrorDialect } from "../http/error_dialect.ts";
 import { asFault, errorReply } from "../http/errors.ts";
 import { accessLog } from "../http/middleware/access_log.ts";
@@ -12,7 +12,7 @@ import { authenticate } from "../http/middleware/authenticate.ts";
 import { allowOrigins } from "../http/middleware/cors.ts";
 import { upgradePlain } from "../http/middleware/https.ts";
 import { rateLimit } from "../http/middleware/rate_limit.ts";
-import { openScene } from "../http/middleware/scene.ts";
+import { createRequestContext } from "../http/middleware/scene.ts";
 import { secure } from "../http/middleware/secure.ts";
 import { toResponse } from "../http/respond.ts";
 import { deletionRoutes } from "../http/routes/deletion.ts";
@@ -20,7 +20,7 @@ import { cohortRoutes } from "../http/routes/cohort.ts";
 import { evalRoutes } from "../http/routes/evals.ts";
 import { exportRoutes } from "../http/routes/exports.ts";
 import { healthRoutes } from "../http/routes/health.ts";
-import { keptResponseRoutes } from "../http/routes/kept_responses.ts";
+import { storedResponseRoutes } from "../http/routes/kept_responses.ts";
 import { mediaRoutes, signedMediaRoutes } from "../http/routes/media.ts";
 import { mediaCallRoutes } from "../http/routes/media_calls.ts";
 import { modelRoutes } from "../http/routes/models.ts";
@@ -32,13 +32,13 @@ import { statusRoutes } from "../http/routes/status.ts";
 import type { FrontDoor } from "../http/front_door.ts";
 import type { Env } from "../http/scene.ts";
 import { createDashboard } from "../dashboard/app.tsx";
-import type { DashboardParts } from "../dashboard/parts.ts";
+import type { DashboardDeps } from "../dashboard/parts.ts";
 import type { Services } from "./application.ts";
 
 /** The web application: middleware in the order of interface.md §5, then the mounts. */
 export function createApp(
   services: Services,
-  dashboard: DashboardParts,
+  dashboard: DashboardDeps,
   frontDoor: Partial<Pick<FrontDoor, "knows">> = {},
 ): Hono<Env> {
   const { config, clock, log, metrics } = services;
@@ -46,14 +46,16 @@ export function createApp(
   const errorDialect = errorDialectOf(services);
   const onFault = faultLog(services);
   const { bodies, heavy } = services;
-  const parts: BindParts = { maxBodyBytes: config.maxBodyBytes, bodies, heavy, onFault };
+  const parts: BindDeps = { maxBodyBytes: config.maxBodyBytes, bodies, heavy, onFault };
   const answerFault = (fault: Fault, path: string, scene: Env["Variables"]["scene"]) => {
     onFault(fault, scene.requestId);
     return toResponse(errorReply(fault, errorDialect(path), scene.requestId), scene);
   };
 
   const { trustProxy } = config;
-  app.use(openScene({ clock, newRequestId: services.newId, trustProxy, ...loadOf(services) }));
+  app.use(
+    createRequestContext({ clock, newRequestId: services.newId, trustProxy, ...loadOf(services) }),
+  );
   app.use(secure(errorDialect));
   app.use(accessLog({ clock, log, metrics }));
   if (trustProxy) app.use(upgradePlain(config.baseUrl));
@@ -85,7 +87,7 @@ export function createApp(
   proxyRoutes(app, { ...parts, ...services });
   operationCallRoutes(app, { ...parts, ...services });
   mediaCallRoutes(app, { ...parts, ...services, ...address });
-  keptResponseRoutes(app, { ...parts, ...services });
+  storedResponseRoutes(app, { ...parts, ...services });
 
   app.notFound((context) =>
     answerFault(
@@ -130,7 +132,7 @@ function nameRoute(route: string): MiddlewareHandler<Env> {
 }
 
 /** Only failures of our own are logged as errors; what callers did wrong is an ordinary answer. */
-function faultLog(services: Pick<Services, "log">): BindParts["onFault"] {
+function faultLog(services: Pick<Services, "log">): BindDeps["onFault"] {
   return (fault, requestId) => {
     const { status } = errors[fault.code];
     if (status < 500) return;

@@ -13,9 +13,9 @@ import type { FullDialect } from "../dialects/kernel/translator.ts";
 import type { DialectName } from "../../contracts/calls/vendors.ts";
 import { beatMs } from "../rate_limits/rate_limit.ts";
 import { createRateLimiter, type RateLimiter } from "../rate_limits/rate_limiter.ts";
-import { createKeyRing, type KeyRing } from "../keys/key_cache.ts";
+import { createKeyCache, type KeyCache } from "../keys/key_cache.ts";
 import type { Metrics } from "../shared/metrics.ts";
-import { createVendorKeyRing, type VendorKeyRing } from "../keys/vendor_key_cache.ts";
+import { createVendorKeyCache, type VendorKeyCache } from "../keys/vendor_key_cache.ts";
 import type { CohortStore } from "../cohorts/cohort.ts";
 import { wireWorkers, type Workers } from "./wiring/background.ts";
 import { fairCohorts } from "./wiring/fair_stores.ts";
@@ -29,8 +29,8 @@ import { createApiKeys, usableHashes } from "../keys/store/api_keys.ts";
 import { createRateBuckets } from "../rate_limits/store/rate_buckets.ts";
 import type { Database } from "../database/database.ts";
 import type { Journal } from "../records/journal/journal.ts";
-import { createPricingParts, type PricingParts } from "./wiring/pricing.ts";
-import type { PriceDesk } from "../admin/price_parts.ts";
+import { createPricingServices, type PricingServices } from "./wiring/pricing.ts";
+import type { PriceCommands } from "../admin/price_parts.ts";
 import type { JournalStatus } from "../records/journal/status.ts";
 import { createServiceMetrics, journalStatusOf, watchJournal } from "./wiring/journal_watch.ts";
 import { type Catalogue, createCatalogue } from "../vendors/catalogue.ts";
@@ -48,7 +48,7 @@ import { createRecording, type Recording } from "./wiring/recording.ts";
 /** Everything that is built once and passed on; a function takes the fields it uses. */
 export interface Services
   extends
-    Omit<PricingParts, "stopArchiving">,
+    Omit<PricingServices, "stopArchiving">,
     Omit<Recording, "stopJobs">,
     RecordServices,
     Load,
@@ -64,10 +64,10 @@ export interface Services
   accounts: AccountStore;
   apiKeys: ApiKeyStore;
   cohorts: CohortStore;
-  keyRing: KeyRing;
+  keyRing: KeyCache;
   vendorKeys: VendorKeyStore;
   /** Stored vendor keys in memory. */
-  storedKeys: VendorKeyRing;
+  storedKeys: VendorKeyCache;
   registry: Registry;
   prices: Prices;
   upstream: Upstream;
@@ -182,13 +182,13 @@ function keyParts(
 ): Pick<Services, "keyRing" | "vendorKeys" | "storedKeys"> {
   const vendorKeys = createVendorKeys(database, () => Promise.resolve(masterKey));
   return {
-    keyRing: createKeyRing({
+    keyRing: createKeyCache({
       store: apiKeys,
       clock,
       usableHashes: () => usableHashes(database),
     }),
     vendorKeys,
-    storedKeys: createVendorKeyRing({ store: vendorKeys, registry, log }),
+    storedKeys: createVendorKeyCache({ store: vendorKeys, registry, log }),
   };
 }
 
@@ -237,7 +237,7 @@ async function closeAll(
 /** Other processes' changes of keys are looked for; the result ends that. */
 function watchChanges(
   database: Database,
-  rings: { keyRing: KeyRing; storedKeys: VendorKeyRing },
+  rings: { keyRing: KeyCache; storedKeys: VendorKeyCache },
   log: Log,
 ): () => void {
   // The embedded database belongs to this process alone: who changes a key tells the rings.
@@ -249,12 +249,17 @@ function watchChanges(
   return () => watches.forEach((stop) => stop());
 }
 
-function pricingParts(config: Config, opened: Opened, prices: Prices, log: Log): PricingParts {
-  return createPricingParts({ ...opened, log, prices, openPrices: () => openPriceDesk(config) });
+function pricingParts(config: Config, opened: Opened, prices: Prices, log: Log): PricingServices {
+  return createPricingServices({
+    ...opened,
+    log,
+    prices,
+    openPrices: () => openPriceCommands(config),
+  });
 }
 
 /** Prices as the files say now, with a client of their own. Throws `ConfigError`. */
-export function openPriceDesk(config: Config): Omit<PriceDesk, "repricing"> {
+export function openPriceCommands(config: Config): Omit<PriceCommands, "repricing"> {
   const { upstream, ...desk } = vendorParts(config, systemClock);
   return { ...desk, close: () => upstream.close() };
 }

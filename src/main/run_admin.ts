@@ -1,12 +1,12 @@
 import { callControl, callExport } from "../admin/control.ts";
 import type { CommandResult } from "../admin/command.ts";
-import { type ExportParts, runExport } from "../admin/export_command.ts";
+import { type ExportDeps, runExport } from "../admin/export_command.ts";
 import { runExportCommand } from "../admin/export_output.ts";
-import type { PriceDesk } from "../admin/price_parts.ts";
+import type { PriceCommands } from "../admin/price_parts.ts";
 import { readsInput, runCommand, runCommandOf, usage } from "../admin/commands.ts";
 import { readInput } from "../admin/input.ts";
 import { journalCommands } from "../admin/journal_command.ts";
-import { adminPartsOf } from "../admin/parts.ts";
+import { adminDepsOf } from "../admin/parts.ts";
 import { systemClock } from "../base/clock.ts";
 import { createUuidv7 } from "../base/ids.ts";
 import { createLog } from "../base/log.ts";
@@ -24,7 +24,7 @@ import { findMasterKey } from "../keys/store/master_key.ts";
 import { createVendorKeys } from "../keys/store/vendor_keys.ts";
 import { claimDataDir } from "../database/data_dir.ts";
 import { openAnalytics, openDatabase } from "../database/open.ts";
-import { openPriceDesk, registryOf } from "./application.ts";
+import { openPriceCommands, registryOf } from "./application.ts";
 import { createPeople } from "../people/store/people.ts";
 import { createPriceVersions } from "../repricing/store/price_versions.ts";
 import { createRepricing } from "../repricing/store/repricing.ts";
@@ -86,7 +86,7 @@ async function exportRows(
   });
 }
 
-function exportPartsOf(config: Config, database: Database, analytics: Database): ExportParts {
+function exportPartsOf(config: Config, database: Database, analytics: Database): ExportDeps {
   const clock = systemClock;
   const log = createLog((line) => console.error(line), clock.now);
   return {
@@ -153,7 +153,7 @@ async function runHere(
       return { exitCode: 0, json: { migrated: true }, lines: ["The database is up to date."] };
     }
     return await runCommand(
-      adminPartsOf({
+      adminDepsOf({
         accounts: createAccounts(database),
         apiKeys: createApiKeys(database),
         audit: createAuditLog(database, systemClock.now),
@@ -183,8 +183,8 @@ async function runHere(
 }
 
 /** The calls may stand in a database of their own, which only these commands open. */
-async function openPrices(config: Config, database: Database): Promise<PriceDesk> {
-  const desk = openPriceDesk(config);
+async function openPrices(config: Config, database: Database): Promise<PriceCommands> {
+  const desk = openPriceCommands(config);
   const analytics = await openAnalytics(config, database);
   return {
     ...desk,

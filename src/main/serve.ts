@@ -1,6 +1,6 @@
 import { createApp, errorDialectOf } from "./app.ts";
 import type { LogLines } from "../base/log.ts";
-import { adminAndExportPartsOf } from "../admin/parts.ts";
+import { adminAndExportDepsOf } from "../admin/parts.ts";
 import { serveControl } from "../admin/control.ts";
 import { type Config, ConfigError, isLoopback } from "./config.ts";
 import { createFrontDoor, type FrontDoor } from "../http/front_door.ts";
@@ -21,7 +21,7 @@ import {
 import { connectionsByDescriptors } from "../listener/descriptors.ts";
 import { limitsOf } from "../listener/limits.ts";
 import { SharedParsersError } from "../listener/runtime_parsers.ts";
-import type { Hearers } from "../listener/news.ts";
+import type { ConnectionListeners } from "../listener/news.ts";
 import { systemClock } from "../base/clock.ts";
 import { messageOf } from "../shared/fault.ts";
 import { createServices, type Opened, type Services } from "./application.ts";
@@ -32,8 +32,8 @@ import { openJournal } from "../records/journal/journal.ts";
 import { openAnalytics, openDatabase } from "../database/open.ts";
 import { readProcessId } from "../database/process_id.ts";
 import { claimLink } from "../dashboard/app.tsx";
-import type { DashboardParts } from "../dashboard/parts.ts";
-import { dashboardParts } from "./wiring/dashboard.ts";
+import type { DashboardDeps } from "../dashboard/parts.ts";
+import { createDashboardDeps } from "./wiring/dashboard.ts";
 import { openSupervisor, type Supervisor } from "./supervisor.ts";
 import { version } from "./version.ts";
 import { greeting } from "./greeting.ts";
@@ -80,7 +80,7 @@ export async function startServer(
     await services.storedKeys.refresh();
     // A version stands for its prices before the first record names it.
     await services.archivePrices();
-    const dashboard = dashboardParts(services, config.baseUrl ?? listeners.address);
+    const dashboard = createDashboardDeps(services, config.baseUrl ?? listeners.address);
     const control = await serveControl(config.dataDir, operatorParts(services, dashboard));
     undo.push(() => control.close());
     const first = await firstStart(services);
@@ -121,9 +121,9 @@ export async function startServer(
   }
 }
 
-function operatorParts(services: Services, { people, baseUrl, signIn }: DashboardParts) {
+function operatorParts(services: Services, { people, baseUrl, signIn }: DashboardDeps) {
   const hasSignIn = signIn !== undefined;
-  return adminAndExportPartsOf({ ...services, people, dashboardBase: baseUrl, hasSignIn });
+  return adminAndExportDepsOf({ ...services, people, dashboardBase: baseUrl, hasSignIn });
 }
 
 /** Opens and migrates what the service stands on; `undo` learns how to close it. */
@@ -158,7 +158,7 @@ async function stop(
 interface Listeners {
   address: string;
   /** From now on requests are answered; earlier ones have waited. */
-  open(handle: Handle, hearers: Hearers & { frontDoor: FrontDoor }): void;
+  open(handle: Handle, hearers: ConnectionListeners & { frontDoor: FrontDoor }): void;
   drain(ms: number): Promise<void>;
   abort(): Promise<void>;
 }

@@ -1,14 +1,14 @@
 import { Fault } from "../shared/fault.ts";
 import type { UpstreamAnswer } from "../vendors/upstream.ts";
 import type { VendorRequest } from "../relay/ask_vendor.ts";
-import type { OperationDesk } from "./operations.ts";
+import type { OperationContext } from "./operations.ts";
 
 /**
  * The vendor's answer with a good status. A prompt that an aggregator holds back with 403, since it
  * was flagged, is refused like one that the vendor itself refuses (images-and-speech.md §2).
  */
 export async function askMedia(
-  desk: OperationDesk,
+  desk: OperationContext,
   request: VendorRequest,
 ): Promise<UpstreamAnswer> {
   try {

@@ -5,7 +5,7 @@ import { maskSecrets } from "../base/secret.ts";
 import { type SseEvent, SseSplitter } from "../base/sse.ts";
 import { type PcmFormat, pcmFormatOf, wavHeader } from "../base/wav.ts";
 import { soundTypes } from "../../contracts/media/speech.ts";
-import { given } from "../dialects/kernel/given.ts";
+import { optionalField } from "../dialects/kernel/given.ts";
 import { characters, speechTokens } from "../dialects/media/operations/speech.ts";
 import type { SpeechPiece } from "../dialects/kernel/speech_wire.ts";
 import { readVendorError } from "../dialects/kernel/vendor_error.ts";
@@ -16,7 +16,7 @@ import type { BillableUsage } from "../pricing/pricing.ts";
 import type { Usage } from "../shared/usage.ts";
 import { parseAnswer } from "../relay/deliver.ts";
 import { costOfCall } from "./media_cost.ts";
-import type { OperationDesk } from "./operations.ts";
+import type { OperationContext } from "./operations.ts";
 import type { Speaking } from "./speech.ts";
 import { vendorFault } from "../relay/vendor_fault.ts";
 
@@ -30,7 +30,7 @@ const maxKeptBytes = 32 * 1024 * 1024;
  * that want a header. What it hears it keeps for the record.
  */
 export class Sound {
-  readonly #desk: OperationDesk;
+  readonly #desk: OperationContext;
   readonly #speaking: Speaking;
   readonly #splitter: SseSplitter | undefined;
   #pieces: Uint8Array[] = [];
@@ -40,7 +40,7 @@ export class Sound {
   #hasEnded = false;
 
   /** `contentType` is the vendor's. */
-  constructor(desk: OperationDesk, speaking: Speaking, contentType: string) {
+  constructor(desk: OperationContext, speaking: Speaking, contentType: string) {
     this.#desk = desk;
     this.#speaking = speaking;
     const sampleRate = speaking.encoded.sampleRate ?? 24_000;
@@ -188,14 +188,14 @@ export class Sound {
         data: file?.toBase64() ?? null,
         format: encoded.format,
         mime_type: soundTypes[encoded.format],
-        ...given("sample_rate", rate),
+        ...optionalField("sample_rate", rate),
       },
       usage: {
         characters: characters(ask.text),
-        ...given("input_tokens", this.#usage?.input),
-        ...given("output_tokens", this.#usage?.output),
+        ...optionalField("input_tokens", this.#usage?.input),
+        ...optionalField("output_tokens", this.#usage?.output),
       },
-      ...given("cost_usd", costNanos === null ? undefined : nanosToUsd(costNanos)),
+      ...optionalField("cost_usd", costNanos === null ? undefined : nanosToUsd(costNanos)),
     });
   }
 }

@@ -5,7 +5,7 @@ import type { OperationRequest } from "../dialects/kernel/operation_request.ts";
 import { Fault } from "../shared/fault.ts";
 import { parseAnswer } from "../relay/deliver.ts";
 import { lossHeader } from "../relay/loss_header.ts";
-import type { OperationAnswer, OperationDesk } from "./operations.ts";
+import type { OperationAnswer, OperationContext } from "./operations.ts";
 
 /**
  * Embeddings of a vendor that speaks generate, by its own batch method, in the shape that chat-style
@@ -13,7 +13,7 @@ import type { OperationAnswer, OperationDesk } from "./operations.ts";
  * it counts no tokens they are estimated. `losses` are paths of what it can't be told.
  */
 export async function embedInBatches(
-  desk: OperationDesk,
+  desk: OperationContext,
   { fields }: OperationRequest,
   losses: readonly string[],
 ): Promise<OperationAnswer> {
@@ -43,7 +43,7 @@ export async function embedInBatches(
 }
 
 async function embedBatch(
-  desk: OperationDesk,
+  desk: OperationContext,
   texts: readonly string[],
   dimensions: number | undefined,
 ): Promise<{ vectors: number[][]; tokens: number | undefined }> {

@@ -12,7 +12,7 @@ import type { Drawing } from "./images.ts";
 import { imageUsage } from "./image_usage.ts";
 import { lossHeader } from "../relay/loss_header.ts";
 import { costOfCall } from "./media_cost.ts";
-import type { OperationDesk } from "./operations.ts";
+import type { OperationContext } from "./operations.ts";
 import type { StreamAnswer, StreamListener } from "./operation_stream.ts";
 import { vendorFault } from "../relay/vendor_fault.ts";
 import { errorEvent } from "../relay/error_event.ts";
@@ -24,7 +24,7 @@ const partialImageTokens = 100;
 
 /** The vendor's events as they are, while a reader listens for pictures and usage. */
 export function imageStream(
-  desk: OperationDesk,
+  desk: OperationContext,
   drawing: Drawing,
   reader: ImageStreamReader,
   answer: UpstreamAnswer,
@@ -42,7 +42,7 @@ export function imageStream(
 }
 
 class ImageListener implements StreamListener {
-  readonly #desk: OperationDesk;
+  readonly #desk: OperationContext;
   readonly #drawing: Drawing;
   readonly #reader: ImageStreamReader;
   readonly #splitter = new SseSplitter({ maxEventBytes });
@@ -50,7 +50,7 @@ class ImageListener implements StreamListener {
   #usage: Usage | undefined;
   #unfinished = 0;
 
-  constructor(desk: OperationDesk, drawing: Drawing, reader: ImageStreamReader) {
+  constructor(desk: OperationContext, drawing: Drawing, reader: ImageStreamReader) {
     this.#desk = desk;
     this.#drawing = drawing;
     this.#reader = reader;

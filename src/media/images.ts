@@ -10,7 +10,7 @@ import type {
   ImageAnswer,
   ImageAsk,
   ImageCall,
-  ImageWire,
+  ImageCodec,
 } from "../dialects/kernel/image_wire.ts";
 import { carriesError, readVendorError } from "../dialects/kernel/vendor_error.ts";
 import { imageGenerations } from "../dialects/media/operations/images.ts";
@@ -30,10 +30,10 @@ import { translationMode } from "../relay/plan/plan_call.ts";
 import { lossHeader } from "../relay/loss_header.ts";
 import { askMedia } from "./ask_media.ts";
 import { costOfCall } from "./media_cost.ts";
-import type { OperationAnswer, OperationDesk, Operations } from "./operations.ts";
+import type { OperationAnswer, OperationContext, Operations } from "./operations.ts";
 import { inlineReferences } from "./inline_reference_images.ts";
 import type { Reply } from "../relay/reply.ts";
-import { judge } from "../relay/plan/translation.ts";
+import { enforceTranslationMode } from "../relay/plan/translation.ts";
 import { vendorFault } from "../relay/vendor_fault.ts";
 
 /** One request for pictures, validated by its contract. */
@@ -45,7 +45,7 @@ export interface ImagesRequest {
   addressOf: (sha256: string) => string;
 }
 
-export interface ImagesParts {
+export interface ImagesDeps {
   registry: Registry;
   operations: Operations;
   publicFetch: PublicFetch;
@@ -56,7 +56,7 @@ export interface ImagesParts {
 /** A request for which everything is known but the answer. */
 export interface Drawing {
   request: ImagesRequest;
-  wire: ImageWire;
+  wire: ImageCodec;
   ask: ImageAsk;
   encoded: EncodedImages;
   losses: readonly string[];
@@ -64,13 +64,13 @@ export interface Drawing {
 }
 
 /** `POST /imagen/v1/generate`: pictures of any vendor that draws. */
-export async function drawImages(parts: ImagesParts, request: ImagesRequest): Promise<Reply> {
+export async function createImages(parts: ImagesDeps, request: ImagesRequest): Promise<Reply> {
   const { caller, body, bodyText } = request;
   const { target, wire, requestedModel } = resolveMedia(parts.registry, body, "images");
   const options = optionsFor(parts.registry, target.vendor, body.provider_options);
   const asked = readImageRequest(body, { model: target.model, options });
   // What is wrong with the request shows before anything is fetched.
-  const judged = judge(wire.encode(asked).losses, translationMode(caller));
+  const judged = enforceTranslationMode(wire.encode(asked).losses, translationMode(caller));
   const ask = wire.takesAddresses ? asked : {
     ...asked,
     references: await inlineReferences(asked.references, parts.publicFetch, caller.signal),
@@ -102,7 +102,7 @@ function boundOf({ ask, encoded }: Drawing) {
   };
 }
 
-async function work(desk: OperationDesk, drawing: Drawing): Promise<OperationAnswer> {
+async function work(desk: OperationContext, drawing: Drawing): Promise<OperationAnswer> {
   const { encoded, wire } = drawing;
   const [first] = encoded.calls;
   if (drawing.ask.stream && wire.stream && first) {
@@ -119,7 +119,7 @@ async function work(desk: OperationDesk, drawing: Drawing): Promise<OperationAns
 const maxAtOnce = 4;
 
 /** The calls that brought something; all of them failing is the first one's failure. */
-async function askAll(desk: OperationDesk, { wire, encoded }: Drawing): Promise<ImageAnswer[]> {
+async function askAll(desk: OperationContext, { wire, encoded }: Drawing): Promise<ImageAnswer[]> {
   const answers: ImageAnswer[] = [];
   const failures: unknown[] = [];
   const left = [...encoded.calls.entries()];
@@ -142,7 +142,7 @@ async function askAll(desk: OperationDesk, { wire, encoded }: Drawing): Promise<
 }
 
 function requestOf(
-  desk: OperationDesk,
+  desk: OperationContext,
   { path, body }: ImageCall,
   index: number,
   accept: string,
@@ -160,9 +160,9 @@ function requestOf(
 }
 
 async function readAnswer(
-  desk: OperationDesk,
-  wire: ImageWire,
-  answer: Awaited<ReturnType<OperationDesk["ask"]>>,
+  desk: OperationContext,
+  wire: ImageCodec,
+  answer: Awaited<ReturnType<OperationContext["ask"]>>,
 ): Promise<ImageAnswer> {
   const bytes = await desk.read(answer);
   // Some hosts of open models answer with the file itself.
@@ -179,7 +179,7 @@ async function readAnswer(
 
 /** Throws when there is no picture among the answers. */
 async function wholeAnswer(
-  desk: OperationDesk,
+  desk: OperationContext,
   drawing: Drawing,
   answers: readonly ImageAnswer[],
 ): Promise<OperationAnswer> {

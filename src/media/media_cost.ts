@@ -1,7 +1,7 @@
-import type { OperationDesk } from "./operations.ts";
+import type { OperationContext } from "./operations.ts";
 
 /** What a call costs by what its meter was told, in nano-dollars; null when no price is known. */
-export function costOfCall(desk: OperationDesk): bigint | null {
+export function costOfCall(desk: OperationContext): bigint | null {
   return desk.meter.bill({
     status: "completed",
     mode: desk.vendorWords.mode,

@@ -2,7 +2,7 @@ import type { Secret } from "../base/secret.ts";
 import { type PushStream, pushStream } from "../base/streams.ts";
 import { Fault } from "../shared/fault.ts";
 import { isAbort, type UpstreamBody } from "../vendors/upstream.ts";
-import type { Errand } from "../relay/ask_vendor.ts";
+import type { VendorCallContext } from "../relay/ask_vendor.ts";
 import type { Call } from "../relay/call.ts";
 import type { Ending } from "../relay/call_facts.ts";
 import type { OperationMeter } from "./operation_meter.ts";
@@ -22,7 +22,7 @@ export interface StreamAnswer {
 /** Sees a vendor's stream go by and says what the caller gets of it. */
 export interface StreamListener {
   /** What the caller gets for a piece. A Fault that it throws ends the answer. */
-  take(piece: Uint8Array): StreamNews;
+  take(piece: Uint8Array): OperationStreamState;
   /** The vendor has closed its answer; a Fault that it throws says what is missing. */
   end(): Uint8Array | undefined;
   /** What tells the caller of a failure; undefined: the connection is broken off. */
@@ -31,7 +31,7 @@ export interface StreamListener {
   settle(isComplete: boolean): { recordText?: string | undefined; isTruncated?: boolean };
 }
 
-export interface StreamNews {
+export interface OperationStreamState {
   bytes?: Uint8Array | undefined;
   /** All has been said: the vendor's closing is not waited for. */
   isLast?: boolean;
@@ -50,7 +50,7 @@ export function forwardOperation(
   return new Promise((resolve, reject) => new OperationStream(parts, resolve, reject).run());
 }
 
-type Parts = Errand & {
+type Parts = VendorCallContext & {
   call: Call<OperationMeter>;
   answer: StreamAnswer;
   key: Secret;

@@ -1,8 +1,8 @@
 import type { Clock } from "../base/clock.ts";
 import type { ByteGate } from "../base/byte_gate.ts";
-import type { Room } from "../base/byte_room.ts";
+import type { MemoryPermit } from "../base/byte_room.ts";
 import type { Secret } from "../base/secret.ts";
-import { given } from "../dialects/kernel/given.ts";
+import { optionalField } from "../dialects/kernel/given.ts";
 import type { VendorState } from "../dialects/kernel/hosted.ts";
 import type { Mode } from "../shared/interaction.ts";
 import { speechTokens } from "../dialects/media/operations/speech.ts";
@@ -20,21 +20,26 @@ import type { Catalogue } from "../vendors/catalogue.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
 import type { Registry } from "../vendors/registry.ts";
 import { isAbort, type Upstream, type UpstreamAnswer } from "../vendors/upstream.ts";
-import { type AskParts, askVendor, type Errand, type VendorRequest } from "../relay/ask_vendor.ts";
+import {
+  askVendor,
+  type AskVendorDeps,
+  type VendorCallContext,
+  type VendorRequest,
+} from "../relay/ask_vendor.ts";
 import type { Call } from "../relay/call.ts";
-import type { CallParts, Ending, RecordedForm } from "../relay/call_facts.ts";
+import type { CallDeps, Ending, RecordedForm } from "../relay/call_facts.ts";
 import type { Caller } from "../relay/call_context.ts";
-import { chooseKey } from "../relay/resolve_vendor_key.ts";
+import { resolveVendorKey } from "../relay/resolve_vendor_key.ts";
 import { endingOf } from "../relay/deliver.ts";
-import { type FundsParts, noFunds, setAside } from "../relay/authorize.ts";
-import { heldReply } from "../relay/backpressured_body.ts";
+import { type AuthorizeDeps, nothingHeld, setAside } from "../relay/authorize.ts";
+import { backpressuredReply } from "../relay/backpressured_body.ts";
 import { refuseState } from "../relay/plan/hosted_work.ts";
 import { OperationMeter } from "./operation_meter.ts";
 import { forwardOperation, type StreamAnswer } from "./operation_stream.ts";
 import { begin, permitModel, requirePrice } from "../relay/relay.ts";
 import type { Reply } from "../relay/reply.ts";
 import { StreamFailure } from "../relay/stream_forwarder.ts";
-import type { VendorKeyRing } from "../keys/vendor_key_cache.ts";
+import type { VendorKeyCache } from "../keys/vendor_key_cache.ts";
 import { readLarge } from "../relay/bounded_answer.ts";
 
 /**
@@ -46,7 +51,10 @@ export interface Operations {
    * Makes one call: `work` asks the vendor, once or several times, and says what the caller gets
    * and what it came to. What it throws ends the call as failed, and is thrown again.
    */
-  run(call: OperationCall, work: (desk: OperationDesk) => Promise<OperationAnswer>): Promise<Reply>;
+  run(
+    call: OperationCall,
+    work: (desk: OperationContext) => Promise<OperationAnswer>,
+  ): Promise<Reply>;
 }
 
 /** A call that has passed its contract and whose vendor is known. */
@@ -73,7 +81,7 @@ export interface OperationCall {
 }
 
 /** What the work of one call is done with. */
-export interface OperationDesk {
+export interface OperationContext {
   readonly transactionId: string;
   readonly target: ResolvedModel;
   /** Undefined with a vendor key of the caller's own and no price known. */
@@ -102,24 +110,24 @@ export interface WholeAnswer {
   isTruncated?: boolean;
 }
 
-export interface OperationParts extends CallParts, FundsParts {
+export interface OperationDeps extends CallDeps, AuthorizeDeps {
   clock: Clock;
   newTransactionId: () => string;
   registry: Registry;
   catalogue: Catalogue;
   upstream: Upstream;
-  storedKeys: VendorKeyRing;
+  storedKeys: VendorKeyCache;
   /** Lets in answers of many bytes a few at a time. */
   answers: ByteGate;
 }
 
-export function createOperations(parts: OperationParts): Operations {
+export function createOperations(parts: OperationDeps): Operations {
   return {
     async run(asked, work) {
       parts.recorder.admit();
       const { caller, target } = asked;
       permitModel(caller.principal.key, target, parts.registry);
-      const { key, mode } = await chooseKey(target.vendor, caller, parts.storedKeys);
+      const { key, mode } = await resolveVendorKey(target.vendor, caller, parts.storedKeys);
       if (mode === "managed") refuseState(asked.state ?? []);
       const price = mode === "managed"
         ? await requirePrice(parts, target, caller.arrivedAt)
@@ -128,7 +136,7 @@ export function createOperations(parts: OperationParts): Operations {
       const errand = { transactionId, caller, target, key, mode };
       const call = await open(parts, asked, errand, mode === "managed" ? price : undefined);
       const room = new AnswerRoom(parts.answers, caller);
-      const ask: AskParts = { ...parts, now: () => parts.clock.now() };
+      const ask: AskVendorDeps = { ...parts, now: () => parts.clock.now() };
       let bytes = 0;
       const unread = (thrown: unknown) => {
         parts.tries.note("bill", transactionId, thrown);
@@ -154,9 +162,9 @@ export function createOperations(parts: OperationParts): Operations {
 
 /** Sets aside what the call can cost, and notes that it begins. */
 async function open(
-  parts: OperationParts,
+  parts: OperationDeps,
   given: OperationCall,
-  { transactionId, caller, mode }: Errand,
+  { transactionId, caller, mode }: VendorCallContext,
   price: PriceRow | undefined,
 ): Promise<Call<OperationMeter>> {
   const { principal, arrivedAt: at } = caller;
@@ -167,7 +175,7 @@ async function open(
       at,
       boundNanos: upperBoundNanos(price, given.bound),
     })
-    : noFunds;
+    : nothingHeld;
   const { requestText } = given;
   const meter = new OperationMeter(() => parts.clock.monotonicMs());
   return begin(parts, {
@@ -194,8 +202,8 @@ async function open(
 
 /** The caller's reply; however the work ends, the call is settled exactly once. */
 async function deliver(
-  parts: OperationParts,
-  errand: Errand & Record<"unread" | "failed", (thrown: unknown) => void>,
+  parts: OperationDeps,
+  errand: VendorCallContext & Record<"unread" | "failed", (thrown: unknown) => void>,
   call: Call<OperationMeter>,
   room: AnswerRoom,
   work: () => Promise<OperationAnswer>,
@@ -214,7 +222,7 @@ async function deliver(
       responseText: recordText,
       isTruncated,
     };
-    return heldReply({ status, headers, body }, room.keep());
+    return backpressuredReply({ status, headers, body }, room.keep());
   } catch (thrown) {
     errand.failed(thrown);
     ending = endingOf(thrown, signal.aborted);
@@ -245,7 +253,9 @@ function askedFor({ bound, requestText }: OperationCall): BillableUsage {
     const output = maxOutputTokens * choices;
     return { input, output, imageOutput: output, images };
   }
-  if (characters === undefined) return { input, output: 0, ...given("seconds", bound.seconds) };
+  if (characters === undefined) {
+    return { input, output: 0, ...optionalField("seconds", bound.seconds) };
+  }
   const seconds = characters / charactersPerSecond;
   const output = Math.min(maxOutputTokens, speechTokens(seconds));
   return { input, output, audioOutput: output, characters, seconds };
@@ -256,7 +266,7 @@ class AnswerRoom {
   readonly #gate: ByteGate;
   readonly #caller: Caller;
   /** One for all answers: a call must not wait for room that it holds itself. */
-  #room: Room | undefined;
+  #room: MemoryPermit | undefined;
   #isKept = false;
 
   constructor(gate: ByteGate, caller: Caller) {
@@ -264,7 +274,7 @@ class AnswerRoom {
     this.#caller = caller;
   }
 
-  open({ headers }: UpstreamAnswer): Room {
+  open({ headers }: UpstreamAnswer): MemoryPermit {
     const { principal: { account, key }, signal } = this.#caller;
     const said = Number(headers["content-length"] ?? "");
     return this.#room ??= this.#gate.open({

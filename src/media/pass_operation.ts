@@ -20,17 +20,17 @@ import {
 } from "../dialects/kernel/vendor_error.ts";
 import type { Media } from "../shared/media.ts";
 import { type ResolvedModel, resolveTarget } from "../vendors/model_name.ts";
-import type { OperationWay, Registry, Vendor } from "../vendors/registry.ts";
+import type { EndpointMapping, Registry, Vendor } from "../vendors/registry.ts";
 import type { UpstreamAnswer } from "../vendors/upstream.ts";
 import { answerHeaders } from "../vendors/vendor_headers.ts";
 import type { Caller } from "../relay/call_context.ts";
 import { embedInBatches } from "./embed_batches.ts";
 import { translationMode } from "../relay/plan/plan_call.ts";
-import { liftFile } from "../records/externalize_media.ts";
-import type { OperationAnswer, OperationDesk, Operations } from "./operations.ts";
+import { externalizeFile } from "../records/externalize_media.ts";
+import type { OperationAnswer, OperationContext, Operations } from "./operations.ts";
 import type { StreamListener } from "./operation_stream.ts";
 import type { Reply } from "../relay/reply.ts";
-import { judge } from "../relay/plan/translation.ts";
+import { enforceTranslationMode } from "../relay/plan/translation.ts";
 import { vendorFault } from "../relay/vendor_fault.ts";
 import { errorEvent } from "../relay/error_event.ts";
 
@@ -43,7 +43,7 @@ export interface PassedRequest {
   sent: SentRequest;
 }
 
-export interface PassParts {
+export interface PassDeps {
   registry: Registry;
   operations: Operations;
   /** Larger files are recorded apart from the request's text. */
@@ -55,7 +55,7 @@ export interface PassParts {
  * answer back as it is: whole, as events or as bytes, while a reader listens for what it costs.
  */
 export function passOperation(
-  parts: PassParts,
+  parts: PassDeps,
   { caller, operation, vendor, sent }: PassedRequest,
 ): Promise<Reply> {
   const request = readOperation(sent, operation);
@@ -88,7 +88,7 @@ export function passOperation(
 }
 
 /** Below the base address; undefined where the vendor is asked in a form of its own. */
-function pathOf(way: OperationWay, model: string): string | undefined {
+function pathOf(way: EndpointMapping, model: string): string | undefined {
   if ("path" in way) return way.path;
   return "method" in way ? methodPath(model, way.method) : undefined;
 }
@@ -97,7 +97,7 @@ function recorded(request: OperationRequest, inlineBytes: number) {
   const requestMedia: Media[] = [];
   const requestText = recordText(request, ({ content, contentType }) => {
     if (content.length <= inlineBytes) return undefined;
-    const { media, named } = liftFile(content, contentType);
+    const { media, named } = externalizeFile(content, contentType);
     requestMedia.push(media);
     return named;
   });
@@ -107,7 +107,7 @@ function recorded(request: OperationRequest, inlineBytes: number) {
 /** Throws the fault of what can't be asked of a vendor of another dialect, by the caller's mode. */
 function batchLosses(caller: Caller, { fields }: OperationRequest): string[] {
   textInputs(fields.input);
-  return judge(embeddingLosses(fields), translationMode(caller));
+  return enforceTranslationMode(embeddingLosses(fields), translationMode(caller));
 }
 
 interface Passing {
@@ -117,7 +117,7 @@ interface Passing {
   path: string;
 }
 
-async function pass(desk: OperationDesk, passing: Passing): Promise<OperationAnswer> {
+async function pass(desk: OperationContext, passing: Passing): Promise<OperationAnswer> {
   const { caller, operation, request, path } = passing;
   const { sent } = request;
   const answer = await desk.ask({
@@ -145,7 +145,7 @@ function isText(type: string): boolean {
 }
 
 async function wholeAnswer(
-  desk: OperationDesk,
+  desk: OperationContext,
   reader: AnswerReader,
   answer: UpstreamAnswer,
   headers: Record<string, string>,
@@ -177,7 +177,7 @@ function saidError(text: string, contentType: string): VendorError | undefined {
 
 /** What was read is the meter's; the rest is for the record. */
 function tell(
-  desk: OperationDesk,
+  desk: OperationContext,
   reader: AnswerReader,
   isComplete: boolean,
 ): { recordText?: string; isTruncated?: boolean } {
@@ -192,7 +192,7 @@ function tell(
 }
 
 /** Sound as it comes; what is cut can't be told in it, so its connection is broken off. */
-function byteListener(desk: OperationDesk, reader: AnswerReader, type: string): StreamListener {
+function byteListener(desk: OperationContext, reader: AnswerReader, type: string): StreamListener {
   return {
     take(piece) {
       reader.bytes(piece, type);
@@ -208,7 +208,11 @@ function byteListener(desk: OperationDesk, reader: AnswerReader, type: string): 
 const maxEventBytes = 32 * 1024 * 1024;
 
 /** Events go on as they are; a failure among them is told in the service's words. */
-function eventListener(desk: OperationDesk, caller: Caller, reader: AnswerReader): StreamListener {
+function eventListener(
+  desk: OperationContext,
+  caller: Caller,
+  reader: AnswerReader,
+): StreamListener {
   const splitter = new SseSplitter({ maxEventBytes });
   let isEnded = false;
   let isEnough = false;

@@ -1,7 +1,7 @@
 import { soundTypes } from "../../contracts/media/speech.ts";
 import { characters, speech as spoken } from "../dialects/media/operations/speech.ts";
 import { readSpeechRequest, type SpeechBody } from "../dialects/media/speech/request.ts";
-import type { EncodedSpeech, SpeechAsk, SpeechWire } from "../dialects/kernel/speech_wire.ts";
+import type { EncodedSpeech, SpeechAsk, SpeechCodec } from "../dialects/kernel/speech_wire.ts";
 import { inputTokenBound } from "../shared/token_estimate.ts";
 import { optionsFor, resolveMedia } from "../vendors/media_target.ts";
 import type { Registry } from "../vendors/registry.ts";
@@ -9,11 +9,11 @@ import { askMedia } from "./ask_media.ts";
 import type { Caller } from "../relay/call_context.ts";
 import { translationMode } from "../relay/plan/plan_call.ts";
 import { lossHeader } from "../relay/loss_header.ts";
-import type { OperationAnswer, OperationDesk, Operations } from "./operations.ts";
+import type { OperationAnswer, OperationContext, Operations } from "./operations.ts";
 import type { StreamListener } from "./operation_stream.ts";
 import type { Reply } from "../relay/reply.ts";
 import { Sound } from "./audio.ts";
-import { judge } from "../relay/plan/translation.ts";
+import { enforceTranslationMode } from "../relay/plan/translation.ts";
 
 /** One request for speech, validated by its contract. */
 export interface SpeechRequest {
@@ -27,14 +27,14 @@ export interface SpeechRequest {
 /** A request for which everything is known but the answer. */
 export interface Speaking {
   request: SpeechRequest;
-  wire: SpeechWire;
+  wire: SpeechCodec;
   ask: SpeechAsk;
   encoded: EncodedSpeech;
   losses: readonly string[];
 }
 
 /** `POST /tts/v1/generate`: speech of any vendor that speaks. */
-export async function speakText(
+export async function createSpeech(
   parts: { registry: Registry; operations: Operations },
   request: SpeechRequest,
 ): Promise<Reply> {
@@ -43,7 +43,7 @@ export async function speakText(
   const options = optionsFor(parts.registry, target.vendor, body.provider_options);
   const ask = readSpeechRequest(body, { model: target.model, options });
   const encoded = wire.encode(ask);
-  const losses = judge(encoded.losses, translationMode(caller));
+  const losses = enforceTranslationMode(encoded.losses, translationMode(caller));
   const speaking = { request, wire, ask, encoded, losses };
   return await parts.operations.run({
     caller,
@@ -75,7 +75,7 @@ function boundOf(ask: SpeechAsk) {
   };
 }
 
-async function work(desk: OperationDesk, speaking: Speaking): Promise<OperationAnswer> {
+async function work(desk: OperationContext, speaking: Speaking): Promise<OperationAnswer> {
   const { encoded, ask, request } = speaking;
   const answer = await askMedia(desk, {
     path: encoded.path,
@@ -112,7 +112,7 @@ function listenerOf(sound: Sound): StreamListener {
 }
 
 function headersOf(
-  { target }: OperationDesk,
+  { target }: OperationContext,
   { ask, losses }: Speaking,
   contentType: string,
 ): Record<string, string> {

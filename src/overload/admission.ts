@@ -7,7 +7,7 @@ export interface Admission {
    * Runs `begin`, perhaps once others have ended: the call is counted as under way until `ended`,
    * and does not begin any more after that. Gives when to come again where there is no room for it.
    */
-  enter(who: string, call: object, begin: () => void): NoRoom | undefined;
+  enter(who: string, call: object, begin: () => void): Overloaded | undefined;
   ended(call: object): void;
   /** A call goes on to its next part: it is waited for its caller, or its vendor, or no longer. */
   turned(call: object): void;
@@ -22,7 +22,7 @@ export interface Admission {
 }
 
 /** The call was not taken in. */
-export interface NoRoom {
+export interface Overloaded {
   /** When those have had their turn who stand in line before it, as far as can be told. */
   readonly retryAfterSeconds: number;
 }
@@ -97,7 +97,7 @@ class Gatekeeper implements Admission {
     return this.#pace.perSecond;
   }
 
-  enter(who: string, call: object, begin: () => void): NoRoom | undefined {
+  enter(who: string, call: object, begin: () => void): Overloaded | undefined {
     const underWay = this.#underWay.get(who) ?? 0;
     const isFull = underWay >= (this.#options.maxUnderWay - this.#calls.size) / 3;
     const mustWait = this.#inLine > 0 || (this.#isBusy() && !this.#hasRoom());

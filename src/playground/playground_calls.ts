@@ -49,7 +49,7 @@ export interface PersonCalls {
   bodyOf(request: PersonRequest): Record<string, unknown>;
 }
 
-export interface PersonCallParts {
+export interface PlaygroundCallDeps {
   clock: Clock;
   relay: Pick<Relay, "send">;
   rateLimiter: Pick<RateLimiter, "take">;
@@ -59,16 +59,16 @@ export interface PersonCallParts {
 }
 
 /** In place of a key's id in the records of people's calls, and the app that they are tagged with. */
-export const personKeyId = "playground";
+export const playgroundKeyId = "playground";
 
-export function createPersonCalls(parts: PersonCallParts): PersonCalls {
+export function createPersonCalls(parts: PlaygroundCallDeps): PersonCalls {
   return {
     send: (call) => send(parts, call),
     bodyOf: (request) => bodyOf(parts.dialect, request, false),
   };
 }
 
-async function* send(parts: PersonCallParts, call: PersonCall): AsyncGenerator<PersonEvent> {
+async function* send(parts: PlaygroundCallDeps, call: PersonCall): AsyncGenerator<PersonEvent> {
   const { clock, dialect } = parts;
   const caller = jobCaller(clock, {
     principal: principalOf(call.account, clock.now()),
@@ -98,14 +98,14 @@ function principalOf(account: Account, now: Date): Principal {
   return {
     account,
     key: {
-      ...{ id: personKeyId, accountId: account.id, name: "Playground", prefix: "", ...open },
+      ...{ id: playgroundKeyId, accountId: account.id, name: "Playground", prefix: "", ...open },
       ...{ onDisconnect: "cancel", translationMode: "default", promptCache: true } as const,
       ...{ createdAt: now, expiresAt: null, revokedAt: null },
     },
   };
 }
 
-async function takeToken({ rateLimiter }: PersonCallParts, account: Account): Promise<void> {
+async function takeToken({ rateLimiter }: PlaygroundCallDeps, account: Account): Promise<void> {
   const { admitted, retryAfterSeconds } = await rateLimiter.take(account);
   if (!admitted) {
     throw new Fault("rate_limit_exceeded", { retryAfterSeconds: retryAfterSeconds ?? 1 });
@@ -114,7 +114,7 @@ async function takeToken({ rateLimiter }: PersonCallParts, account: Account): Pr
 
 /** The tag stands first, so that it is the one that counts. */
 function tagged(request: PersonRequest): PersonRequest {
-  const tag = `/// APP ${personKeyId}\n`;
+  const tag = `/// APP ${playgroundKeyId}\n`;
   if (request.system !== "") return { ...request, system: tag + request.system };
   const [first, ...rest] = request.turns;
   return first ? { ...request, turns: [{ ...first, text: tag + first.text }, ...rest] } : request;

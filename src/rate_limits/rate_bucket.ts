@@ -17,13 +17,13 @@ export interface Bucket {
   level: number;
   /** Time up to which the refill is counted. */
   settledAtMs: number;
-  holders: readonly Holder[];
+  holders: readonly LeaseOwner[];
   /** After a change of tier: whoever comes next finds it full. */
   fill: boolean;
 }
 
 /** A process that holds tokens. */
-export interface Holder {
+export interface LeaseOwner {
   process: string;
   leaseId: string;
   /** Units held at its last report. */
@@ -41,7 +41,7 @@ export interface Holder {
 }
 
 /** When the database last heard of each process. */
-export type Heard = Readonly<Record<string, number>>;
+export type Heartbeat = Readonly<Record<string, number>>;
 
 /** A bucket that nobody has used yet. */
 export function fullBucket(limits: RateLimits, nowMs: number): Bucket {
@@ -57,7 +57,7 @@ export function leaseFrom(
   request: LeaseRequest,
   limits: RateLimits,
   nowMs: number,
-  heard: Heard,
+  heard: Heartbeat,
 ): { bucket: Bucket; answer: LeaseAnswer } {
   const bucket = settle(before, limits, nowMs, heard);
   const others = bucket.holders.filter(({ leaseId }) => leaseId !== request.leaseId);
@@ -87,7 +87,7 @@ export function leaseFrom(
     0,
     Math.min(Math.floor(half / processes), half - sum(others, (one) => one.ceiling), room),
   );
-  const me: Holder = {
+  const me: LeaseOwner = {
     process: request.process,
     leaseId: request.leaseId,
     held: tokens * unitsPerToken,
@@ -118,9 +118,9 @@ export function leaseFrom(
 }
 
 /** Counts the refill up to now. What a holder that is silent makes itself is not made here. */
-function settle(before: Bucket, limits: RateLimits, nowMs: number, heard: Heard): Bucket {
+function settle(before: Bucket, limits: RateLimits, nowMs: number, heard: Heartbeat): Bucket {
   let bucket = nowMs < before.settledAtMs ? setBack(before, limits, nowMs) : before;
-  const silentFrom = (one: Holder) => {
+  const silentFrom = (one: LeaseOwner) => {
     const heardMs = heard[one.process] ?? 0;
     // Heard in the future means that the clock was set back since: it may be silent for long.
     return heardMs > nowMs ? -Infinity : Math.max(heardMs, one.sinceMs) + graceMs;
@@ -138,12 +138,12 @@ function flow(
   bucket: Bucket,
   limits: RateLimits,
   atMs: number,
-  silentFrom: (one: Holder) => number,
+  silentFrom: (one: LeaseOwner) => number,
 ): Bucket {
   const { level, settledAtMs, holders } = bucket;
   const burst = limits.burst * unitsPerToken;
   const live = holders.filter((one) => one.expiresAtMs > settledAtMs);
-  const isSilent = (one: Holder) => one.ceiling > 0 && silentFrom(one) <= settledAtMs;
+  const isSilent = (one: LeaseOwner) => one.ceiling > 0 && silentFrom(one) <= settledAtMs;
   const silent = live.filter(isSilent);
   const rate = limits.requestsPerMinute - sum(silent, (one) => one.share);
   // After so long the bucket is full; longer times would not be exact.
@@ -162,17 +162,17 @@ function flow(
 }
 
 /** The most that a holder can have at any one time. */
-function reserve(one: Holder): number {
+function reserve(one: LeaseOwner): number {
   return Math.max(one.held, one.ceiling);
 }
 
 /** What a holder may have, as far as is known. */
-function outstanding(one: Holder): number {
+function outstanding(one: LeaseOwner): number {
   return one.minted > 0 ? reserve(one) : one.held;
 }
 
 /** What a holder has left when it has spent so many tokens. */
-function unspent(one: Holder, spent: number, has: number): number {
+function unspent(one: LeaseOwner, spent: number, has: number): number {
   const left = Math.max(0, one.held + one.minted - (spent - one.spent) * unitsPerToken);
   // What it could have made beyond its ceiling it has not made; only it knows how much that is.
   return one.minted > 0 ? Math.min(left, reserve(one), has) : left;

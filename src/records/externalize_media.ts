@@ -15,11 +15,11 @@ const leastUnits = 32;
  * text stays as it was written. Each medium comes once. What is no base64 stays where it is, and
  * so does everything in a text that is no JSON.
  */
-export function liftMedia(
+export function externalizeMedia(
   text: string,
   options: LiftOptions,
 ): Lifted {
-  return finish(liftMediaSteps(text, options));
+  return finish(externalizeMediaSteps(text, options));
 }
 
 interface LiftOptions {
@@ -33,7 +33,7 @@ interface Lifted {
 }
 
 /** The same in steps. */
-export function* liftMediaSteps(text: string, options: LiftOptions): Steps<Lifted> {
+export function* externalizeMediaSteps(text: string, options: LiftOptions): Steps<Lifted> {
   const edits: Edit[] = [];
   const media = new Map<string, Media>();
   const least = options.fields.some(({ always }) => always)
@@ -63,7 +63,7 @@ function namedMedia({ sha256, content, mimeType }: Media) {
 }
 
 /** A file that was sent as it is, so that no base64 is made of it. */
-export function liftFile(
+export function externalizeFile(
   content: Uint8Array,
   saidType: string | undefined,
 ): { media: Media; named: unknown } {

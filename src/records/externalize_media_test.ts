@@ -6,7 +6,7 @@ import { generate } from "../dialects/text/generate/mod.ts";
 import { messages } from "../dialects/text/messages/mod.ts";
 import { operations } from "../media/operation_kinds.ts";
 import { responses } from "../dialects/text/responses/mod.ts";
-import { liftMedia } from "./externalize_media.ts";
+import { externalizeMedia } from "./externalize_media.ts";
 
 const bytes = (head: string, length: number) =>
   Buffer.concat([Buffer.from(head, "latin1"), Buffer.alloc(length - head.length, 7)]);
@@ -25,7 +25,7 @@ const dataUrl = (content: Buffer, type: string) =>
   `data:${type};base64,${content.toString("base64")}`;
 
 function lift(dialect: { mediaFields: typeof chat.mediaFields }, value: unknown) {
-  return liftMedia(JSON.stringify(value), { inlineBytes: 256, fields: dialect.mediaFields });
+  return externalizeMedia(JSON.stringify(value), { inlineBytes: 256, fields: dialect.mediaFields });
 }
 
 const image = named(png, "image/png");
@@ -156,7 +156,10 @@ Deno.test("the rest of the text stays byte for byte", () => {
     '{ "n":1.0, "id": 12345678901234567890, "messages":[{"content":[\n{"image_url":{"url":';
   const tail = ', "detail" : "low"}} ]}], "b":"\\u0000", "a":1e2 }';
   const url = JSON.stringify(dataUrl(png, "image/png")).replaceAll("/", "\\/");
-  const lifted = liftMedia(head + url + tail, { inlineBytes: 256, fields: chat.mediaFields });
+  const lifted = externalizeMedia(head + url + tail, {
+    inlineBytes: 256,
+    fields: chat.mediaFields,
+  });
   assert.equal(lifted.text, head + JSON.stringify(image) + tail);
 });
 
@@ -190,7 +193,7 @@ Deno.test("media of at most the limit, addresses and other texts stay", () => {
 
 Deno.test("text that was cut in the middle of media stays as it is", () => {
   const text = JSON.stringify({ image_url: { url: dataUrl(png, "image/png") } }).slice(0, -40);
-  assert.deepEqual(liftMedia(text, { inlineBytes: 256, fields: chat.mediaFields }), {
+  assert.deepEqual(externalizeMedia(text, { inlineBytes: 256, fields: chat.mediaFields }), {
     text,
     media: [],
   });
@@ -201,7 +204,7 @@ Deno.test("one byte above the limit is taken out, with and without padding", () 
     const content = bytes("\x89PNG", inlineBytes + 1);
     for (const data of [content.toString("base64"), content.toString("base64url")]) {
       const text = JSON.stringify({ inlineData: { mimeType: "image/png", data } });
-      const lifted = liftMedia(text, { inlineBytes, fields: generate.mediaFields });
+      const lifted = externalizeMedia(text, { inlineBytes, fields: generate.mediaFields });
       assert.equal(lifted.media.length, 1, `${inlineBytes}`);
     }
   }
@@ -219,8 +222,11 @@ Deno.test("what was taken out once is not taken out again, wherever it stands", 
     [generate, { inlineData: { mimeType: "image/png", data } }],
   ] as const;
   for (const [{ mediaFields: fields }, value] of values) {
-    const once = liftMedia(JSON.stringify(value), { inlineBytes: 16, fields });
+    const once = externalizeMedia(JSON.stringify(value), { inlineBytes: 16, fields });
     assert.ok(once.media.length > 0);
-    assert.deepEqual(liftMedia(once.text, { inlineBytes: 16, fields }), { ...once, media: [] });
+    assert.deepEqual(externalizeMedia(once.text, { inlineBytes: 16, fields }), {
+      ...once,
+      media: [],
+    });
   }
 });

@@ -5,7 +5,7 @@ import { parseUsd } from "../base/money.ts";
 import type { InteractionQuery } from "../shared/interaction.ts";
 import { Fault } from "../shared/fault.ts";
 import type { SqlValue } from "../database/database.ts";
-import { storable } from "../database/sanitize_text.ts";
+import { sanitizeText } from "../database/sanitize_text.ts";
 
 type Filters = Readonly<Record<string, unknown>>;
 
@@ -32,7 +32,7 @@ export function filterConditions(
       const nanos = wanted.map((one) => parseUsd(String(one), 9, { allowNegative: true }));
       return `${alias}.${column.replace(/_usd$/, "_nanos")} = any(${bind(nanos)}::bigint[])`;
     }
-    const texts = wanted.map((one) => storable(String(one)));
+    const texts = wanted.map((one) => sanitizeText(String(one)));
     // Rows with one value come out of an index in the order of time.
     if (texts.length === 1) return `${alias}.${column}::text = ${bind(texts[0]!)}`;
     return `${alias}.${column}::text = any(${bind(texts)}::text[])`;

@@ -1,7 +1,7 @@
 import { Fault } from "../shared/fault.ts";
 import type { Recorder } from "./recorder.ts";
 
-export interface CaughtUpParts {
+export interface FlushRecordsDeps {
   recorder: Pick<Recorder, "drain">;
   /** `setTimeout`; the function returned takes it back. */
   later: (ms: number, run: () => void) => () => void;
@@ -14,8 +14,8 @@ export interface CaughtUpParts {
  * when what this process has recorded so far is in the store. Throws `store_unavailable` when the
  * store is away, or can't keep up.
  */
-export function createCaughtUp(
-  { recorder, later, limitMs = 10_000 }: CaughtUpParts,
+export function createFlushRecords(
+  { recorder, later, limitMs = 10_000 }: FlushRecordsDeps,
 ): () => Promise<void> {
   return async () => {
     const late = Promise.withResolvers<never>();

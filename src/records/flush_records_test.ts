@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { Fault } from "../shared/fault.ts";
-import { createCaughtUp } from "./flush_records.ts";
+import { createFlushRecords } from "./flush_records.ts";
 
 function setup(drain: () => Promise<void>) {
   const timers: { run: () => void; ms: number; cancelled: boolean }[] = [];
@@ -9,7 +9,7 @@ function setup(drain: () => Promise<void>) {
     timers.push(timer);
     return () => void (timer.cancelled = true);
   };
-  return { timers, caughtUp: createCaughtUp({ recorder: { drain }, later, limitMs: 50 }) };
+  return { timers, caughtUp: createFlushRecords({ recorder: { drain }, later, limitMs: 50 }) };
 }
 
 Deno.test("a read waits for what is recorded, and leaves no timer", async () => {

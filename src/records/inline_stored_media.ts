@@ -6,7 +6,7 @@ import type { MediaField } from "../dialects/kernel/media_field.ts";
  * `read` gives a medium by its hash; undefined, then and as the result, when it is gone
  * or more than a request holds.
  */
-export async function restoreMedia(
+export async function inlineStoredMedia(
   text: string,
   fields: readonly MediaField[],
   read: (sha256: string) => Promise<Uint8Array | undefined>,

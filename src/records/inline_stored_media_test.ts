@@ -4,8 +4,8 @@ import { chat } from "../dialects/text/chat/mod.ts";
 import { generate } from "../dialects/text/generate/mod.ts";
 import { messages } from "../dialects/text/messages/mod.ts";
 import { responses } from "../dialects/text/responses/mod.ts";
-import { liftMedia } from "./externalize_media.ts";
-import { restoreMedia } from "./inline_stored_media.ts";
+import { externalizeMedia } from "./externalize_media.ts";
+import { inlineStoredMedia } from "./inline_stored_media.ts";
 
 const png = Buffer.concat([Buffer.from("89504e470d0a1a0a", "hex"), Buffer.alloc(500, 3)]);
 const data = png.toString("base64");
@@ -37,14 +37,14 @@ const requests = [
 for (const [dialect, request] of requests) {
   Deno.test(`media of ${dialect.name} stands where it was before it was taken out`, async () => {
     const text = JSON.stringify(request, null, 1);
-    const lifted = liftMedia(text, { inlineBytes: 100, fields: dialect.mediaFields });
+    const lifted = externalizeMedia(text, { inlineBytes: 100, fields: dialect.mediaFields });
     assert.ok(lifted.text.length < text.length);
     const read = (sha256: string) =>
       Promise.resolve(lifted.media.find((one) => one.sha256 === sha256)?.content);
-    assert.equal(await restoreMedia(lifted.text, dialect.mediaFields, read), text);
+    assert.equal(await inlineStoredMedia(lifted.text, dialect.mediaFields, read), text);
     const gone = () => Promise.resolve(undefined);
-    assert.equal(await restoreMedia(lifted.text, dialect.mediaFields, gone), undefined);
-    assert.equal(await restoreMedia(text, dialect.mediaFields, gone), text);
+    assert.equal(await inlineStoredMedia(lifted.text, dialect.mediaFields, gone), undefined);
+    assert.equal(await inlineStoredMedia(text, dialect.mediaFields, gone), text);
   });
 }
 
@@ -54,7 +54,7 @@ Deno.test("a request that names the same medium a thousand times over gets nothi
     `"url":"/api/v1/media/${sha256}"}`;
   const large = new Uint8Array(8 * 1024 * 1024);
   let reads = 0;
-  const restored = await restoreMedia(
+  const restored = await inlineStoredMedia(
     `[${Array(1_000).fill(`{${named}}`).join(",")}]`,
     chat.mediaFields,
     () => {

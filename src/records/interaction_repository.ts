@@ -23,12 +23,12 @@ export interface InteractionDetail {
 }
 
 /** Which rows a page of the dashboard shows. */
-export interface DeskQuery extends InteractionListQuery {
+export interface InteractionPageQuery extends InteractionListQuery {
   /** Words that request or response hold, as people write them. */
   search?: string;
 }
 
-export interface DeskPage {
+export interface InteractionListPage {
   rows: InteractionSummary[];
   /** Where the next page begins; absent after the last row. */
   next?: ListPosition;
@@ -37,9 +37,9 @@ export interface DeskPage {
 }
 
 /** Interactions as one account's people look at them: nothing reaches another account's. */
-export interface InteractionDesk {
+export interface InteractionRepository {
   /** One page of rows; may end early, with `lookedTo`, where few of many rows match. */
-  page(query: DeskQuery): Promise<DeskPage>;
+  page(query: InteractionPageQuery): Promise<InteractionListPage>;
   /** Undefined when the account has no such call. Payloads are cut after `maxChars`. */
   find(
     accountId: number,

@@ -1,7 +1,7 @@
 import { finish, type Steps } from "../base/steps.ts";
 import type { MediaField } from "../dialects/kernel/media_field.ts";
 import type { Media } from "../shared/media.ts";
-import { liftMediaSteps } from "./externalize_media.ts";
+import { externalizeMediaSteps } from "./externalize_media.ts";
 
 /** How much of a payload the record keeps, and where media stands in it. */
 export interface PayloadLimits {
@@ -58,6 +58,6 @@ export function* boundPayloadSteps(text: string, limits: PayloadLimits): Steps<B
   if (text.length <= largeUnits && text.length * 3 <= maxBytes) {
     return { text, truncated: false, media: [] };
   }
-  const { text: left, media } = yield* liftMediaSteps(text, { inlineBytes, fields });
+  const { text: left, media } = yield* externalizeMediaSteps(text, { inlineBytes, fields });
   return { ...capPayload(left, maxBytes), media };
 }

@@ -28,7 +28,7 @@ export interface Recorder {
   close(): void;
 }
 
-export interface RecorderParts {
+export interface RecorderDeps {
   store: Pick<InteractionStore, "insert">;
   log: Log;
   /** Waits between attempts while the store is away; a timer in production. */
@@ -43,7 +43,7 @@ export interface RecorderParts {
   reject?: (interaction: Interaction, reason: string) => Promise<void>;
 }
 
-export function createRecorder(parts: RecorderParts): Recorder {
+export function createRecorder(parts: RecorderDeps): Recorder {
   return new QueueRecorder(parts);
 }
 
@@ -59,7 +59,7 @@ interface Waiter {
 }
 
 class QueueRecorder implements Recorder {
-  readonly #parts: RecorderParts;
+  readonly #parts: RecorderDeps;
   readonly #queue: RecordQueue;
   #waiters: Waiter[] = [];
   #writing = false;
@@ -68,7 +68,7 @@ class QueueRecorder implements Recorder {
   #rejected = 0;
   #wake = () => {};
 
-  constructor(parts: RecorderParts) {
+  constructor(parts: RecorderDeps) {
     this.#parts = parts;
     this.#queue = new RecordQueue(parts.spillSpace, parts.memory);
   }

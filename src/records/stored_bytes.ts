@@ -39,7 +39,7 @@ function withoutMedia({ media, ...row }: Interaction, maxBytes: number): Interac
   };
 }
 
-export interface StoredBytesParts {
+export interface StoredBytesDeps {
   /** Bytes of payloads and media that are stored of an account a day. */
   perDay: number;
   clock: Pick<Clock, "now">;
@@ -51,13 +51,13 @@ export interface StoredBytesParts {
  * as ever, with their charge, and with the beginning of their payloads alone.
  */
 export class StoredBytes {
-  readonly #parts: StoredBytesParts;
+  readonly #parts: StoredBytesDeps;
   readonly #used = new Map<number, number>();
   readonly #told = new Set<number>();
   #day = "";
   #cut = 0;
 
-  constructor(parts: StoredBytesParts) {
+  constructor(parts: StoredBytesDeps) {
     this.#parts = parts;
   }
 

@@ -3,7 +3,7 @@ import { mendJson } from "../base/mend_json.ts";
 import type { AnswerPart, CanonicalAnswer } from "../dialects/kernel/canonical.ts";
 import type { CanonicalRequest, MediaPart, Part } from "../dialects/kernel/canonical_request.ts";
 import { foldEvents } from "../dialects/kernel/fold.ts";
-import { restoreMedia } from "./inline_stored_media.ts";
+import { inlineStoredMedia } from "./inline_stored_media.ts";
 import type { FullDialect } from "../dialects/kernel/translator.ts";
 
 /** A stored call as people read it: who says what, in order, whatever dialect it was said in. */
@@ -64,7 +64,7 @@ export async function readTranscript(
   const named = async (text: string | null) => {
     if (text === null) return "";
     // The hash stands in for the bytes, so that decoders find what they expect.
-    return await restoreMedia(text, dialect.mediaFields, (sha256) => {
+    return await inlineStoredMedia(text, dialect.mediaFields, (sha256) => {
       const bytes = Buffer.from(sha256, "hex");
       stored.set(bytes.toString("base64"), sha256);
       return Promise.resolve(new Uint8Array(bytes));

@@ -12,7 +12,7 @@ import type { Caller } from "./call_context.ts";
 import { vendorFault } from "./vendor_fault.ts";
 
 /** On whose behalf a vendor is asked, and with which key. */
-export interface Errand {
+export interface VendorCallContext {
   transactionId: string;
   caller: Caller;
   target: ResolvedModel;
@@ -31,7 +31,7 @@ export interface VendorRequest {
   sameDialect: boolean;
 }
 
-export interface AskParts {
+export interface AskVendorDeps {
   upstream: Upstream;
   log: Log;
   now: () => Date;
@@ -39,8 +39,8 @@ export interface AskParts {
 
 /** The vendor's answer with a good status; any other is thrown as a fault. */
 export async function askVendor(
-  parts: AskParts,
-  errand: Errand,
+  parts: AskVendorDeps,
+  errand: VendorCallContext,
   request: VendorRequest,
 ): Promise<UpstreamAnswer> {
   const answer = await postToVendor(parts.upstream, errand, request);
@@ -51,7 +51,7 @@ export async function askVendor(
 /** The vendor's answer, whatever its status. */
 export function postToVendor(
   upstream: Upstream,
-  { caller, target, key, mode }: Errand,
+  { caller, target, key, mode }: VendorCallContext,
   request: VendorRequest,
 ): Promise<UpstreamAnswer> {
   const cancel = caller.principal.key.onDisconnect === "cancel";
@@ -100,8 +100,8 @@ export async function readRefusal(
 
 /** A refusal as our caller is told of it. */
 export function refusalFault(
-  parts: Pick<AskParts, "log" | "now">,
-  errand: Errand,
+  parts: Pick<AskVendorDeps, "log" | "now">,
+  errand: VendorCallContext,
   answer: UpstreamAnswer,
   json: unknown,
 ): Fault {

@@ -3,11 +3,11 @@ import type { Principal } from "../keys/api_key.ts";
 import { inputTokenBound } from "../shared/token_estimate.ts";
 import { outputLimit, type PriceRow, upperBoundNanos } from "../pricing/pricing.ts";
 import type { SpendCaps } from "../credit/spend_cap.ts";
-import type { Escrow } from "../credit/reservations.ts";
+import type { Reservations } from "../credit/reservations.ts";
 import type { HostedBound } from "./plan/hosted_work.ts";
 
 /** What one call has set aside: credit of its account, and room under its key's caps. */
-export interface Funds {
+export interface Authorization {
   /** The lease that the charge comes out of. */
   readonly leaseId: string | null;
   /** What it can cost at most; null where the account is charged nothing. */
@@ -16,22 +16,22 @@ export interface Funds {
   settle(chargedNanos: bigint): void;
 }
 
-export interface FundsParts {
-  escrow: Escrow;
+export interface AuthorizeDeps {
+  escrow: Reservations;
   spendCaps: SpendCaps;
 }
 
 /** A call with a vendor key of the caller's own costs the account nothing. */
-export const noFunds: Funds = { leaseId: null, setAsideNanos: null, settle() {} };
+export const nothingHeld: Authorization = { leaseId: null, setAsideNanos: null, settle() {} };
 
 /**
  * Sets aside what a call can cost at most. Throws `insufficient_credits`, `spend_cap_exceeded`, and
  * `store_unavailable` when neither can be told.
  */
 export async function setAside(
-  parts: FundsParts,
+  parts: AuthorizeDeps,
   call: { principal: Principal; transactionId: string; at: Date; boundNanos: bigint },
-): Promise<Funds> {
+): Promise<Authorization> {
   const { principal: { key, account }, transactionId, at, boundNanos } = call;
   const hold = await parts.spendCaps.reserve({
     key,

@@ -4,14 +4,14 @@ import type { BackgroundEnd } from "../shared/stored_response.ts";
 import type { ResolvedModel } from "../vendors/model_name.ts";
 import type { Call } from "./call.ts";
 import type { Ending } from "./call_facts.ts";
-import type { Funds } from "./authorize.ts";
+import type { Authorization } from "./authorize.ts";
 import type { Reply } from "./reply.ts";
 
 /** A call that goes on without its caller, on its way through the relay. */
 export interface BackgroundCall {
   readonly task: BackgroundTask;
   /** What was set aside for it before; absent: that is yet to be done. */
-  readonly funds?: Funds;
+  readonly funds?: Authorization;
   /** Called in place of asking the vendor: the call is taken in, and asked for later. */
   taken?(call: TakenCall): Promise<Reply>;
 }
@@ -20,7 +20,7 @@ export interface BackgroundCall {
 export interface TakenCall {
   call: Pick<Call, "begun" | "transactionId">;
   target: ResolvedModel;
-  funds: Funds;
+  funds: Authorization;
   losses: readonly string[];
 }
 

@@ -6,7 +6,7 @@ const pieceBytes = 64 * 1024;
  * A whole reply that gives its room back once its caller has read it, or has left. It goes out in
  * pieces, no faster than they are read; without `release` it stays as it is.
  */
-export function heldReply(
+export function backpressuredReply(
   reply: Reply & { body: string | Uint8Array },
   release: (() => void) | undefined,
 ): Reply {

@@ -1,5 +1,5 @@
 import { joinBytes } from "../base/bytes.ts";
-import type { Room } from "../base/byte_room.ts";
+import type { MemoryPermit } from "../base/byte_room.ts";
 import { Fault } from "../shared/fault.ts";
 import type { UpstreamAnswer } from "../vendors/upstream.ts";
 
@@ -13,7 +13,7 @@ const maxAnswerBytes = 96 * 1024 * 1024;
  */
 export async function readLarge(
   answer: UpstreamAnswer,
-  room: Room,
+  room: MemoryPermit,
   heard: (bytes: number) => void,
 ): Promise<Uint8Array> {
   try {
@@ -27,7 +27,7 @@ export async function readLarge(
 
 function readPieces(
   { body }: UpstreamAnswer,
-  room: Room,
+  room: MemoryPermit,
   heard: (bytes: number) => void,
 ): Promise<Uint8Array> {
   const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();

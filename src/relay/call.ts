@@ -2,11 +2,11 @@ import { promptText } from "../dialects/kernel/prompt_text.ts";
 import { nanosToUsd } from "../base/money.ts";
 import { estimateTokens } from "../shared/token_estimate.ts";
 import { bareInteraction, type Interaction, type VendorAttempt } from "../shared/interaction.ts";
-import type { Kept } from "../shared/stored_response.ts";
+import type { Retained } from "../shared/stored_response.ts";
 import { messageOf } from "../shared/fault.ts";
 import { storableCount } from "../pricing/plausible.ts";
 import type { PriceRow } from "../pricing/pricing.ts";
-import type { CallFacts, CallParts, Ending } from "./call_facts.ts";
+import type { CallDeps, CallFacts, Ending } from "./call_facts.ts";
 import { type RecordedAnswer, recordedAnswer } from "./recorded_answer.ts";
 import { type Bill, type CallMeter, type Meter, plainBill } from "./meter.ts";
 import { type BoundPayload, boundPayload, payloadLimits } from "../records/payload.ts";
@@ -32,7 +32,7 @@ type Payload = Pick<
 export class Call<M extends CallMeter = Meter> {
   readonly transactionId: string;
   readonly meter: M;
-  readonly #parts: CallParts;
+  readonly #parts: CallDeps;
   readonly #facts: CallFacts;
   readonly #request: BoundPayload;
   /** `#identity` as it was then. */
@@ -47,7 +47,7 @@ export class Call<M extends CallMeter = Meter> {
    * Notes that the call begins. Throws `overloaded` when the journal is full, and
    * `rate_limit_exceeded` when its account has too many streams under way.
    */
-  constructor(parts: CallParts, facts: CallFacts, meter: M) {
+  constructor(parts: CallDeps, facts: CallFacts, meter: M) {
     this.#parts = parts;
     this.#facts = facts;
     this.#lane = facts.lane;
@@ -306,13 +306,13 @@ export class Call<M extends CallMeter = Meter> {
   }
 
   /** Nothing, but for how a background call ended. */
-  #plainKept(ending: Ending): { kept?: Kept } {
+  #plainKept(ending: Ending): { kept?: Retained } {
     const { task } = this.#facts;
     return task ? { kept: { reasoning: [], background: task.end(ending, undefined) } } : {};
   }
 
   /** Only an answer that ended well is continued. */
-  #kept(ending: Ending, responseText: string | undefined): { kept?: Kept } {
+  #kept(ending: Ending, responseText: string | undefined): { kept?: Retained } {
     const { task } = this.#facts;
     if (ending.status !== "completed") return this.#plainKept(ending);
     const reasoning = this.#lane.keptReasoning(this.meter.answer());

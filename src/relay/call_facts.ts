@@ -12,9 +12,9 @@ import type { Prices } from "../pricing/table/prices.ts";
 import type { BackgroundTask } from "./background_task.ts";
 import type { Caller } from "./call_context.ts";
 import type { Keeper } from "./conversation/conversation.ts";
-import type { Funds } from "./authorize.ts";
-import type { KeptMemory } from "./conversation/stored_response_cache.ts";
-import type { Lane } from "./plan/call_plan.ts";
+import type { Authorization } from "./authorize.ts";
+import type { StoredResponseCache } from "./conversation/stored_response_cache.ts";
+import type { CallPlan } from "./plan/call_plan.ts";
 import type { OpenStreams } from "./open_streams.ts";
 import type { BoundPayload } from "../records/payload.ts";
 import type { Recorder } from "../records/recorder.ts";
@@ -48,7 +48,9 @@ export interface CallFacts {
   facts: Pick<RequestFacts, "model" | "stream" | "endUser" | "tags">;
   target: ResolvedModel;
   mode: Mode;
-  lane: Pick<Lane, "losses" | "encodeFolded" | "keptReasoning"> & Partial<Pick<Lane, "hosted">>;
+  lane:
+    & Pick<CallPlan, "losses" | "encodeFolded" | "keptReasoning">
+    & Partial<Pick<CallPlan, "hosted">>;
   body: unknown;
   /** Tokens of its words, where they were counted before the body was let go. */
   promptTokens?: number | undefined;
@@ -60,7 +62,7 @@ export interface CallFacts {
   bodyMedia?: readonly Media[];
   /** Makes what is kept of the answer for whoever continues it; undefined: nothing. */
   kept: Keeper | undefined;
-  funds: Funds;
+  funds: Authorization;
   /** What it was admitted at, for where no newer price can be found. */
   price?: PriceRow | undefined;
   /**
@@ -79,12 +81,12 @@ export interface CallJournal {
 }
 
 /** What every call uses. */
-export interface CallParts {
+export interface CallDeps {
   clock: Clock;
   prices: Prices;
   recorder: Recorder;
   journal: CallJournal;
-  kept: KeptMemory;
+  kept: StoredResponseCache;
   streams: OpenStreams;
   payloadMaxBytes: number;
   mediaInlineBytes: number;

@@ -10,12 +10,12 @@ import { vendorHeaders, vendorRequestId } from "../vendors/vendor_headers.ts";
 import { refuseState } from "./plan/hosted_work.ts";
 import type { Caller } from "./call_context.ts";
 import { readEndpointRefusal } from "./plan/choose_dialects.ts";
-import { chooseKey } from "./resolve_vendor_key.ts";
-import type { LaneParts } from "./plan/plan_call.ts";
+import { resolveVendorKey } from "./resolve_vendor_key.ts";
+import type { PlanDeps } from "./plan/plan_call.ts";
 import type { Reply } from "./reply.ts";
 import type { FullDialect } from "../dialects/kernel/translator.ts";
 import { vendorFault } from "./vendor_fault.ts";
-import type { VendorKeyRing } from "../keys/vendor_key_cache.ts";
+import type { VendorKeyCache } from "../keys/vendor_key_cache.ts";
 
 export interface CountRequest {
   caller: Caller;
@@ -31,7 +31,7 @@ export interface CountRequest {
  * says so in `X-Token-Count`. Costs nothing and is no interaction (interface.md §4, §5).
  */
 export async function countTokens(
-  parts: LaneParts & { registry: Registry; upstream: Upstream; storedKeys: VendorKeyRing },
+  parts: PlanDeps & { registry: Registry; upstream: Upstream; storedKeys: VendorKeyCache },
   { caller, dialect, vendor, body }: CountRequest,
 ): Promise<Reply> {
   const model = String(body.model);
@@ -48,7 +48,7 @@ export async function countTokens(
     maxOutputTokens: undefined,
     quirks: target.vendor.quirks,
   }).body;
-  const { key, mode } = await chooseKey(target.vendor, caller, parts.storedKeys);
+  const { key, mode } = await resolveVendorKey(target.vendor, caller, parts.storedKeys);
   if (mode === "managed") {
     refuseState(dialect.hostedWork(counted).state);
     refuseState(upstream.hostedWork(request).state);

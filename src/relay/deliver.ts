@@ -1,6 +1,6 @@
 import { errors } from "../../contracts/kernel/errors.ts";
 import { joinBytes } from "../base/bytes.ts";
-import { atOnce } from "../base/heavy_work.ts";
+import { runAtOnce } from "../base/heavy_work.ts";
 import { JsonCount } from "../base/json_count.ts";
 import type { Clock } from "../base/clock.ts";
 import type { CanonicalEvent } from "../dialects/kernel/canonical.ts";
@@ -11,8 +11,8 @@ import type { Ending } from "./call_facts.ts";
 import { lossHeader } from "./loss_header.ts";
 import type { Reply } from "./reply.ts";
 import { forwardStream, StreamFailure } from "./stream_forwarder.ts";
-import { hearUnread } from "./unread_answer.ts";
-import type { Outgoing } from "./vendor_call.ts";
+import { meterUnread } from "./unread_answer.ts";
+import type { VendorCallRequest } from "./vendor_call.ts";
 import { vendorFault } from "./vendor_fault.ts";
 
 /** A whole answer that is larger than this is none. */
@@ -26,7 +26,7 @@ const heavyBytes = 1024 * 1024;
  */
 export async function deliver(
   clock: Clock,
-  out: Outgoing,
+  out: VendorCallRequest,
   ask: () => Promise<UpstreamAnswer>,
 ): Promise<Reply> {
   let ending: Ending | undefined;
@@ -61,7 +61,7 @@ interface Arriving {
 }
 
 async function wholeReply(
-  out: Outgoing,
+  out: VendorCallRequest,
   answer: UpstreamAnswer,
 ): Promise<{ reply: Reply; ending: Ending }> {
   const arriving: Arriving = { pieces: [], isHeard: false };
@@ -70,13 +70,13 @@ async function wholeReply(
   } catch (thrown) {
     const { upstream: dialect, quirks } = out.lane;
     // What it cost is to be known, though nobody can be given it.
-    if (!arriving.isHeard) hearUnread(out.call.meter, textOf(arriving), { dialect, quirks });
+    if (!arriving.isHeard) meterUnread(out.call.meter, textOf(arriving), { dialect, quirks });
     throw thrown;
   }
 }
 
 async function readReply(
-  out: Outgoing,
+  out: VendorCallRequest,
   answer: UpstreamAnswer,
   arriving: Arriving,
 ): Promise<{ reply: Reply; ending: Ending }> {
@@ -85,7 +85,7 @@ async function readReply(
   arriving.pieces = [bytes];
   out.call.answered();
   const { heavyStep } = out.caller;
-  const step = (bytes.length > heavyBytes ? heavyStep : undefined) ?? atOnce;
+  const step = (bytes.length > heavyBytes ? heavyStep : undefined) ?? runAtOnce;
   const text = await step(() => new TextDecoder().decode(bytes));
   const json = await step(() => parseAnswer(text));
   const events = await step(() => out.lane.upstream.decodeAnswer(json, out.lane.quirks));
@@ -122,7 +122,7 @@ async function readReply(
   };
 }
 
-function hear(out: Outgoing, arriving: Arriving, events: readonly CanonicalEvent[]): void {
+function hear(out: VendorCallRequest, arriving: Arriving, events: readonly CanonicalEvent[]): void {
   arriving.isHeard = true;
   out.call.meter.listen(events);
 }
@@ -153,7 +153,11 @@ function textOf({ pieces }: Arriving): string {
   }
 }
 
-async function streamReply(clock: Clock, out: Outgoing, answer: UpstreamAnswer): Promise<Reply> {
+async function streamReply(
+  clock: Clock,
+  out: VendorCallRequest,
+  answer: UpstreamAnswer,
+): Promise<Reply> {
   try {
     const lane = out.lane.stream();
     // Before anything is handed over: what throws here still ends the call.
@@ -190,7 +194,7 @@ function eventStreamType({ headers }: UpstreamAnswer): string {
 }
 
 function headersOf(
-  out: Outgoing,
+  out: VendorCallRequest,
   answer: UpstreamAnswer,
   contentType: string | undefined,
 ): Record<string, string> {

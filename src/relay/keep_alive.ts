@@ -1,13 +1,13 @@
 import type { Clock } from "../base/clock.ts";
-import { type Later, systemLater, Watch } from "../base/watch.ts";
+import { Deadline, type SetTimer, systemSetTimer } from "../base/watch.ts";
 
-export interface KeepAliveParts {
+export interface KeepAliveDeps {
   /** After so long without anything for the caller something is sent; 0 is never. */
   afterMs: number;
   clock: Pick<Clock, "monotonicMs">;
   /** Says something that means nothing. */
   say: () => void;
-  later?: Later;
+  later?: SetTimer;
 }
 
 /**
@@ -15,13 +15,13 @@ export interface KeepAliveParts {
  * the caller and us takes the connection for dead. One timer at most, none once stopped.
  */
 export class KeepAlive {
-  readonly #parts: KeepAliveParts;
-  readonly #watch: Watch;
+  readonly #parts: KeepAliveDeps;
+  readonly #watch: Deadline;
   #stopped = false;
 
-  constructor(parts: KeepAliveParts) {
+  constructor(parts: KeepAliveDeps) {
     this.#parts = parts;
-    this.#watch = new Watch(parts.clock, parts.later ?? systemLater, () => {
+    this.#watch = new Deadline(parts.clock, parts.later ?? systemSetTimer, () => {
       parts.say();
       this.heard();
     });

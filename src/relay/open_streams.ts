@@ -1,6 +1,6 @@
 import type { Clock } from "../base/clock.ts";
 import type { PushStream } from "../base/streams.ts";
-import { type Later, systemLater, Watch } from "../base/watch.ts";
+import { Deadline, type SetTimer, systemSetTimer } from "../base/watch.ts";
 import type { Account } from "../keys/account.ts";
 import { Fault } from "../shared/fault.ts";
 
@@ -15,7 +15,7 @@ export interface StreamLimits {
 /** All streams under way. */
 export interface OpenStreams {
   readonly unreadMs: number;
-  readonly later: Later;
+  readonly later: SetTimer;
   /** Counts one in until the result is called. Throws `rate_limit_exceeded` beyond the limit. */
   enter(account: Pick<Account, "id" | "tier">): () => void;
   /** How many are under way. */
@@ -25,7 +25,10 @@ export interface OpenStreams {
 /** Streams that end make room at any time. */
 const retryAfterSeconds = 5;
 
-export function createOpenStreams(limits: StreamLimits, later: Later = systemLater): OpenStreams {
+export function createOpenStreams(
+  limits: StreamLimits,
+  later: SetTimer = systemSetTimer,
+): OpenStreams {
   const open = new Map<number, number>();
   let count = 0;
   return {
@@ -68,7 +71,7 @@ export function unreadError(): Error {
 export class UnreadLimit {
   readonly #out: Pick<PushStream, "takenBytes">;
   readonly #afterMs: number;
-  readonly #watch: Watch;
+  readonly #watch: Deadline;
   #isBehind = false;
   #takenBytes = 0;
 
@@ -80,7 +83,7 @@ export class UnreadLimit {
   ) {
     this.#out = out;
     this.#afterMs = unreadMs;
-    this.#watch = new Watch(clock, later, () => {
+    this.#watch = new Deadline(clock, later, () => {
       // Who is slow has taken something.
       if (this.#out.takenBytes > this.#takenBytes) this.#start();
       else expired();

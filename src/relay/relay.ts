@@ -1,5 +1,5 @@
 import type { DialectName } from "../../contracts/calls/vendors.ts";
-import { atOnce, type Step } from "../base/heavy_work.ts";
+import { runAtOnce, type Step } from "../base/heavy_work.ts";
 import type { ApiKey } from "../keys/api_key.ts";
 import { promptTokens as countTokens } from "../dialects/kernel/prompt_text.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
@@ -10,26 +10,32 @@ import type { Upstream } from "../vendors/upstream.ts";
 import type { RequestFacts } from "../dialects/kernel/dialect.ts";
 import type { PriceRow } from "../pricing/pricing.ts";
 import type { BackgroundCall } from "./background_task.ts";
-import { backgroundLane } from "./plan/background_plan.ts";
+import { planBackground } from "./plan/background_plan.ts";
 import { Call } from "./call.ts";
-import type { CallFacts, CallParts } from "./call_facts.ts";
-import { boundOf, type Funds, type FundsParts, noFunds, setAside } from "./authorize.ts";
-import type { Lane } from "./plan/call_plan.ts";
+import type { CallDeps, CallFacts } from "./call_facts.ts";
+import {
+  type Authorization,
+  type AuthorizeDeps,
+  boundOf,
+  nothingHeld,
+  setAside,
+} from "./authorize.ts";
+import type { CallPlan } from "./plan/call_plan.ts";
 import { type CallMeter, Meter } from "./meter.ts";
 import type { Caller } from "./call_context.ts";
-import { chooseKey } from "./resolve_vendor_key.ts";
+import { resolveVendorKey } from "./resolve_vendor_key.ts";
 import { continueConversation, inputItems, keeperOf } from "./conversation/conversation.ts";
 import { deliver } from "./deliver.ts";
 import { chargeHosted, type HostedBound, refuseState } from "./plan/hosted_work.ts";
-import type { KeptMemory } from "./conversation/stored_response_cache.ts";
-import { letGo } from "./release_request.ts";
-import { layingAgain } from "./plan/plan_again.ts";
-import { type LaneParts, layLane } from "./plan/plan_call.ts";
+import type { StoredResponseCache } from "./conversation/stored_response_cache.ts";
+import { releaseRequest } from "./release_request.ts";
+import { planningAgain } from "./plan/plan_again.ts";
+import { planCall, type PlanDeps } from "./plan/plan_call.ts";
 import type { FullDialect } from "../dialects/kernel/translator.ts";
 import type { Reply } from "./reply.ts";
 import { boundPayloadSteps, payloadLimits } from "../records/payload.ts";
 import { callVendor } from "./vendor_call.ts";
-import type { VendorKeyRing } from "../keys/vendor_key_cache.ts";
+import type { VendorKeyCache } from "../keys/vendor_key_cache.ts";
 
 /** One proxied request, validated by its contract. */
 export interface RelayRequest {
@@ -54,25 +60,25 @@ export interface Relay {
   send(request: RelayRequest): Promise<Reply>;
 }
 
-export interface RelayParts extends CallParts, LaneParts, FundsParts {
+export interface RelayDeps extends CallDeps, PlanDeps, AuthorizeDeps {
   newTransactionId: () => string;
-  kept: KeptMemory;
+  kept: StoredResponseCache;
   registry: Registry;
   catalogue: Catalogue;
   upstream: Upstream;
-  storedKeys: VendorKeyRing;
+  storedKeys: VendorKeyCache;
 }
 
-export function createRelay(parts: RelayParts): Relay {
+export function createRelay(parts: RelayDeps): Relay {
   return {
     async send(request) {
       parts.recorder.admit();
       const { caller, dialect, background } = request;
-      const { step = atOnce } = caller;
+      const { step = runAtOnce } = caller;
       const own = await step(() => dialect.readRequest(request.body));
       const target = resolveTarget(parts.registry, request.vendor, own.model);
       permitModel(caller.principal.key, target, parts.registry);
-      const { key, mode } = await chooseKey(target.vendor, caller, parts.storedKeys);
+      const { key, mode } = await resolveVendorKey(target.vendor, caller, parts.storedKeys);
       const keepNothing = mode === "managed";
       await step(() => refuseSharedState(request, target, keepNothing));
       const speaks = target.vendor.dialects.includes(dialect.name);
@@ -89,12 +95,12 @@ export function createRelay(parts: RelayParts): Relay {
       const jsonArray = request.jsonArray === true;
       const known = { ...request, transactionId, facts, target, mode, jsonArray, keepNothing };
       const laneRequest = { ...known, ...continued };
-      const laid = await layLane(parts, laneRequest);
-      const again = layingAgain(parts, laneRequest, laid, step);
-      const workOf = (laid: Lane) =>
+      const laid = await planCall(parts, laneRequest);
+      const again = planningAgain(parts, laneRequest, laid, step);
+      const workOf = (laid: CallPlan) =>
         price && chargeableWork(parts, { lane: laid, target, price, caller });
       const hosted = workOf(laid);
-      const forTask = (laid: Lane) => background ? backgroundLane(laid, background.task) : laid;
+      const forTask = (laid: CallPlan) => background ? planBackground(laid, background.task) : laid;
       const lane = forTask(laid);
       const layAgain = again && (async (upstream: DialectName) => {
         const other = await again(upstream);
@@ -112,7 +118,7 @@ export function createRelay(parts: RelayParts): Relay {
         ? background.funds
         : price && hosted
         ? await fundsOf(parts, { transactionId, caller, facts, lane, price, hosted, step })
-        : noFunds;
+        : nothingHeld;
       const begun = { payload, promptTokens, price };
       const mostChars = background ? maxBackgroundChars : parts.payloadMaxBytes;
       const meter = new Meter(mostChars, () => parts.clock.monotonicMs());
@@ -145,7 +151,7 @@ async function lightened(
 ): Promise<Remembered> {
   const promptTokens = await step.inSteps(() => countTokens(sent));
   const items = await step.inSteps(() => inputItems(dialect, body));
-  for (const one of [sent, body]) letGo(one, dialect.answerFields);
+  for (const one of [sent, body]) releaseRequest(one, dialect.answerFields);
   caller.onEncoded?.();
   return { promptTokens, inputItemsText: () => items };
 }
@@ -168,9 +174,9 @@ function refuseSharedState(
 
 /** The hosted work of a managed call, for its bound; throws where it can't be charged for. */
 function chargeableWork(
-  parts: Pick<RelayParts, "prices">,
+  parts: Pick<RelayDeps, "prices">,
   { lane, target, price, caller }: {
-    lane: Lane;
+    lane: CallPlan;
     target: ResolvedModel;
     price: PriceRow;
     caller: Caller;
@@ -189,17 +195,17 @@ function chargeableWork(
 
 /** Credit and room under caps for the most that the call can cost. */
 function fundsOf(
-  parts: FundsParts,
+  parts: AuthorizeDeps,
   { transactionId, caller, facts, lane, price, hosted, step }: {
     transactionId: string;
     caller: Caller;
     facts: RequestFacts;
-    lane: Lane;
+    lane: CallPlan;
     price: PriceRow;
     hosted: HostedBound;
     step: Step;
   },
-): Promise<Funds> {
+): Promise<Authorization> {
   const { principal, arrivedAt: at } = caller;
   const bound = () => boundOf(price, facts, lane.requestText, hosted);
   const set = (boundNanos: bigint) => setAside(parts, { principal, transactionId, at, boundNanos });
@@ -207,7 +213,7 @@ function fundsOf(
 }
 
 /** The record holds what the caller sent, not what stood before it. */
-export function begin<M extends CallMeter>(parts: CallParts, facts: CallFacts, meter: M): Call<M> {
+export function begin<M extends CallMeter>(parts: CallDeps, facts: CallFacts, meter: M): Call<M> {
   try {
     return new Call(parts, facts, meter);
   } catch (thrown) {
@@ -245,7 +251,7 @@ export function permitModel(key: ApiKey, target: ResolvedModel, registry: Regist
 
 /** In managed mode a model without a price is refused: nobody would know what to charge. */
 export async function requirePrice(
-  parts: Pick<RelayParts, "prices" | "catalogue" | "log">,
+  parts: Pick<RelayDeps, "prices" | "catalogue" | "log">,
   target: ResolvedModel,
   at: Date,
 ): Promise<PriceRow> {

@@ -5,7 +5,7 @@ import { isRecord } from "../dialects/kernel/json.ts";
  * still holds the request while the vendor works holds little, whatever it was. The values of a
  * body take many times the memory of its text. `needed` stays: answers are written by it.
  */
-export function letGo(body: unknown, needed: readonly string[]): void {
+export function releaseRequest(body: unknown, needed: readonly string[]): void {
   if (!isRecord(body)) return;
   for (const [name, value] of Object.entries(body)) {
     if (needed.includes(name) || typeof value !== "object" || value === null) continue;

@@ -1,12 +1,12 @@
 import assert from "@std/assert";
-import { letGo } from "./release_request.ts";
+import { releaseRequest } from "./release_request.ts";
 
 Deno.test("of a request that is let go what answers are written by stays", () => {
   const tools = [{ type: "function" }];
   const messages = [{ role: "user" }];
   const body = { model: "m", tools, messages, other: { a: { b: 1 } }, user: "u", n: null };
   const copy = { ...body, stream: true };
-  letGo(body, ["model", "tools", "metadata"]);
+  releaseRequest(body, ["model", "tools", "metadata"]);
   assert.deepEqual(body, { model: "m", tools, messages: [], other: {}, user: "u", n: null });
   // A route that adds members shares what the body holds.
   assert.deepEqual(copy.messages, []);
@@ -14,5 +14,5 @@ Deno.test("of a request that is let go what answers are written by stays", () =>
 });
 
 Deno.test("what is no object is let go as it is", () => {
-  for (const body of [undefined, null, "text", 1, []]) letGo(body, []);
+  for (const body of [undefined, null, "text", 1, []]) releaseRequest(body, []);
 });

@@ -21,7 +21,7 @@ export type SettlingStep =
   | "streams"
   | "stored form";
 
-export interface TriesParts {
+export interface SettlingDeps {
   log: Pick<Log, "error">;
   /** Called before each step; a test makes it throw. */
   before?: (step: SettlingStep) => void;
@@ -32,10 +32,10 @@ export interface TriesParts {
  * is logged without what it was about, counted, and done in a plainer way.
  */
 export class Tries {
-  readonly #parts: TriesParts;
+  readonly #parts: SettlingDeps;
   #failed = 0;
 
-  constructor(parts: TriesParts) {
+  constructor(parts: SettlingDeps) {
     this.#parts = parts;
   }
 

@@ -10,7 +10,7 @@ import { isAbort, type UpstreamBody } from "../vendors/upstream.ts";
 import type { Call } from "./call.ts";
 import type { Ending } from "./call_facts.ts";
 import { KeepAlive } from "./keep_alive.ts";
-import type { Forwarded, StreamLane } from "./plan/call_plan.ts";
+import type { Forwarded, StreamPlan } from "./plan/call_plan.ts";
 import { unreadError, UnreadLimit } from "./open_streams.ts";
 import { vendorFault } from "./vendor_fault.ts";
 
@@ -23,9 +23,9 @@ export const longestDrainMs = 15 * 60_000;
 /** How long a vendor that has said all may take to close; usage may come after the last words. */
 const lastWordsMs = 100;
 
-export interface ForwardParts {
+export interface ForwardDeps {
   call: Call;
-  lane: StreamLane;
+  lane: StreamPlan;
   decoder: StreamDecoder;
   body: UpstreamBody;
   mode: Mode;
@@ -47,13 +47,13 @@ export interface ForwardParts {
  * ordinary error answer; rejects with that failure.
  */
 export function forwardStream(
-  parts: ForwardParts,
+  parts: ForwardDeps,
 ): Promise<ReadableStream<Uint8Array>> {
   return new Promise((resolve, reject) => new StreamForwarder(parts, resolve, reject).run());
 }
 
 class StreamForwarder {
-  readonly #parts: ForwardParts;
+  readonly #parts: ForwardDeps;
   readonly #resolve: (stream: ReadableStream<Uint8Array>) => void;
   readonly #reject: (thrown: unknown) => void;
   readonly #splitter = new SseSplitter({ maxEventBytes });
@@ -74,7 +74,7 @@ class StreamForwarder {
   #held: Uint8Array[] = [];
 
   constructor(
-    parts: ForwardParts,
+    parts: ForwardDeps,
     resolve: (stream: ReadableStream<Uint8Array>) => void,
     reject: (thrown: unknown) => void,
   ) {

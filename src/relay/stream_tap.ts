@@ -1,5 +1,5 @@
 /** Who wants to know what a stream says and how it ends. */
-export interface StreamWatcher {
+export interface StreamTap {
   piece(bytes: Uint8Array): void;
   /** True when everything has been said already, though the reader has not taken all of it. */
   isComplete(): boolean;
@@ -13,9 +13,9 @@ export interface StreamWatcher {
  * The same stream, piece by piece and no faster than it is read, with a watcher beside it. `signal`
  * is aborted when the reader's side is gone, which a stream that was never read is not told.
  */
-export function watchStream(
+export function tapStream(
   source: ReadableStream<Uint8Array>,
-  watcher: StreamWatcher,
+  watcher: StreamTap,
   signal: AbortSignal,
 ): ReadableStream<Uint8Array> {
   const reader = source.getReader();

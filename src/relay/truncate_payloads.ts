@@ -1,9 +1,9 @@
 import { pushAll } from "../base/lists.ts";
-import type { Garbage } from "../base/garbage.ts";
+import type { GcHint } from "../base/garbage.ts";
 import type { MediaField } from "../dialects/kernel/media_field.ts";
 import { bareInteraction, type Interaction, type InteractionStore } from "../shared/interaction.ts";
 import type { RecordedForm } from "./call_facts.ts";
-import { liftMedia } from "../records/externalize_media.ts";
+import { externalizeMedia } from "../records/externalize_media.ts";
 import { capPayload } from "../records/payload.ts";
 import { type StoredBytes, worthStoring } from "../records/stored_bytes.ts";
 import type { Tries } from "./settling_steps.ts";
@@ -43,7 +43,7 @@ export function storePayloads(
   store: Pick<InteractionStore, "insert">,
   rules: PayloadRules,
   { garbage = { left() {} }, room = unbounded, tries }: {
-    garbage?: Garbage;
+    garbage?: GcHint;
     room?: Pick<StoredBytes, "fit">;
     tries?: Tries;
   } = {},
@@ -103,7 +103,7 @@ export function storedForm(row: Interaction, rules: PayloadRules): Interaction {
   let truncated = row.payloadTruncated;
   const store = (text: string | null) => {
     if (text === null) return null;
-    const lifted = liftMedia(text, options);
+    const lifted = externalizeMedia(text, options);
     pushAll(media, lifted.media);
     const capped = capPayload(lifted.text, rules.payloadMaxBytes);
     truncated ||= capped.truncated;

@@ -15,7 +15,7 @@ const mostRead = 1024 * 1024;
  * form, or too much. The vendor's usage counts where it is told, else what can be read of the words;
  * of a text that is none of an answer nothing does. Never throws.
  */
-export function hearUnread(
+export function meterUnread(
   meter: Meter,
   text: string,
   { dialect, quirks }: { dialect: Dialect; quirks: DialectQuirks },

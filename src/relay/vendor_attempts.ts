@@ -1,11 +1,14 @@
 import { Fault } from "../shared/fault.ts";
 import type { VendorAttempt } from "../shared/interaction.ts";
 import type { AttemptLogEntry, UpstreamAnswer } from "../vendors/upstream.ts";
-import type { Errand } from "./ask_vendor.ts";
+import type { VendorCallContext } from "./ask_vendor.ts";
 import { vendorFault } from "./vendor_fault.ts";
 
 /** The tries of one request that was answered, for the record; its last one is the answer. */
-export function attemptsOf(errand: Errand, { attemptLog }: UpstreamAnswer): VendorAttempt[] {
+export function attemptsOf(
+  errand: VendorCallContext,
+  { attemptLog }: UpstreamAnswer,
+): VendorAttempt[] {
   return attemptLog.map((entry) => ({
     ...of(errand),
     http_status: entry.status ?? null,
@@ -15,7 +18,11 @@ export function attemptsOf(errand: Errand, { attemptLog }: UpstreamAnswer): Vend
 }
 
 /** A request that came to nothing. */
-export function failedAttempt(errand: Errand, thrown: unknown, ms: number): VendorAttempt {
+export function failedAttempt(
+  errand: VendorCallContext,
+  thrown: unknown,
+  ms: number,
+): VendorAttempt {
   return {
     ...of(errand),
     http_status: null,
@@ -24,12 +31,14 @@ export function failedAttempt(errand: Errand, thrown: unknown, ms: number): Vend
   };
 }
 
-function of({ target: { vendor, model } }: Errand): Pick<VendorAttempt, "vendor" | "model"> {
+function of(
+  { target: { vendor, model } }: VendorCallContext,
+): Pick<VendorAttempt, "vendor" | "model"> {
   return { vendor: vendor.label, model };
 }
 
 /** By the status alone: the body of a try that is repeated isn't read. */
-function codeOf({ mode, target, key }: Errand, { status }: AttemptLogEntry) {
+function codeOf({ mode, target, key }: VendorCallContext, { status }: AttemptLogEntry) {
   if (status === undefined) return "upstream_unreachable";
   if (status >= 200 && status < 300) return null;
   const nothing = {

@@ -5,24 +5,30 @@ import type { RequestFacts } from "../dialects/kernel/dialect.ts";
 import { Fault } from "../shared/fault.ts";
 import type { LearnedEndpoints } from "../vendors/learned_endpoints.ts";
 import { isAbort, type Upstream, type UpstreamAnswer } from "../vendors/upstream.ts";
-import { type Errand, isGood, postToVendor, readRefusal, refusalFault } from "./ask_vendor.ts";
+import {
+  isGood,
+  postToVendor,
+  readRefusal,
+  refusalFault,
+  type VendorCallContext,
+} from "./ask_vendor.ts";
 import type { Call } from "./call.ts";
 import { type EndpointRefusal, readEndpointRefusal } from "./plan/choose_dialects.ts";
-import type { Lane } from "./plan/call_plan.ts";
-import type { LayAgain } from "./plan/plan_again.ts";
+import type { CallPlan } from "./plan/call_plan.ts";
+import type { PlanAgain } from "./plan/plan_again.ts";
 import { attemptsOf, failedAttempt } from "./vendor_attempts.ts";
 
 /** A call that is about to be sent. */
-export interface Outgoing extends Errand {
+export interface VendorCallRequest extends VendorCallContext {
   facts: RequestFacts;
   /** That of the last request, once the vendor has answered. */
-  lane: Lane;
+  lane: CallPlan;
   call: Call;
   /** Undefined where no other dialect could be asked. */
-  layAgain: LayAgain | undefined;
+  layAgain: PlanAgain | undefined;
 }
 
-export interface VendorCallParts {
+export interface VendorCallDeps {
   upstream: Upstream;
   learned: LearnedEndpoints;
   log: Log;
@@ -41,7 +47,10 @@ interface Refused {
  * its other endpoint is the one for the call, or that this one isn't there, is asked in another of
  * its dialects, each once; what that shows is remembered.
  */
-export async function callVendor(parts: VendorCallParts, out: Outgoing): Promise<UpstreamAnswer> {
+export async function callVendor(
+  parts: VendorCallDeps,
+  out: VendorCallRequest,
+): Promise<UpstreamAnswer> {
   const { learned } = parts;
   const { label } = out.target.vendor;
   /** What each dialect that was tried has shown; it holds once another one has answered. */
@@ -70,7 +79,7 @@ export async function callVendor(parts: VendorCallParts, out: Outgoing): Promise
 
 function nextDialect(
   learned: LearnedEndpoints,
-  { target: { vendor }, lane, layAgain }: Outgoing,
+  { target: { vendor }, lane, layAgain }: VendorCallRequest,
   refusal: EndpointRefusal,
   tried: readonly DialectName[],
 ): DialectName | undefined {
@@ -84,7 +93,7 @@ function nextDialect(
 }
 
 /** What the other dialect can't carry isn't sent: the vendor's own refusal says why it came to that. */
-async function layOther(out: Outgoing, next: DialectName): Promise<Lane | undefined> {
+async function layOther(out: VendorCallRequest, next: DialectName): Promise<CallPlan | undefined> {
   try {
     return await out.layAgain!(next);
   } catch (thrown) {
@@ -93,7 +102,11 @@ async function layOther(out: Outgoing, next: DialectName): Promise<Lane | undefi
   }
 }
 
-function lessonOf(learned: LearnedEndpoints, out: Outgoing, refusal: EndpointRefusal): () => void {
+function lessonOf(
+  learned: LearnedEndpoints,
+  out: VendorCallRequest,
+  refusal: EndpointRefusal,
+): () => void {
   const { target: { vendor, model }, lane: { upstream, requestText } } = out;
   if (refusal === "missing") return () => learned.learnMissing(vendor.label, upstream.name);
   const demand = upstream.toolDemand?.(JSON.parse(requestText)) ?? "none";
@@ -102,7 +115,7 @@ function lessonOf(learned: LearnedEndpoints, out: Outgoing, refusal: EndpointRef
 
 /** The request without what was ours in it and is refused; undefined where that is the caller's. */
 function withoutRefused(
-  { lane, facts }: Outgoing,
+  { lane, facts }: VendorCallRequest,
   refusal: string,
 ): { text: string; stream?: boolean } | undefined {
   const { upstream, sameDialect, requestText } = lane;
@@ -123,8 +136,8 @@ function withoutRefused(
 
 /** One request by the call's lane; a second one without what the vendor refuses of ours. */
 async function askOnce(
-  parts: VendorCallParts,
-  out: Outgoing,
+  parts: VendorCallDeps,
+  out: VendorCallRequest,
 ): Promise<{ answer: UpstreamAnswer } | Refused> {
   const answer = await post(parts, out, out.lane.requestText);
   if (isGood(answer)) return { answer };
@@ -136,8 +149,8 @@ async function askOnce(
 }
 
 async function post(
-  parts: VendorCallParts,
-  out: Outgoing,
+  parts: VendorCallDeps,
+  out: VendorCallRequest,
   body: string,
   stream = out.facts.stream,
 ): Promise<UpstreamAnswer> {
@@ -159,6 +172,6 @@ async function post(
   }
 }
 
-function asksOf({ upstream, log, clock }: VendorCallParts) {
+function asksOf({ upstream, log, clock }: VendorCallDeps) {
   return { upstream, log, now: () => clock.now() };
 }

@@ -1,6 +1,6 @@
 import {
   type CorrectedCall,
-  type Kept,
+  type KeptPrice,
   type PricedCall,
   type PricedCallQuery,
   repriced,
@@ -20,7 +20,7 @@ export interface ModelCorrection {
   newCostNanos: bigint;
   /** What the balances lose on top; below zero: get back. */
   chargedNanos: bigint;
-  kept: Record<Kept, number>;
+  kept: Record<KeptPrice, number>;
 }
 
 /**

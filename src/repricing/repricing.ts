@@ -61,7 +61,7 @@ export interface RepricingStore {
 }
 
 /** Why a call keeps its cost. */
-export type Kept = "vendor_cost" | "disputed" | "no_usage" | "no_price" | "list_price";
+export type KeptPrice = "vendor_cost" | "disputed" | "no_usage" | "no_price" | "list_price";
 
 /**
  * The call at this price row: corrected, `"same"`, or why it keeps what it has:
@@ -80,7 +80,7 @@ export function repriced(
   usage: Usage | undefined,
   row: PriceRow | undefined,
   priceOf: (model: string) => PriceRow | undefined,
-): CorrectedCall | "same" | Kept {
+): CorrectedCall | "same" | KeptPrice {
   if (call.basis === "vendor_cost" || call.basis === "disputed") return call.basis;
   if (!usage) return "no_usage";
   if (!row) return "no_price";

@@ -6,7 +6,7 @@ import type { Registry } from "../vendors/registry.ts";
 import { storedUsage } from "./stored_usage.ts";
 
 /** What a vendor told that it charged for one model, beside what its price list says. Nano-dollars. */
-export interface ToldCost {
+export interface VendorReportedCost {
   vendor: string;
   model: string;
   calls: number;
@@ -17,12 +17,12 @@ export interface ToldCost {
 }
 
 /** Vendors that report their cost are believed; this compares them with their own price lists. */
-export async function toldCosts(
+export async function vendorReportedCosts(
   parts: { store: RepricingStore; prices: Prices; registry: Registry },
   accountIds: readonly number[],
   since: Date,
-): Promise<ToldCost[]> {
-  const sums = new Map<string, ToldCost>();
+): Promise<VendorReportedCost[]> {
+  const sums = new Map<string, VendorReportedCost>();
   for (const accountId of accountIds) {
     for await (const calls of parts.store.read({ accountId, since, basis: "vendor_cost" })) {
       for (const call of calls) {

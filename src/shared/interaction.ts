@@ -1,4 +1,4 @@
-import type { Kept } from "./stored_response.ts";
+import type { Retained } from "./stored_response.ts";
 import type { Media } from "./media.ts";
 import type { ErrorCode } from "../../contracts/kernel/errors.ts";
 
@@ -78,7 +78,7 @@ export interface Interaction {
   /** All requests to vendors, the last one answered or ended the call; absent for a single one. */
   attempts?: readonly VendorAttempt[];
   /** What the call leaves for the turns that follow; written with the row, never read with it. */
-  kept?: Kept;
+  kept?: Retained;
   /** Media that the payloads name; written with the row, never read with it. */
   media?: readonly Media[];
   /** Everything that the price depended on (`pricedUsageText`); written, never read with the row. */

@@ -1,5 +1,5 @@
 /** A response that its caller may read and continue. Texts are JSON. */
-export interface KeptResponse {
+export interface StoredResponseFields {
   responseId: string;
   /** The items of the whole conversation up to the answer, an array. */
   inputItemsText: string;
@@ -12,12 +12,12 @@ export interface KeptResponse {
 }
 
 /** A response as the store has it, with the call that made it. */
-export interface StoredResponse extends KeptResponse {
+export interface StoredResponse extends StoredResponseFields {
   transactionId: string;
 }
 
 /** What a vendor needs back with one tool call: JSON text that the gateway wrote. */
-export interface KeptReasoning {
+export interface RetainedReasoning {
   callId: string;
   reasoningText: string;
 }
@@ -31,21 +31,21 @@ export interface BackgroundEnd {
 }
 
 /** What is kept of a call for the turns that follow; written and erased with its interaction. */
-export interface Kept {
-  response?: KeptResponse;
+export interface Retained {
+  response?: StoredResponseFields;
   /** Ends a background call, unless it has ended already: then its answer is not kept. */
   background?: BackgroundEnd;
-  reasoning: readonly KeptReasoning[];
+  reasoning: readonly RetainedReasoning[];
 }
 
 /** Where kept answers are found again; they are written with their interaction. */
-export interface KeptStore {
+export interface StoredResponseStore {
   findResponse(accountId: number, responseId: string): Promise<StoredResponse | undefined>;
   /** The responses that hold any of these items. */
   findByItems(accountId: number, itemIds: readonly string[]): Promise<StoredResponse[]>;
   /** False when there is none. */
   removeResponse(accountId: number, responseId: string): Promise<boolean>;
-  findReasoning(accountId: number, callIds: readonly string[]): Promise<KeptReasoning[]>;
+  findReasoning(accountId: number, callIds: readonly string[]): Promise<RetainedReasoning[]>;
   /** Where a background call stands; undefined for what is none. */
   backgroundState?(accountId: number, responseId: string): Promise<string | undefined>;
 }

@@ -21,7 +21,7 @@ export function timeSpan(
       message: "end_date: expected a time after start_date.",
     });
   }
-  return storable({ start, end });
+  return assertStorableTime({ start, end });
 }
 
 /** What the database and RFC 3339 both can say. */
@@ -29,7 +29,7 @@ const earliest = Date.parse("0001-01-02T00:00:00Z");
 const latest = Date.parse("9999-12-31T00:00:00Z");
 
 /** The same span between what a database takes: no call is older, or further in the future. */
-export function storable(
+export function assertStorableTime(
   { start, end }: { start: Date | undefined; end: Date | undefined },
 ): TimeSpan {
   return { ...(start ? { start: clamp(start) } : {}), ...(end ? { end: clamp(end) } : {}) };

@@ -41,7 +41,7 @@ export function* validateSteps<T extends z.ZodType>(schema: T, value: unknown): 
  * Checks the first elements of a request's list by itself, before there is more of the request.
  * Undefined where a schema can't say.
  */
-export function glanceAt(
+export function previewIssues(
   schema: z.ZodType,
 ): ((name: string, elements: readonly unknown[]) => void) | undefined {
   if (!isOpen(schema)) return undefined;

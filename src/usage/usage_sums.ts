@@ -2,7 +2,7 @@ import { LatencyHistogram } from "./latency_histogram.ts";
 
 /** What calls are told apart by. */
 export type UsagePart = "model" | "vendor" | "api_key" | "app";
-export const usageParts: readonly UsagePart[] = ["model", "vendor", "api_key", "app"];
+export const usageSumColumns: readonly UsagePart[] = ["model", "vendor", "api_key", "app"];
 
 /** Calls added up. Money in nano-dollars. */
 export interface UsageSums {

@@ -2,7 +2,7 @@ import { pushAll } from "../base/lists.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Secret } from "../base/secret.ts";
 import { Fault } from "../shared/fault.ts";
-import { isRecord, type JsonRecord, words } from "../dialects/kernel/json.ts";
+import { asString, isRecord, type JsonRecord } from "../dialects/kernel/json.ts";
 import type { Prices } from "../pricing/table/prices.ts";
 import type { Vendor } from "./registry.ts";
 import { isAbort, type Upstream } from "./upstream.ts";
@@ -196,9 +196,9 @@ async function readPage(
 const firstPage = { openai: "", anthropic: "?limit=1000", google: "?pageSize=1000" } as const;
 
 function nextPage(json: JsonRecord): string | undefined {
-  const token = words(json.nextPageToken);
+  const token = asString(json.nextPageToken);
   if (token) return `?pageSize=1000&pageToken=${encodeURIComponent(token)}`;
-  const last = words(json.last_id);
+  const last = asString(json.last_id);
   return json.has_more === true && last
     ? `?limit=1000&after_id=${encodeURIComponent(last)}`
     : undefined;
@@ -210,11 +210,11 @@ function readEntries(json: JsonRecord): ListedModel[] {
   // An error inside a 200, or another service's page: the list that was good stays.
   if (!Array.isArray(list)) throw new Fault("upstream_invalid_response");
   return list.filter(isRecord).flatMap((raw) => {
-    const id = words(raw.id) ?? words(raw.name)?.replace(/^models\//, "");
+    const id = asString(raw.id) ?? asString(raw.name)?.replace(/^models\//, "");
     if (id === undefined) return [];
     return [{
       id,
-      displayName: words(raw.display_name) ?? words(raw.displayName) ?? words(raw.name),
+      displayName: asString(raw.display_name) ?? asString(raw.displayName) ?? asString(raw.name),
       created: createdSeconds(raw),
       raw,
     }];
@@ -223,6 +223,6 @@ function readEntries(json: JsonRecord): ListedModel[] {
 
 function createdSeconds(raw: JsonRecord): number {
   if (typeof raw.created === "number") return Math.trunc(raw.created);
-  const parsed = Date.parse(words(raw.created_at) ?? "");
+  const parsed = Date.parse(asString(raw.created_at) ?? "");
   return Number.isNaN(parsed) ? 0 : Math.trunc(parsed / 1000);
 }

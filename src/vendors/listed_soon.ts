@@ -5,7 +5,7 @@ import type { Vendor } from "./registry.ts";
  * A vendor's models as far as they are known or come soon; undefined where it takes longer than
  * `ms` or fails. Its answer, once it is there, is remembered for who asks next.
  */
-export async function listedSoon(
+export async function withTimeout(
   catalogue: Pick<Catalogue, "models">,
   vendor: Vendor,
   ms: number,

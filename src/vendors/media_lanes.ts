@@ -1,6 +1,6 @@
-import { draw } from "../dialects/text/generate/draw.ts";
-import { speak } from "../dialects/text/generate/speak.ts";
-import type { ImageWire } from "../dialects/kernel/image_wire.ts";
+import { generateImageCodec } from "../dialects/text/generate/draw.ts";
+import { generateSpeechCodec } from "../dialects/text/generate/speak.ts";
+import type { ImageCodec } from "../dialects/kernel/image_wire.ts";
 import { aggregated } from "../dialects/media/images/aggregated.ts";
 import { generations } from "../dialects/media/images/generations.ts";
 import { hosted } from "../dialects/media/images/hosted.ts";
@@ -8,10 +8,10 @@ import { ratioGenerations } from "../dialects/media/images/ratio_generations.ts"
 import { aggregatedSpeech } from "../dialects/media/speech/aggregated_speech.ts";
 import { audioSpeech } from "../dialects/media/speech/audio_speech.ts";
 import { codedSpeech } from "../dialects/media/speech/coded_speech.ts";
-import type { SpeechWire } from "../dialects/kernel/speech_wire.ts";
+import type { SpeechCodec } from "../dialects/kernel/speech_wire.ts";
 
 /** How a vendor draws or speaks, and with which models. */
-export interface MediaLane<Wire> {
+export interface MediaRoute<Wire> {
   readonly wire: Wire;
   /** For error messages; the first is taken where a request names none. */
   readonly models: readonly string[];
@@ -19,8 +19,8 @@ export interface MediaLane<Wire> {
 
 interface MediaLanes {
   readonly hasNestedNames: boolean;
-  readonly images: MediaLane<ImageWire> | undefined;
-  readonly speech: MediaLane<SpeechWire> | undefined;
+  readonly images: MediaRoute<ImageCodec> | undefined;
+  readonly speech: MediaRoute<SpeechCodec> | undefined;
 }
 
 /** A vendor that does neither. */
@@ -34,7 +34,7 @@ export const hostMedia: MediaLanes = {
 };
 
 /** Of those among the seven vendors that draw or speak (protocols/images-and-speech.md). */
-export const mediaLanes = {
+export const mediaRouteTable = {
   "vendor-a": {
     hasNestedNames: true,
     images: {
@@ -54,7 +54,7 @@ export const mediaLanes = {
   "vendor-d": {
     hasNestedNames: false,
     images: {
-      wire: draw,
+      wire: generateImageCodec,
       models: [
         "gemini-2.5-flash-image",
         "gemini-3-pro-image-preview",
@@ -64,7 +64,7 @@ export const mediaLanes = {
       ],
     },
     speech: {
-      wire: speak,
+      wire: generateSpeechCodec,
       models: ["gemini-2.5-flash-preview-tts", "gemini-2.5-pro-preview-tts"],
     },
   },

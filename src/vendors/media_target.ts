@@ -1,6 +1,6 @@
 import { Fault } from "../shared/fault.ts";
 import { type ResolvedModel, resolveOnFamily } from "./model_name.ts";
-import type { MediaLane, Registry, Vendor } from "./registry.ts";
+import type { MediaRoute, Registry, Vendor } from "./registry.ts";
 
 /** What a request for pictures or speech says of where it goes. */
 export interface MediaChoice {
@@ -49,7 +49,7 @@ export function resolveMedia<Kind extends LaneKind>(
     });
   }
   const vendor = named ?? inFront ?? registry.find(defaultProvider)!;
-  const lane = vendor[kind] as MediaLane<WireOf<Kind>> | undefined;
+  const lane = vendor[kind] as MediaRoute<WireOf<Kind>> | undefined;
   if (!lane) {
     const said = provider ?? prefix ?? vendor.label;
     throw noProvider(registry, kind, provider == null ? "model" : "provider", said);
@@ -83,7 +83,7 @@ function noProvider(registry: Registry, kind: LaneKind, param: string, said: str
 
 function noModel(
   { vendor, model }: ResolvedModel,
-  { models }: MediaLane<unknown>,
+  { models }: MediaRoute<unknown>,
   kind: LaneKind,
 ): Fault {
   return new Fault("model_not_found", {

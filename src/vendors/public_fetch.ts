@@ -15,7 +15,7 @@ import { createPermit, type Permit, type PublicTarget } from "./public_target.ts
 import { attempt, AttemptFailure, type Exchange, UpstreamAborted } from "./upstream_attempt.ts";
 import { createBody } from "./upstream_body.ts";
 import type { ConnectionPool, Connector } from "./upstream_pool.ts";
-import { type Later, systemLater, Watch } from "../base/watch.ts";
+import { Deadline, type SetTimer, systemSetTimer } from "../base/watch.ts";
 
 /** Fetches what callers name by an address, from nowhere but the public internet. */
 export interface PublicFetch {
@@ -41,11 +41,11 @@ export interface PublicMedia {
   readonly mimeType: string;
 }
 
-export interface PublicFetchParts {
+export interface PublicFetchDeps {
   readonly clock: Clock;
   /** Hosts that may be private and on plain http (`FETCH_ALLOW_HOSTS`); see `createPermit`. */
   readonly allowHosts: readonly string[];
-  readonly later?: Later;
+  readonly later?: SetTimer;
   /** Tests have their own names and certificates. */
   readonly resolve?: Resolve;
   readonly connector?: (lookup: Lookup) => Connector;
@@ -60,13 +60,13 @@ const connectMs = 4_000;
 const maxRedirects = 3;
 
 /** Builds the client. It keeps no connections. Throws RangeError for a wrong entry of `allowHosts`. */
-export function createPublicFetch(parts: PublicFetchParts): PublicFetch {
+export function createPublicFetch(parts: PublicFetchDeps): PublicFetch {
   const resolve = parts.resolve ?? systemResolve;
   const connector = parts.connector ?? ((lookup: Lookup) => publicConnector({ lookup }));
   const connections = (lookup: Lookup) => publicConnections(parts.clock, connector(lookup));
   const client: Client = {
     clock: parts.clock,
-    later: parts.later ?? systemLater,
+    later: parts.later ?? systemSetTimer,
     permit: createPermit(parts.allowHosts),
     publicConnections: connections(publicLookup(resolve)),
     trustedConnections: connections(plainLookup(resolve)),
@@ -76,7 +76,7 @@ export function createPublicFetch(parts: PublicFetchParts): PublicFetch {
 
 interface Client {
   readonly clock: Clock;
-  readonly later: Later;
+  readonly later: SetTimer;
   readonly permit: Permit;
   readonly publicConnections: ConnectionPool;
   readonly trustedConnections: ConnectionPool;
@@ -90,7 +90,7 @@ async function fetchInTime(
   if (options.signal.aborted) throw new UpstreamAborted();
   const stop = new AbortController();
   const onAbort = () => stop.abort();
-  const watch = new Watch(client.clock, client.later, onAbort);
+  const watch = new Deadline(client.clock, client.later, onAbort);
   options.signal.addEventListener("abort", onAbort);
   watch.limit(totalMs);
   try {

@@ -8,11 +8,11 @@ import {
 } from "../../contracts/calls/vendors.ts";
 import type { Secret } from "../base/secret.ts";
 import type { DialectQuirks } from "../dialects/kernel/dialect.ts";
-import type { ImageWire } from "../dialects/kernel/image_wire.ts";
-import type { SpeechWire } from "../dialects/kernel/speech_wire.ts";
+import type { ImageCodec } from "../dialects/kernel/image_wire.ts";
+import type { SpeechCodec } from "../dialects/kernel/speech_wire.ts";
 import type { PriceRow } from "../pricing/pricing.ts";
 import { refusedByVendorB, refusedByVendorG } from "./refused_settings.ts";
-import { hostMedia, type MediaLane, mediaLanes, noMedia } from "./media_lanes.ts";
+import { hostMedia, type MediaRoute, mediaRouteTable, noMedia } from "./media_lanes.ts";
 import {
   rowsFromAggregatorModels,
   rowsFromHostedModels,
@@ -21,13 +21,13 @@ import {
 /** How a vendor takes its key. */
 export type VendorAuth = "bearer" | "x-api-key" | "x-goog-api-key";
 
-export type { MediaLane } from "./media_lanes.ts";
+export type { MediaRoute } from "./media_lanes.ts";
 
 /**
  * How a vendor is asked for an operation: on a path, or by a method of the model, that takes the
  * request as it is, or in the native form that `batch-embed` names, which is translated.
  */
-export type OperationWay =
+export type EndpointMapping =
   | { readonly path: string }
   | { readonly method: MethodKind }
   | { readonly translated: "batch-embed" };
@@ -45,7 +45,7 @@ export interface Vendor {
   /** One of `dialects`: which it is called in for callers of others; absent: the first. */
   readonly translateTo?: DialectName;
   /** Operations beside the dialects; those that are missing the vendor doesn't have. */
-  readonly operations: Readonly<Partial<Record<OperationKind, OperationWay>>>;
+  readonly operations: Readonly<Partial<Record<OperationKind, EndpointMapping>>>;
   readonly auth: VendorAuth;
   /** Headers sent on every call, such as the version of the wire format. */
   readonly fixedHeaders: Readonly<Record<string, string>>;
@@ -71,9 +71,9 @@ export interface Vendor {
   /** Its models' own names may begin with another vendor's, as an aggregator's do. */
   readonly hasNestedNames: boolean;
   /** How it draws; undefined: it doesn't. */
-  readonly images: MediaLane<ImageWire> | undefined;
+  readonly images: MediaRoute<ImageCodec> | undefined;
   /** How it speaks; undefined: it doesn't. */
-  readonly speech: MediaLane<SpeechWire> | undefined;
+  readonly speech: MediaRoute<SpeechCodec> | undefined;
   /** What callers see of it. */
   readonly family: VendorFamily;
 }
@@ -155,7 +155,7 @@ const googleRow = {
   reportsCost: false,
   listedPrices: undefined,
   quirks: {},
-  ...mediaLanes["vendor-d"],
+  ...mediaRouteTable["vendor-d"],
   sharesWith: "vendor-d",
 } as const;
 
@@ -173,7 +173,7 @@ const rows: readonly VendorRow[] = [
       embeddings: chatOperations.embeddings,
     },
     listedPrices: rowsFromHostedModels,
-    ...mediaLanes["vendor-a"],
+    ...mediaRouteTable["vendor-a"],
     sharesWith: "vendor-a",
   },
   {
@@ -187,7 +187,7 @@ const rows: readonly VendorRow[] = [
     dialectHeaders: ["openai-*", ...agentHeaders],
     ownKeyHeaders: ["openai-organization", "openai-project"],
     quirks: { refuses: refusedByVendorB },
-    ...mediaLanes["vendor-b"],
+    ...mediaRouteTable["vendor-b"],
     sharesWith: "vendor-b",
   },
   {
@@ -220,7 +220,7 @@ const rows: readonly VendorRow[] = [
     dialectHeaders: [],
     reportsCost: true,
     listedPrices: rowsFromAggregatorModels,
-    ...mediaLanes["vendor-f"],
+    ...mediaRouteTable["vendor-f"],
     sharesWith: "vendor-f",
   },
   {
@@ -235,7 +235,7 @@ const rows: readonly VendorRow[] = [
     },
     dialectHeaders: ["x-grok-*"],
     quirks: { additiveReasoning: true, refuses: refusedByVendorG },
-    ...mediaLanes["vendor-g"],
+    ...mediaRouteTable["vendor-g"],
     sharesWith: "vendor-g",
   },
 ];

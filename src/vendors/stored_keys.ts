@@ -4,15 +4,15 @@ import type { Registry, Vendor } from "./registry.ts";
 const storable: readonly string[] = ["vendor-a", "vendor-b", "vendor-c", "vendor-d"];
 
 /** All vendors whose keys may be stored. */
-export function storableVendors(registry: Registry): Vendor[] {
+export function vendorsWithStoredKeys(registry: Registry): Vendor[] {
   return registry.all.filter(({ label }) => storable.includes(label));
 }
 
 /** The vendor that is named by label or alias. Throws an Error of one line for any other. */
-export function storableVendor(registry: Registry, name: string): Vendor {
+export function canStoreKeyOf(registry: Registry, name: string): Vendor {
   const vendor = registry.find(name);
   if (vendor && storable.includes(vendor.label)) return vendor;
-  const names = storableVendors(registry).map(({ label, aliases }) =>
+  const names = vendorsWithStoredKeys(registry).map(({ label, aliases }) =>
     [label, ...aliases].join("/")
   );
   const expected = `expected one of ${names.join(", ")}`;

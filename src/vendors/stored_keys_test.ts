@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { createRegistry } from "./registry.ts";
-import { storableVendor, storableVendors } from "./stored_keys.ts";
+import { canStoreKeyOf, vendorsWithStoredKeys } from "./stored_keys.ts";
 
 Deno.test("keys of exactly four vendors may be stored, also under what the operator calls them", () => {
   const vendor = { baseUrl: "https://example.com", apiKey: undefined, modelsPath: "/models" };
@@ -10,13 +10,13 @@ Deno.test("keys of exactly four vendors may be stored, also under what the opera
     { ...row, label: "mine", aliases: ["ours"] },
   ]);
   const labels = ["vendor-a", "vendor-b", "vendor-c", "vendor-d"];
-  assert.deepEqual(storableVendors(registry).map(({ label }) => label), labels);
+  assert.deepEqual(vendorsWithStoredKeys(registry).map(({ label }) => label), labels);
   for (const name of ["vendor-b", "openai", "azure"]) {
-    assert.equal(storableVendor(registry, name).label, "vendor-b");
+    assert.equal(canStoreKeyOf(registry, name).label, "vendor-b");
   }
   for (const name of ["vendor-e", "vendor-f", "vendor-g", "mine", "ours", "unknown", ""]) {
     assert.throws(
-      () => storableVendor(registry, name),
+      () => canStoreKeyOf(registry, name),
       /can't be stored|uses the key|expected one/,
     );
   }

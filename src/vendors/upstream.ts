@@ -10,7 +10,7 @@ import {
 import { type BodyHandlers, createBody, type UpstreamBody } from "./upstream_body.ts";
 import { ConnectionPool, createConnector } from "./upstream_pool.ts";
 import { isRetryStatus, nextDelayMs, retryAfterMs } from "./upstream_retry.ts";
-import { type Later, systemLater } from "../base/watch.ts";
+import { type SetTimer, systemSetTimer } from "../base/watch.ts";
 
 export type { BodyHandlers, UpstreamBody };
 
@@ -82,7 +82,7 @@ export interface UpstreamOptions {
   /** How long a connection rests between two calls while another one can be had. */
   readonly settleMs?: number;
   readonly random?: () => number;
-  readonly later?: Later;
+  readonly later?: SetTimer;
 }
 
 /** Whether a call or a body ended because the caller's signal fired. */
@@ -95,7 +95,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   const client: Client = {
     ...options,
     random: options.random ?? Math.random,
-    later: options.later ?? systemLater,
+    later: options.later ?? systemSetTimer,
     connections: new ConnectionPool({
       clock: options.clock,
       connector: createConnector(),
@@ -116,7 +116,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
 
 interface Client extends UpstreamOptions {
   readonly random: () => number;
-  readonly later: Later;
+  readonly later: SetTimer;
   readonly connections: ConnectionPool;
   closed: boolean;
 }

@@ -1,6 +1,6 @@
 import { type Dispatcher, errors } from "undici";
 import type { Clock } from "../base/clock.ts";
-import { type Later, Watch } from "../base/watch.ts";
+import { Deadline, type SetTimer } from "../base/watch.ts";
 import {
   AttemptFailure,
   codeOf,
@@ -24,7 +24,7 @@ export interface AttemptRequest {
 
 export interface AttemptDeps {
   readonly clock: Clock;
-  readonly later: Later;
+  readonly later: SetTimer;
   readonly connectMs: number;
   readonly firstByteMs: number;
   readonly connections: ConnectionPool;
@@ -65,7 +65,7 @@ class Attempt implements Dispatcher.DispatchHandler, Exchange {
   readonly #request: AttemptRequest;
   readonly #resolve: (exchange: Exchange) => void;
   readonly #reject: (reason: unknown) => void;
-  readonly #watch: Watch;
+  readonly #watch: Deadline;
   #state: Progress | "answering" | "over" = "queued";
   #connection: Connection | undefined;
   #controller: Dispatcher.DispatchController | undefined;
@@ -90,7 +90,7 @@ class Attempt implements Dispatcher.DispatchHandler, Exchange {
     this.#request = request;
     this.#resolve = resolve;
     this.#reject = reject;
-    this.#watch = new Watch(deps.clock, deps.later, () => {
+    this.#watch = new Deadline(deps.clock, deps.later, () => {
       if (this.#isAsking()) this.#fail(timeoutFailure(this.#state as Progress));
     }, true);
   }

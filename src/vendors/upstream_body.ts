@@ -4,7 +4,7 @@ import { joinBytes } from "../base/bytes.ts";
 import type { Clock } from "../base/clock.ts";
 import { Fault } from "../shared/fault.ts";
 import { type Exchange, UpstreamAborted } from "./upstream_attempt.ts";
-import { type Later, Watch } from "../base/watch.ts";
+import { Deadline, type SetTimer } from "../base/watch.ts";
 
 /** Of `end` and `error` exactly one is called, once, unless `destroy` came first. */
 export interface BodyHandlers {
@@ -35,7 +35,7 @@ export interface UpstreamBody {
 
 export interface BodyDeps {
   readonly clock: Clock;
-  readonly later: Later;
+  readonly later: SetTimer;
   readonly idleMs: number;
   /** Cap on the body's bytes, both as sent and decoded. */
   readonly maxAnswerBytes: number;
@@ -50,7 +50,7 @@ class Body implements UpstreamBody {
   readonly #deps: BodyDeps;
   readonly #exchange: Exchange;
   readonly #signal: AbortSignal;
-  readonly #watch: Watch;
+  readonly #watch: Deadline;
   /** Between the exchange and the reader, where the vendor compresses. */
   #decoder: Transform | undefined;
   #handlers: BodyHandlers | undefined;
@@ -65,7 +65,7 @@ class Body implements UpstreamBody {
     this.#deps = deps;
     this.#exchange = exchange;
     this.#signal = signal;
-    this.#watch = new Watch(deps.clock, deps.later, () => {
+    this.#watch = new Deadline(deps.clock, deps.later, () => {
       this.#fail(new Fault("upstream_timeout", { note: "The vendor went silent while answering" }));
     }, true);
     // From the beginning, so that a cut or an abort before anybody reads is not lost.

@@ -2,7 +2,7 @@ import assert from "@std/assert";
 import { startFakeVendor } from "../../tests/support/fake_vendor.ts";
 import { keepConnection, text, until, withVendor } from "../../tests/support/upstream_setup.ts";
 import { systemClock } from "../base/clock.ts";
-import { systemLater } from "../base/watch.ts";
+import { systemSetTimer } from "../base/watch.ts";
 import { attempt } from "./upstream_attempt.ts";
 import { ConnectionPool, createConnector } from "./upstream_pool.ts";
 
@@ -31,7 +31,7 @@ Deno.test("a kept connection that nobody uses is closed", async () => {
     keepMs: 50,
     settleMs: 0,
   });
-  const deps = { clock: systemClock, later: systemLater, connectMs: 5000, firstByteMs: 5000 };
+  const deps = { clock: systemClock, later: systemSetTimer, connectMs: 5000, firstByteMs: 5000 };
   const { signal } = new AbortController();
   const request = { url: new URL(vendor.url), method: "GET", headers: {}, body: undefined, signal };
   const exchange = await attempt({ ...deps, connections }, request);

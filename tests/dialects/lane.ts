@@ -7,8 +7,8 @@ import { foldEvents } from "../../src/dialects/kernel/fold.ts";
 import { generate } from "../../src/dialects/text/generate/mod.ts";
 import { messages } from "../../src/dialects/text/messages/mod.ts";
 import { responses } from "../../src/dialects/text/responses/mod.ts";
-import type { AnswerContext, Translator, Undo } from "../../src/dialects/kernel/translator.ts";
-import { Undoing } from "../../src/dialects/kernel/undo.ts";
+import type { AnswerContext, Reversal, Translator } from "../../src/dialects/kernel/translator.ts";
+import { ResponseRewriter } from "../../src/dialects/kernel/undo.ts";
 import { Fault } from "../../src/shared/fault.ts";
 import { canonicalRequest } from "../support/canonical_request.ts";
 import { checkChatStream } from "../support/grammar/chat.ts";
@@ -28,7 +28,7 @@ export const dialects: Readonly<Record<Name, FullDialect>> = {
 };
 export const names: readonly Name[] = ["chat", "responses", "messages", "generate"];
 
-export const noUndo: Undo = {
+export const noUndo: Reversal = {
   toolNames: {},
   customTools: [],
   jsonTool: undefined,
@@ -43,7 +43,7 @@ export interface Passage {
   /** Whether the caller asked for usage in its stream; and for one JSON array. */
   showUsage?: boolean;
   jsonArray?: boolean;
-  undo?: Undo;
+  undo?: Reversal;
 }
 
 /** How a vendor's bytes ended: in order, or with the connection. */
@@ -159,7 +159,10 @@ export function contextOf(passage: Passage): AnswerContext {
   };
 }
 
-function undoingOf(passage: Passage): Undoing {
+function undoingOf(passage: Passage): ResponseRewriter {
   let minted = 0;
-  return new Undoing(passage.undo ?? noUndo, () => `call_${String(++minted).padStart(8, "0")}`);
+  return new ResponseRewriter(
+    passage.undo ?? noUndo,
+    () => `call_${String(++minted).padStart(8, "0")}`,
+  );
 }

@@ -4,8 +4,8 @@
  */
 import type { BlockKind, CanonicalEvent } from "../../src/dialects/kernel/canonical.ts";
 import { foldEvents } from "../../src/dialects/kernel/fold.ts";
-import type { Undo } from "../../src/dialects/kernel/translator.ts";
-import { keptReasoning } from "../../src/relay/conversation/reasoning_store.ts";
+import type { Reversal } from "../../src/dialects/kernel/translator.ts";
+import { retainedReasoning } from "../../src/relay/conversation/reasoning_store.ts";
 import {
   bytesOf,
   contextOf,
@@ -111,7 +111,7 @@ const answers: Readonly<Record<string, (chars: number) => CanonicalEvent[]>> = {
 };
 
 /** What may have been emulated in the request, for as many tools as there are calls. */
-function undo(chars: number): Undo {
+function undo(chars: number): Reversal {
   const tools = copies(chars, 250, (index) => `t${index}`);
   return {
     ...noUndo,
@@ -159,7 +159,7 @@ for (const vendor of names) {
 
 function whole(passage: Passage, json: unknown): void {
   const answer = foldEvents(readWhole(passage, json));
-  keptReasoning(answer);
+  retainedReasoning(answer);
   JSON.stringify(writeWhole(passage, answer));
   JSON.stringify(dialects[passage.caller].encodeAnswer(answer));
 }

@@ -4,7 +4,7 @@
  */
 import assert from "@std/assert";
 import type { EncodedRequest } from "../../src/dialects/kernel/translator.ts";
-import { judge } from "../../src/relay/plan/translation.ts";
+import { enforceTranslationMode } from "../../src/relay/plan/translation.ts";
 import { lossHeader } from "../../src/relay/loss_header.ts";
 import { Fault } from "../../src/shared/fault.ts";
 import { dialects, type Name, names } from "../dialects/lane.ts";
@@ -117,7 +117,7 @@ function written(
 ): EncodedRequest {
   const request = dialects[source].decodeRequest(body);
   const encoded = dialects[target].encodeRequest(request, { model, maxOutputTokens: 4096 });
-  lossHeader(judge(encoded.losses, "lenient"));
+  lossHeader(enforceTranslationMode(encoded.losses, "lenient"));
   JSON.stringify(encoded.body);
   return encoded;
 }

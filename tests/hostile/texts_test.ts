@@ -20,16 +20,16 @@ import { mediaSource, plainMime, standardBase64 } from "../../src/dialects/kerne
 import { promptText } from "../../src/dialects/kernel/prompt_text.ts";
 import { aliasToolNames } from "../../src/dialects/kernel/tool_names.ts";
 import { PartialArgs } from "../../src/dialects/text/generate/partial_args.ts";
-import { Undoing } from "../../src/dialects/kernel/undo.ts";
+import { ResponseRewriter } from "../../src/dialects/kernel/undo.ts";
 import { parseCredential } from "../../src/keys/credential.ts";
 import { estimateTokens, inputTokenBound } from "../../src/shared/token_estimate.ts";
-import { readResultPlace, readRunPlace } from "../../src/evals/eval_cursor.ts";
+import { readResultCursor, readRunCursor } from "../../src/evals/eval_cursor.ts";
 import { readEmail } from "../../src/people/invitation.ts";
 import { readTags } from "../../src/shared/prompt_tags.ts";
 import { searchKeys, searchTerms } from "../../src/records/search_tokens.ts";
-import { liftMedia } from "../../src/records/externalize_media.ts";
+import { externalizeMedia } from "../../src/records/externalize_media.ts";
 import { lossHeader } from "../../src/relay/loss_header.ts";
-import { restoreMedia } from "../../src/records/inline_stored_media.ts";
+import { inlineStoredMedia } from "../../src/records/inline_stored_media.ts";
 import { vendorFault } from "../../src/relay/vendor_fault.ts";
 import { readByteRange } from "../../src/http/byte_range.ts";
 import { ownAddress } from "../../src/http/own_address.ts";
@@ -104,16 +104,20 @@ const texts: Readonly<Record<string, (text: string) => unknown>> = {
   estimateTokens,
   inputTokenBound: (text) => inputTokenBound(JSON.stringify(text)),
   readEmail,
-  readRunPlace,
-  readResultPlace,
+  readRunCursor,
+  readResultCursor,
   readTags: (text) => readTags(`/// APP a\n${text}`),
   searchKeys: (text) => searchKeys(call, [JSON.stringify([text]), text]),
   searchTerms,
-  "liftMedia of a string": (text) => liftMedia(JSON.stringify(imageOf(text)), liftOptions),
-  "liftMedia of anything": (text) => liftMedia(`{"image_url":[${text}`, liftOptions),
-  "restoreMedia of anything": (text) => void restoreMedia(text, fields, gone),
+  "liftMedia of a string": (text) => externalizeMedia(JSON.stringify(imageOf(text)), liftOptions),
+  "liftMedia of anything": (text) => externalizeMedia(`{"image_url":[${text}`, liftOptions),
+  "restoreMedia of anything": (text) => void inlineStoredMedia(text, fields, gone),
   "restoreMedia of a long type": (text) =>
-    void restoreMedia(`"url":{"sha256":"${hash}","bytes":1,"mime_type":"${text}`, fields, gone),
+    void inlineStoredMedia(
+      `"url":{"sha256":"${hash}","bytes":1,"mime_type":"${text}`,
+      fields,
+      gone,
+    ),
   boundaryOf: (text) => boundaryOf(`multipart/form-data${text};${text}`),
   lossHeader: (text) => lossHeader([text]),
   readByteRange: (text) => readByteRange(`bytes=${text}`, undefined, { size: 9, etag: "" }),
@@ -140,7 +144,7 @@ const imageOf = (text: string) => ({
 });
 
 function fenced(text: string): unknown {
-  const undoing = new Undoing({ ...noUndo, stripFence: true }, () => "id");
+  const undoing = new ResponseRewriter({ ...noUndo, stripFence: true }, () => "id");
   const at = { choice: 0, block: 0 };
   undoing.apply({ type: "block-start", ...at, content: { kind: "text" } });
   undoing.apply({ type: "block-delta", ...at, text });
@@ -172,7 +176,7 @@ const many: Readonly<Record<string, Work>> = {
     const text = copies(chars, 70, () => `{"image_url":{"url":"data:,${"A".repeat(44)}","x":`).join(
       "",
     );
-    return () => liftMedia(text, liftOptions);
+    return () => externalizeMedia(text, liftOptions);
   },
   "media in one array": (chars) => {
     const url = `data:image/png;base64,iVBORw0KGgo${"A".repeat(33)}`;
@@ -180,7 +184,7 @@ const many: Readonly<Record<string, Work>> = {
       type: "image_url",
       image_url: { url: copies(chars, 80, () => url) },
     });
-    return () => liftMedia(text, liftOptions);
+    return () => externalizeMedia(text, liftOptions);
   },
   "words without an escape": (chars) => {
     const text = JSON.stringify(copies(chars, 4, () => "a"));
@@ -190,7 +194,7 @@ const many: Readonly<Record<string, Work>> = {
     const named = `"url":{"sha256":"${"0".repeat(64)}","bytes":1,"mime_type":"image/png",` +
       `"url":"/api/v1/media/${"0".repeat(64)}"}`;
     const text = `{${copies(chars, 220, () => named).join(",")}}`;
-    return () => void restoreMedia(text, fields, () => Promise.resolve(new Uint8Array(9)));
+    return () => void inlineStoredMedia(text, fields, () => Promise.resolve(new Uint8Array(9)));
   },
   "a conversation cut deep inside": (chars) => {
     const text = '{"messages":[' + "[".repeat(150) + run(chars, '"a",');

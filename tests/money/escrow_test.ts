@@ -4,7 +4,7 @@ import { createLog } from "../../src/base/log.ts";
 import { Fault } from "../../src/shared/fault.ts";
 import type { Interaction } from "../../src/shared/interaction.ts";
 import type { Ledger } from "../../src/credit/ledger.ts";
-import { createReservations, type Escrow } from "../../src/credit/reservations.ts";
+import { createReservations, type Reservations } from "../../src/credit/reservations.ts";
 import type { Database } from "../../src/database/database.ts";
 import { openJournal } from "../../src/records/journal/journal.ts";
 import { createLedger } from "../../src/credit/store/ledger.ts";
@@ -15,7 +15,7 @@ import { eachDatabase, onPostgres } from "../support/databases.ts";
 
 const cent = 10_000_000n;
 
-function escrowOn(database: Database, processId = "process-1"): Escrow {
+function escrowOn(database: Database, processId = "process-1"): Reservations {
   return createReservations({
     ledger: createLedger(database),
     clock: systemClock,
@@ -28,7 +28,11 @@ function escrowOn(database: Database, processId = "process-1"): Escrow {
 }
 
 /** Makes calls that cost their bound; gives the rows of those that were admitted. */
-async function call(escrow: Escrow, accountId: number, calls: number): Promise<Interaction[]> {
+async function call(
+  escrow: Reservations,
+  accountId: number,
+  calls: number,
+): Promise<Interaction[]> {
   const rows = await Promise.all(Array.from({ length: calls }, async () => {
     try {
       const reservation = await escrow.reserve(accountId, cent);

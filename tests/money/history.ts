@@ -3,7 +3,11 @@ import { FakeClock } from "../../src/base/clock.ts";
 import { createLog } from "../../src/base/log.ts";
 import { Fault } from "../../src/shared/fault.ts";
 import type { Ledger, Settlement } from "../../src/credit/ledger.ts";
-import { createReservations, type Escrow, type Reservation } from "../../src/credit/reservations.ts";
+import {
+  createReservations,
+  type Reservation,
+  type Reservations,
+} from "../../src/credit/reservations.ts";
 import { Line } from "../support/memory_ledger.ts";
 import { Random } from "../support/random.ts";
 
@@ -32,7 +36,7 @@ interface Process {
   id: string;
   line: Line;
   /** Undefined while it is down. */
-  escrow: Escrow | undefined;
+  escrow: Reservations | undefined;
   calls: Open[];
   /** Its journal: ended calls that were not posted yet. Outlives the process. */
   journal: Settlement[];
@@ -153,7 +157,7 @@ class History {
     return process;
   }
 
-  #escrowOf(process: Process): Escrow {
+  #escrowOf(process: Process): Reservations {
     return createReservations({
       ledger: process.line.ledger,
       clock: this.#world.clock,

@@ -4,7 +4,7 @@ import { roundPicoToNano } from "../../src/base/money.ts";
 import { costOf, type PriceRow } from "../../src/pricing/pricing.ts";
 import type { Usage } from "../../src/shared/usage.ts";
 import type { Dimension } from "../../src/pricing/usage_parts.ts";
-import { explainedDifferences } from "../../src/pricing/sources/known_price_discrepancies.ts";
+import { knownDiscrepancies } from "../../src/pricing/sources/known_price_discrepancies.ts";
 import { bundledPrices } from "../../src/pricing/table/prices.ts";
 import { publicProviders } from "../../src/pricing/sources/public_prices.ts";
 
@@ -71,7 +71,7 @@ Deno.test("every bundled row costs what the public package computes, but for wha
     if (counts.explained === explainedBefore) counts.rowsEqual++;
   }
   assert.deepEqual([...missing].sort(), notInPackage);
-  const stale = explainedDifferences.flatMap((one) =>
+  const stale = knownDiscrepancies.flatMap((one) =>
     (one.models ?? []).filter((model) => !used.has(`${one.why} ${model}`)).map((model) =>
       `${model}: ${one.why}`
     )
@@ -125,7 +125,7 @@ function instantsOf({ validFrom, validTo }: PriceRow): Date[] {
 }
 
 function explanationsOf(row: PriceRow, promptTokens: number, dimensions: readonly Dimension[]) {
-  return explainedDifferences.filter((one) =>
+  return knownDiscrepancies.filter((one) =>
     (one.label ?? row.label) === row.label && (one.models?.includes(row.model) ?? true) &&
     (one.promptTokens === undefined || one.promptTokens === promptTokens) &&
     (one.dimensions === undefined || one.dimensions.some((each) => stands(dimensions, each)))

@@ -4,7 +4,7 @@ import { createAccounts } from "../../src/keys/store/accounts.ts";
 import { createBackgroundCalls } from "../../src/background/store/background.ts";
 import type { Database } from "../../src/database/database.ts";
 import { createInteractions } from "../../src/records/store/interactions.ts";
-import { createKept } from "../../src/relay/conversation/store/stored_responses.ts";
+import { createStoredResponses } from "../../src/relay/conversation/store/stored_responses.ts";
 import { eachDatabase } from "../support/databases.ts";
 import { interactionRow } from "../support/interaction_row.ts";
 
@@ -48,7 +48,7 @@ eachDatabase(
     const accountId = await account(database);
     const store = createBackgroundCalls(database, { processId: "one", run: "1" });
     const interactions = createInteractions(database);
-    const kept = createKept(database);
+    const kept = createStoredResponses(database);
     const recorded = (responseId: string, state: "completed" | "failed", answerText: string) => ({
       ...interactionRow(`txn ${responseId}`, { accountId, status: state }),
       kept: {

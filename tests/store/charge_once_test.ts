@@ -3,7 +3,7 @@ import assert from "@std/assert";
 import { type Claim, replayIdOf } from "../../src/idempotency/request_fingerprint.ts";
 import type { Interaction } from "../../src/shared/interaction.ts";
 import type { Database } from "../../src/database/database.ts";
-import { giveBackCharge } from "../../src/credit/store/refund_charge.ts";
+import { refundCharge } from "../../src/credit/store/refund_charge.ts";
 import { createLedger } from "../../src/credit/store/ledger.ts";
 import { createRecords } from "../../src/records/store/records.ts";
 import { createReplays } from "../../src/idempotency/store/replays.ts";
@@ -163,7 +163,7 @@ eachDatabase("a charge that stands for its request is not given back", async (da
   await records.insert([row("y", y)]);
   await records.insert([row("x", x)]);
   const duplicate = { accountId, note: "twice" };
-  await giveBackCharge(database, { ...duplicate, transactionId: "y", claim: y });
-  await giveBackCharge(database, { ...duplicate, transactionId: "x", claim: x });
+  await refundCharge(database, { ...duplicate, transactionId: "y", claim: y });
+  await refundCharge(database, { ...duplicate, transactionId: "x", claim: x });
   assert.deepEqual(await charged(), ["y"]);
 });

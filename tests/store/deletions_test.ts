@@ -2,7 +2,7 @@ import assert from "@std/assert";
 import { dataTables, type DeletionRequest, type Selectors } from "../../src/erasure/deletion.ts";
 import { createDeletions } from "../../src/erasure/store/deletions.ts";
 import { createInteractions } from "../../src/records/store/interactions.ts";
-import { createKept } from "../../src/relay/conversation/store/stored_responses.ts";
+import { createStoredResponses } from "../../src/relay/conversation/store/stored_responses.ts";
 import { migrate } from "../../src/database/migrate.ts";
 import { openPostgres } from "../../src/database/postgres/postgres.ts";
 import { eachDatabase, onPostgres, productMigrations } from "../support/databases.ts";
@@ -90,7 +90,7 @@ eachDatabase("a response that continues an erased one goes too, its own call sta
   assert.deepEqual(interactions, ["other", "t2", "t3", "t4"]);
   assert.deepEqual(responses, ["other"]);
   assert.deepEqual(reasoning, ["other", "t2", "t3", "t4"]);
-  assert.equal(await createKept(db).findResponse(account, "resp t4"), undefined);
+  assert.equal(await createStoredResponses(db).findResponse(account, "resp t4"), undefined);
 });
 
 eachDatabase("more rows than a step takes are erased, and counted once each", async (database) => {

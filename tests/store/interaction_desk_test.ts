@@ -1,8 +1,8 @@
 import assert from "@std/assert";
-import type { DeskQuery } from "../../src/records/interaction_repository.ts";
+import type { InteractionPageQuery } from "../../src/records/interaction_repository.ts";
 import type { Interaction, ListPosition } from "../../src/shared/interaction.ts";
 import type { Database } from "../../src/database/database.ts";
-import { createInteractionDesk } from "../../src/records/store/interaction_repository.ts";
+import { createInteractionRepository } from "../../src/records/store/interaction_repository.ts";
 import { createInteractions } from "../../src/records/store/interactions.ts";
 import { eachDatabase } from "../support/databases.ts";
 import { interaction, newAccount } from "./samples.ts";
@@ -14,12 +14,12 @@ const hour = 3_600_000;
 async function ids(
   database: Database,
   accountId: number,
-  query: Partial<DeskQuery>,
+  query: Partial<InteractionPageQuery>,
 ): Promise<string[]> {
   const found: string[] = [];
   let after: ListPosition | undefined;
   for (let pages = 0; pages < 200; pages++) {
-    const page = await createInteractionDesk(database).page({
+    const page = await createInteractionRepository(database).page({
       ...{ accountId, order: "newest", limit: 40 },
       ...query,
       ...(after ? { after } : {}),
@@ -62,7 +62,7 @@ eachDatabase(
     await createInteractions(database).insert(
       rowsOf(other, 30).map((row) => ({ ...row, transactionId: `other_${row.transactionId}` })),
     );
-    const cases: [Partial<DeskQuery>, (n: number) => boolean][] = [
+    const cases: [Partial<InteractionPageQuery>, (n: number) => boolean][] = [
       [{ search: "everywhere" }, () => true],
       [{ search: "each3 EVERYWHERE" }, (n) => n % 3 === 0],
       [{ search: "each40" }, (n) => n % 40 === 0],
@@ -109,7 +109,7 @@ eachDatabase("a page searches a year and says so; the next one goes on", async (
     ),
   );
   const query = { accountId, order: "newest", limit: 40, search: "zeppelin" } as const;
-  const first = await createInteractionDesk(database).page(query);
+  const first = await createInteractionRepository(database).page(query);
   assert.deepEqual(first.rows, []);
   const days = (end - first.lookedTo!.getTime()) / hour / 24;
   assert.ok(days > 365 && days < 400, `${days} days`);
@@ -120,7 +120,7 @@ eachDatabase("limits of cost and time narrow a list in its order", async (databa
   const accountId = await newAccount(database);
   const rows = rowsOf(accountId, 120);
   await createInteractions(database).insert(rows);
-  const expect = async (query: Partial<DeskQuery>, isMeant: (n: number) => boolean) => {
+  const expect = async (query: Partial<InteractionPageQuery>, isMeant: (n: number) => boolean) => {
     const meant = rows.filter((_, n) => isMeant(n)).map(({ transactionId }) => transactionId);
     assert.deepEqual(await ids(database, accountId, { ...query, order: "oldest" }), meant);
     assert.deepEqual(await ids(database, accountId, query), meant.toReversed());
@@ -141,7 +141,7 @@ eachDatabase(
       pricedUsageText: '{"input":1}',
     });
     await createInteractions(database).insert([row]);
-    const desk = createInteractionDesk(database);
+    const desk = createInteractionRepository(database);
     const found = await desk.find(accountId, "txn_1", 50);
     assert.equal(found?.summary.transactionId, "txn_1");
     assert.equal(found?.pricedUsageText, '{"input":1}');

@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { createInteractions } from "../../src/records/store/interactions.ts";
-import { createKept } from "../../src/relay/conversation/store/stored_responses.ts";
+import { createStoredResponses } from "../../src/relay/conversation/store/stored_responses.ts";
 import { createAccounts } from "../../src/keys/store/accounts.ts";
 import { eachDatabase } from "../support/databases.ts";
 import { interactionRow } from "../support/interaction_row.ts";
@@ -29,7 +29,7 @@ eachDatabase(
     await interactions.insert([row]);
     // A repeat of the batch changes nothing.
     await interactions.insert([row]);
-    const kept = createKept(database);
+    const kept = createStoredResponses(database);
     assert.deepEqual(await kept.findResponse(own.id, "resp_1"), stored);
     assert.deepEqual(await kept.findByItems(own.id, ["fc_1", "nope"]), [stored]);
     assert.deepEqual(await kept.findReasoning(own.id, ["c1", "c2"]), reasoning);
@@ -45,7 +45,7 @@ eachDatabase(
 eachDatabase(
   "ids that no row can hold are not found, wherever callers put them",
   async (database) => {
-    const kept = createKept(database);
+    const kept = createStoredResponses(database);
     for (const id of ["\u0000", "resp_\u0000", "\ud800", "a".repeat(100_000)]) {
       assert.equal(await kept.findResponse(1, id), undefined);
       assert.equal(await kept.removeResponse(1, id), false);

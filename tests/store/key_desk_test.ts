@@ -4,7 +4,7 @@ import { createAccounts } from "../../src/keys/store/accounts.ts";
 import { createApiKeys } from "../../src/keys/store/api_keys.ts";
 import { createAuditLog } from "../../src/audit/store/audit.ts";
 import type { Database } from "../../src/database/database.ts";
-import { createKeyDesk } from "../../src/keys/store/key_service.ts";
+import { createKeyService } from "../../src/keys/store/key_service.ts";
 import { createInteractions } from "../../src/records/store/interactions.ts";
 import { eachDatabase } from "../support/databases.ts";
 import { interaction } from "./samples.ts";
@@ -33,7 +33,12 @@ async function setUp(database: Database) {
   const accounts = createAccounts(database);
   const account = await accounts.create({ name: "ours", ...limits });
   const other = await accounts.create({ name: "other", ...limits });
-  return { account, other, desk: createKeyDesk(database, database), keys: createApiKeys(database) };
+  return {
+    account,
+    other,
+    desk: createKeyService(database, database),
+    keys: createApiKeys(database),
+  };
 }
 
 eachDatabase("a key is listed with its environment and last use", async (database) => {

@@ -1,5 +1,9 @@
 import assert from "@std/assert";
-import type { Claim, Known, StoredAnswer } from "../../src/idempotency/request_fingerprint.ts";
+import type {
+  Claim,
+  ReplayState,
+  StoredAnswer,
+} from "../../src/idempotency/request_fingerprint.ts";
 import { replayIdOf } from "../../src/idempotency/request_fingerprint.ts";
 import type { Database } from "../../src/database/database.ts";
 import { createReplays } from "../../src/idempotency/store/replays.ts";
@@ -33,7 +37,7 @@ const stores = (database: Database) => ({ ours: createReplays(database, { proces
 const pass = (database: Database) =>
   database.query("update replays set until = clock_timestamp() - interval '1 ms'", []);
 
-function answerOf(known: Known): StoredAnswer {
+function answerOf(known: ReplayState): StoredAnswer {
   return known.state === "done" ? known.answer : assert.fail(known.state);
 }
 

@@ -3,7 +3,7 @@ import type { Interaction } from "../../src/shared/interaction.ts";
 import { pricedUsageText } from "../../src/repricing/repricing.ts";
 import { reprice } from "../../src/repricing/reprice.ts";
 import type { Database } from "../../src/database/database.ts";
-import { giveBackCharge } from "../../src/credit/store/refund_charge.ts";
+import { refundCharge } from "../../src/credit/store/refund_charge.ts";
 import { createInteractions } from "../../src/records/store/interactions.ts";
 import { createLedger } from "../../src/credit/store/ledger.ts";
 import { createPriceVersions } from "../../src/repricing/store/price_versions.ts";
@@ -222,7 +222,7 @@ eachDatabase("a charge that is given back after its correction is given back who
   await run(pricesOf(doubled));
   assert.equal(await balance(), usd - 2000n);
   for (let round = 0; round < 2; round++) {
-    await giveBackCharge(db, { accountId, transactionId: "a", note: "twice" });
+    await refundCharge(db, { accountId, transactionId: "a", note: "twice" });
     await run(pricesOf({ "vendor-b/gpt-x": { input: "0.005" } }));
     assert.deepEqual([await balance(), (await stored(db, "a")).charged_nanos], [usd, 0n]);
   }

@@ -5,7 +5,7 @@ import { createDeletions } from "../../src/erasure/store/deletions.ts";
 import { openEmbedded } from "../../src/database/embedded/embedded.ts";
 import { createInteractions } from "../../src/records/store/interactions.ts";
 import { migrate } from "../../src/database/migrate.ts";
-import { createScrub } from "../../src/erasure/store/scrub.ts";
+import { createVacuum } from "../../src/erasure/store/scrub.ts";
 import { onPostgres, productMigrations } from "../support/databases.ts";
 import { filesWith } from "../support/files_with.ts";
 import { temporaryDirectory } from "../support/service_files.ts";
@@ -68,7 +68,7 @@ Deno.test("after a scrub erased text is in no file of the embedded database", as
   );
   await erase(database, account);
   assert.notDeepEqual(await filesWith(directory, [canary]), [], "erasing alone leaves it in files");
-  const scrub = createScrub([database]);
+  const scrub = createVacuum([database]);
   assert.equal((await scrub.due())?.isBusy, false);
   const report = await scrub.scrub("erased");
   assert.deepEqual(report.notRewritten, []);
@@ -84,7 +84,7 @@ Deno.test("after a scrub erased text is in no file of the embedded database", as
     [],
   );
   assert.deepEqual(row, { calls: 40n, kept: 40n, payloads: 40n });
-  await createScrub([database]).scrub("all");
+  await createVacuum([database]).scrub("all");
   await database.close();
   assert.deepEqual(await filesWith(directory, [canary, people]), []);
 });
@@ -94,7 +94,7 @@ onPostgres("on a server the tables are rewritten, and what is not is said", asyn
   await fill(database, account);
   await erase(database, account);
   await database.query("analyze");
-  const report = await createScrub([database]).scrub("all");
+  const report = await createVacuum([database]).scrub("all");
   assert.ok(report.rewritten.includes("kept_responses"));
   assert.ok(report.notRewritten.some((one) => one.includes("write-ahead log")));
   const samples = await database.query(

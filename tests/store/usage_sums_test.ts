@@ -4,12 +4,12 @@ import type { Interaction } from "../../src/shared/interaction.ts";
 import {
   errorsOf,
   type UsagePart,
-  usageParts,
   type UsageQuery,
   type UsageStore,
+  usageSumColumns,
 } from "../../src/usage/usage_sums.ts";
 import type { Database } from "../../src/database/database.ts";
-import { giveBackCharge } from "../../src/credit/store/refund_charge.ts";
+import { refundCharge } from "../../src/credit/store/refund_charge.ts";
 import { createInteractions } from "../../src/records/store/interactions.ts";
 import { createLedger } from "../../src/credit/store/ledger.ts";
 import { migrate } from "../../src/database/migrate.ts";
@@ -168,7 +168,7 @@ eachDatabase(
         }
       } else if (act === "give back") {
         const { accountId, transactionId } = random.pick(written);
-        await giveBackCharge(database, { accountId, transactionId, note: "twice" });
+        await refundCharge(database, { accountId, transactionId, note: "twice" });
       } else {
         const selectors = random.chance(50)
           ? { userIds: [`user ${random.below(10)}`] }
@@ -189,7 +189,7 @@ eachDatabase(
       return sum(steps);
     }));
     assert.equal(counted[0]! + counted[1]!, everWritten.size);
-    for (const part of usageParts) await valuesAgree(store, accounts[0]!, part);
+    for (const part of usageSumColumns) await valuesAgree(store, accounts[0]!, part);
     // The ledger says the same of what was charged, but for charges given back after the erasure.
     const [rows] = await database.query("select count(*) as count from interactions");
     assert.ok(Number(rows!.count) > 50 && Number(rows!.count) < everWritten.size);

@@ -2,9 +2,9 @@ import assert from "@std/assert";
 import { createLog, type Log } from "../../src/base/log.ts";
 import { systemClock } from "../../src/base/clock.ts";
 import { Secret } from "../../src/base/secret.ts";
-import { vendorKeyCommands, type VendorKeyParts } from "../../src/admin/vendor_key_commands.ts";
+import { vendorKeyCommands, type VendorKeyDeps } from "../../src/admin/vendor_key_commands.ts";
 import { MasterKey } from "../../src/keys/sealing.ts";
-import { createVendorKeyRing } from "../../src/keys/vendor_key_cache.ts";
+import { createVendorKeyCache } from "../../src/keys/vendor_key_cache.ts";
 import { createAccounts } from "../../src/keys/store/accounts.ts";
 import type { Database } from "../../src/database/database.ts";
 import { openDatabase } from "../../src/database/open.ts";
@@ -66,10 +66,10 @@ async function processOf(said: Said, database: Database, dataDir: string, master
 function partsOf(database: Database, holder: MasterKeyHolder, log: Log) {
   const registry = createRegistry({}, []);
   const vendorKeys = createVendorKeys(database, () => Promise.resolve(holder));
-  const ring = createVendorKeyRing({ store: vendorKeys, registry, log });
+  const ring = createVendorKeyCache({ store: vendorKeys, registry, log });
   const accounts = createAccounts(database);
   const vendorKeysChanged = () => ring.refresh();
-  const parts: VendorKeyParts = { accounts, registry, vendorKeys, vendorKeysChanged };
+  const parts: VendorKeyDeps = { accounts, registry, vendorKeys, vendorKeysChanged };
   return { vendorKeys, ring, parts, log };
 }
 

@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import type { ImageAsk, ImageWire } from "../../src/dialects/kernel/image_wire.ts";
+import type { ImageAsk, ImageCodec } from "../../src/dialects/kernel/image_wire.ts";
 import type { JsonRecord } from "../../src/dialects/kernel/json.ts";
 import { Fault } from "../../src/shared/fault.ts";
 
@@ -45,14 +45,14 @@ export const everything: Partial<ImageAsk> = {
 };
 
 /** The JSON bodies of the calls that a request comes to. */
-export function bodiesOf(wire: ImageWire, ask: ImageAsk): JsonRecord[] {
+export function bodiesOf(wire: ImageCodec, ask: ImageAsk): JsonRecord[] {
   return wire.encode(ask).calls.map(({ body }) => {
     assert.equal(body.type, "json");
     return body.type === "json" ? body.value : {};
   });
 }
 
-export function lossesOf(wire: ImageWire, ask: ImageAsk): string[] {
+export function lossesOf(wire: ImageCodec, ask: ImageAsk): string[] {
   return wire.encode(ask).losses.map(({ path, weight }) => `${path}:${weight}`).sort();
 }
 

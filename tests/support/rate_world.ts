@@ -4,7 +4,7 @@ import { Fault } from "../../src/shared/fault.ts";
 import {
   type Bucket,
   fullBucket,
-  type Heard,
+  type Heartbeat,
   leaseFrom,
 } from "../../src/rate_limits/rate_bucket.ts";
 import {
@@ -19,7 +19,7 @@ export type StoreMood = "there" | "away" | "write_lost" | "answer_lost";
 /** A bucket in memory, by the same rules as the one in the database. */
 export class MemoryBucket {
   bucket: Bucket | undefined;
-  heard: Heard = {};
+  heard: Heartbeat = {};
   constructor(public limits: RateLimits, readonly nowMs: () => number) {}
 
   /** The store as one process sees it. */

@@ -2,8 +2,8 @@ import type { FakeClock } from "../../src/base/clock.ts";
 import type {
   Claim,
   Finished,
-  Known,
   ReplayId,
+  ReplayState,
   ReplayStore,
   StoredAnswer,
 } from "../../src/idempotency/request_fingerprint.ts";
@@ -70,7 +70,7 @@ export class FakeReplays {
     return row && row.untilMs > this.#nowMs() ? row : undefined;
   }
 
-  #claim(claim: Claim, holder: string): Known {
+  #claim(claim: Claim, holder: string): ReplayState {
     const row = this.#live(claim.key);
     if (row && (row.answer || row.holder !== holder)) return this.#look(claim);
     const untilMs = this.#nowMs() + claimMs;
@@ -78,7 +78,7 @@ export class FakeReplays {
     return { state: "free" };
   }
 
-  #look(id: ReplayId): Known {
+  #look(id: ReplayId): ReplayState {
     const row = this.#live(id.key);
     if (!row) return { state: "free" };
     if (row.claim.fingerprint !== id.fingerprint) return { state: "conflict" };

@@ -1,6 +1,6 @@
 import type { AuditLog, AuditNote } from "../audit.ts";
 import type { Queryable } from "../../database/database.ts";
-import { storable } from "../../database/sanitize_text.ts";
+import { sanitizeText } from "../../database/sanitize_text.ts";
 
 /** Acts are only ever added. */
 export function createAuditLog(database: Queryable, now: () => Date): AuditLog {
@@ -38,10 +38,10 @@ export async function writeAudit(tx: Queryable, entry: AuditNote | undefined): P
       entry.accountId,
       entry.at,
       entry.actor.personId,
-      storable(entry.actor.name),
+      sanitizeText(entry.actor.name),
       entry.action,
-      storable(entry.subject),
-      storable(entry.detail),
+      sanitizeText(entry.subject),
+      sanitizeText(entry.detail),
     ],
   );
 }

@@ -4,7 +4,7 @@ import {
   type BackgroundRequest,
   type BackgroundState,
   type BackgroundStore,
-  type HeldBackgroundCall,
+  type ClaimedBackgroundCall,
   holdMs,
   type NewBackgroundCall,
 } from "../background_call.ts";
@@ -12,7 +12,7 @@ import { Fault } from "../../shared/fault.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import { interactionFromJson, interactionToJson } from "../../records/interaction_json.ts";
 import { lockRequest, sameRequestHours } from "../../database/request_lock.ts";
-import { storable } from "../../database/sanitize_text.ts";
+import { sanitizeText } from "../../database/sanitize_text.ts";
 import { lockForWriting } from "../../database/erasure_lock.ts";
 
 /**
@@ -42,7 +42,7 @@ export function createBackgroundCalls(
       const rows = await database.query(
         `update background_calls set state = 'cancelled', answer = $3
          where ${named} and state in ('queued', 'in_progress') returning state`,
-        [...valuesOf(key), storable(answerText)],
+        [...valuesOf(key), sanitizeText(answerText)],
       );
       return rows.length > 0;
     },
@@ -73,7 +73,7 @@ export function createBackgroundCalls(
 const named = "account_id = $1 and response_id = $2";
 
 function valuesOf({ accountId, responseId }: BackgroundKey): [number, string] {
-  return [accountId, storable(responseId)];
+  return [accountId, sanitizeText(responseId)];
 }
 
 function fromNow(ms: string): string {
@@ -88,7 +88,7 @@ async function create(
   const { accountId, responseId, repeatable, request, answerText, most } = call;
   // An erasure either finds the row or has happened before it.
   await lockForWriting(tx);
-  const requestId = repeatable ? storable(repeatable.requestId) : null;
+  const requestId = repeatable ? sanitizeText(repeatable.requestId) : null;
   if (repeatable && requestId !== null) {
     await lockRequest(tx, "background", accountId, requestId);
     const [earlier] = await tx.query(
@@ -112,17 +112,17 @@ async function create(
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'queued', $10, $11, $12, $13, ${fromNow("$14")})`,
     [
       accountId,
-      storable(responseId),
+      sanitizeText(responseId),
       begun.transactionId,
       begun.createdAt,
       begun.apiKeyId,
-      begun.sessionId === null ? null : storable(begun.sessionId),
-      begun.userId === null ? null : storable(begun.userId),
+      begun.sessionId === null ? null : sanitizeText(begun.sessionId),
+      begun.userId === null ? null : sanitizeText(begun.userId),
       requestId,
       repeatable?.requestHash ?? null,
-      storable(answerText),
-      storable(writeRequest(request)),
-      storable(request.bodyText),
+      sanitizeText(answerText),
+      sanitizeText(writeRequest(request)),
+      sanitizeText(request.bodyText),
       holder,
       holdMs,
     ],
@@ -150,7 +150,7 @@ async function begin(
   database: Queryable,
   holder: string,
   key: BackgroundKey,
-): Promise<HeldBackgroundCall | undefined> {
+): Promise<ClaimedBackgroundCall | undefined> {
   const [row] = await database.query(
     `update background_calls set attempts = attempts + 1,
        state = case when state = 'queued' then 'in_progress' else state end
@@ -203,7 +203,7 @@ async function giveUp(
        answer = case when state in ('queued', 'in_progress') then $3 else answer end,
        state = case when state in ('queued', 'in_progress') then 'failed' else state end
      where ${named}`,
-    [...valuesOf(key), storable(answerText)],
+    [...valuesOf(key), sanitizeText(answerText)],
   );
 }
 
@@ -239,7 +239,7 @@ function writeRequest({ begun, bodyText: _, ...request }: BackgroundRequest): st
   return JSON.stringify({ ...request, begun: interactionToJson(begun) });
 }
 
-function readHeld(key: BackgroundKey, row: SqlRow): HeldBackgroundCall {
+function readHeld(key: BackgroundKey, row: SqlRow): ClaimedBackgroundCall {
   const { begun, ...request } = JSON.parse(String(row.request)) as
     & Omit<BackgroundRequest, "begun" | "bodyText">
     & { begun: string };

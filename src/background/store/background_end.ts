@@ -1,6 +1,6 @@
 import type { Interaction } from "../../shared/interaction.ts";
 import type { Queryable } from "../../database/database.ts";
-import { storable } from "../../database/sanitize_text.ts";
+import { sanitizeText } from "../../database/sanitize_text.ts";
 
 /**
  * Ends the background calls among the rows; part of the transaction that writes these. Gives the
@@ -20,7 +20,12 @@ export async function endBackground(
          answer = case when ${isOpen} then $4 else answer end,
          state = case when ${isOpen} then $3 else state end
        where account_id = $1 and response_id = $2 and request is not null returning state`,
-      [accountId, storable(responseId), state, answerText === null ? null : storable(answerText)],
+      [
+        accountId,
+        sanitizeText(responseId),
+        state,
+        answerText === null ? null : sanitizeText(answerText),
+      ],
     );
     if (row?.state !== state) unwanted.add(transactionId);
   }

@@ -13,7 +13,7 @@ import type { Sums } from "../statistics.ts";
 import { listCohorts } from "./cohorts_list.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import { lockRequest, sameRequestHours } from "../../database/request_lock.ts";
-import { storable } from "../../database/sanitize_text.ts";
+import { sanitizeText } from "../../database/sanitize_text.ts";
 
 /** `analytics` holds the interactions, `database` what was posted. */
 export function createCohorts(database: Database, analytics: Queryable = database): CohortStore {
@@ -36,7 +36,7 @@ async function insert(
   post: OutcomePost,
 ): Promise<{ accepted: number; repeated: boolean }> {
   const { accountId, apiKeyId, cohortId, items } = post;
-  const requestId = storable(post.requestId);
+  const requestId = sanitizeText(post.requestId);
   const hash = outcomeHash(post);
   await lockRequest(tx, "cohort", accountId, requestId);
   const earlier = await tx.query(

@@ -1,6 +1,6 @@
 import type { CohortBounds, CohortLine, CohortPage } from "../cohort.ts";
 import type { Queryable, SqlRow } from "../../database/database.ts";
-import { storable } from "../../database/sanitize_text.ts";
+import { sanitizeText } from "../../database/sanitize_text.ts";
 
 /**
  * Cohorts from a name on. Names are found by stepping down the indexes from one to the next, and
@@ -12,7 +12,7 @@ export async function listCohorts(
   accountId: number,
   { from, limit, ...bounds }: CohortBounds & { from: string; limit: number },
 ): Promise<CohortPage> {
-  const start = storable(from);
+  const start = sanitizeText(from);
   const called = await analytics.query(
     `${steps("interactions")} select cohort_id from names where cohort_id is not null limit $3`,
     [accountId, start, limit + 1],

@@ -7,7 +7,7 @@ import { lockAccounts, releaseLease } from "./ledger.ts";
  * died before its answer was stored, the first to be written is; the others cost their account
  * nothing. Part of the transaction that posts the charges, and the same however often it is said.
  */
-export async function chargedOnce(
+export async function chargeOnce(
   tx: Queryable,
   rows: readonly Interaction[],
 ): Promise<readonly Interaction[]> {

@@ -1,17 +1,17 @@
 import type {
-  HeldLease,
   LeaseRequest,
   LeaseReturn,
   LeasesReturned,
   LeaseTaken,
   Ledger,
   LedgerGap,
+  OpenLease,
   Settlement,
 } from "../ledger.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import { codeOf } from "../../database/postgres/faults.ts";
 import { addCredit, checkSums, postSettlements, returnLeases, takeLease } from "./ledger_sql.ts";
-import { storable } from "../../database/sanitize_text.ts";
+import { sanitizeText } from "../../database/sanitize_text.ts";
 
 /** The ledger on PostgreSQL, served or embedded. */
 export function createLedger(database: Database): Ledger {
@@ -95,7 +95,7 @@ export async function credit(
     accountId,
     kind,
     nanos,
-    storable(more.note ?? null),
+    sanitizeText(more.note ?? null),
     more.operationId ?? null,
     more.interactionId ?? null,
   ];
@@ -161,7 +161,7 @@ export async function releaseLease(tx: Queryable, back: LeaseReturn): Promise<bi
 
 async function renew(
   database: Database,
-  held: readonly HeldLease[],
+  held: readonly OpenLease[],
   leaseSeconds: number,
 ): Promise<ReadonlySet<string>> {
   if (held.length === 0) return new Set();

@@ -7,7 +7,7 @@ import { credit, lockAccounts } from "./ledger.ts";
  * other one was not. The settle entry stays and an adjustment stands against it. The call's row
  * must be stored, in `analytics`.
  */
-export async function giveBackCharge(
+export async function refundCharge(
   database: Database,
   call: { accountId: number; transactionId: string; note: string; claim?: Claim },
   analytics = database,

@@ -16,7 +16,7 @@ export type Ask =
   | { id: number; kind: "close" };
 
 /** `broken`: the database will answer nothing else any more; only opening it again helps. */
-export type Told =
+export type EmbeddedMessage =
   | { id: number; ok: true; rows: SqlRow[]; tx?: number }
   | {
     id: number;

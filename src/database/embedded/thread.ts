@@ -1,9 +1,9 @@
 import { programModule } from "../../base/program_files.ts";
 import { Fault } from "../../shared/fault.ts";
-import type { Ask, Told } from "./protocol.ts";
+import type { Ask, EmbeddedMessage } from "./protocol.ts";
 
 type WithoutId<T> = T extends unknown ? Omit<T, "id"> : never;
-type Answer = Extract<Told, { ok: true }>;
+type Answer = Extract<EmbeddedMessage, { ok: true }>;
 
 /** The worker that holds an open database: questions to it, joined with their answers by number. */
 export class EmbeddedThread {
@@ -27,7 +27,7 @@ export class EmbeddedThread {
   }
 
   private constructor() {
-    this.#worker.onmessage = ({ data }: MessageEvent<Told>) => this.#settle(data);
+    this.#worker.onmessage = ({ data }: MessageEvent<EmbeddedMessage>) => this.#settle(data);
     this.#worker.onerror = (event) => {
       event.preventDefault();
       this.end(event.message);
@@ -56,7 +56,7 @@ export class EmbeddedThread {
     this.#pending.clear();
   }
 
-  #settle(told: Told): void {
+  #settle(told: EmbeddedMessage): void {
     const pending = this.#pending.get(told.id);
     if (!told.ok && told.broken) return this.end(told.error.message);
     this.#pending.delete(told.id);

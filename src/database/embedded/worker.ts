@@ -4,7 +4,7 @@ import { messageOf } from "../../shared/fault.ts";
 import { parseArray } from "../arrays.ts";
 import type { SqlRow } from "../database.ts";
 import { unpackImage } from "./image.ts";
-import type { Ask, Told } from "./protocol.ts";
+import type { Ask, EmbeddedMessage } from "./protocol.ts";
 
 /**
  * The embedded database, in a thread of its own: PostgreSQL in WebAssembly would otherwise hold up
@@ -12,7 +12,7 @@ import type { Ask, Told } from "./protocol.ts";
  */
 const scope = globalThis as unknown as {
   onmessage: (event: MessageEvent<Ask>) => void;
-  postMessage(message: Told): void;
+  postMessage(message: EmbeddedMessage): void;
 };
 
 /** An open transaction: queries run in it, and `end` settles it. */
@@ -60,7 +60,7 @@ function createWorker() {
     }
   }
 
-  return async (ask: Ask): Promise<Told> => {
+  return async (ask: Ask): Promise<EmbeddedMessage> => {
     try {
       return { id: ask.id, ok: true, ...await answer(ask) };
     } catch (thrown) {

@@ -1,5 +1,5 @@
 import postgres from "postgres";
-import { patientTimer } from "../../base/patient_timer.ts";
+import { starvationTolerantTimeout } from "../../base/patient_timer.ts";
 import { Fault } from "../../shared/fault.ts";
 import { formatArray, parseArray } from "../arrays.ts";
 import type { Database, QueryOptions, SqlRow, SqlValue } from "../database.ts";
@@ -131,7 +131,7 @@ class Session implements Connection {
     if (this.#isOpen) return;
     // The driver's own limit starts anew whenever something in between hangs up on it.
     let isLate = false;
-    const cancel = patientTimer(this.#patience.connectMs, () => {
+    const cancel = starvationTolerantTimeout(this.#patience.connectMs, () => {
       isLate = true;
       void this.end(0);
     });

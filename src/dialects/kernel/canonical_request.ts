@@ -225,7 +225,7 @@ export interface WebSearch {
   /** At most so many searches. */
   maxUses?: number;
   /** About where the end user is. */
-  location?: SearchPlace;
+  location?: SearchLocation;
   /** How much of what is found goes into the prompt. */
   contextSize?: "low" | "medium" | "high";
   cache?: CacheMark;
@@ -243,7 +243,7 @@ export type SearchField =
   | "location"
   | "contextSize";
 
-export interface SearchPlace {
+export interface SearchLocation {
   city?: string;
   /** Two letters. */
   country?: string;

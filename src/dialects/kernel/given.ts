@@ -1,5 +1,5 @@
 /** `{key: value}`, or nothing where there is no value: fields that nobody gave are left out. */
-export function given<Key extends string, Value>(
+export function optionalField<Key extends string, Value>(
   key: Key,
   value: Value | undefined,
 ): { [K in Key]?: Value } {

@@ -92,7 +92,7 @@ export interface ImageAnswer {
 }
 
 /** One vendor's way of drawing. Pure: no I/O, no clock. */
-export interface ImageWire {
+export interface ImageCodec {
   /** Reference pictures may be addresses; else they have to be fetched and put in. */
   readonly takesAddresses: boolean;
   /** Whether a name is one of the vendor's picture models. */

@@ -41,6 +41,6 @@ export function choiceIndex(value: unknown, position: number): number {
 const maxChoices = 128;
 
 /** A string with something in it. */
-export function words(value: unknown): string | undefined {
+export function asString(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }

@@ -43,7 +43,7 @@ export interface AnswerReader {
   /** A whole answer of text: JSON, or a transcript in another form. Throws `Fault` on no answer. */
   whole(text: string, contentType: string): void;
   /** An event of a stream. */
-  event(event: SseEvent): EventNews;
+  event(event: SseEvent): OperationEvent;
   /** A piece of a binary answer, which may be kept. */
   bytes(piece: Uint8Array, contentType: string): void;
   /** What the answer came to so far; undefined while nothing was made. */
@@ -51,7 +51,7 @@ export interface AnswerReader {
 }
 
 /** What an event of a stream tells beside its content. */
-export interface EventNews {
+export interface OperationEvent {
   /** Nothing that matters comes after it. */
   readonly isLast?: boolean;
   /** More may come, but the answer is whole if the vendor ends it here. */

@@ -10,7 +10,7 @@ import type { FormPart } from "../../base/multipart.ts";
 import { Fault } from "../../shared/fault.ts";
 import { type PromptTags, readTags } from "../../shared/prompt_tags.ts";
 import type { VendorState } from "./hosted.ts";
-import { isRecord, type JsonRecord, words } from "./json.ts";
+import { asString, isRecord, type JsonRecord } from "./json.ts";
 import type { JsonObjectText, JsonPath, Operation } from "./operation.ts";
 
 /** A request as it was sent, as JSON or as a form. */
@@ -68,7 +68,7 @@ export function readOperation(sent: SentRequest, { promptPath }: Prompted): Oper
     files: "form" in sent ? sent.form.parts.filter(isFile) : [],
     model: modelOf(sent),
     stream: fields.stream === true || fields.stream === "true",
-    endUser: words(fields.safety_identifier) ?? words(fields.user),
+    endUser: asString(fields.safety_identifier) ?? asString(fields.user),
     tags,
     tagUnits: length,
   };
@@ -227,7 +227,7 @@ function textOf({ content }: FormPart): string {
 export function filesNamed(fields: JsonRecord): VendorState[] {
   const found: VendorState[] = [];
   const look = (value: unknown, path: string) => {
-    if (isRecord(value) && words(value.file_id) !== undefined) {
+    if (isRecord(value) && asString(value.file_id) !== undefined) {
       found.push({ path: `${path}.file_id` });
     }
   };

@@ -8,10 +8,10 @@ import { isRecord, type JsonRecord } from "./json.ts";
  * at elsewhere. An object: its fields, where `*` stands for all others; of a list, each element's.
  * A function chooses by the object's kind; undefined is one that is refused or named whole.
  */
-export type Known =
+export type KnownFieldSet =
   | true
-  | { readonly [field: string]: Known }
-  | ((record: JsonRecord) => Known | undefined);
+  | { readonly [field: string]: KnownFieldSet }
+  | ((record: JsonRecord) => KnownFieldSet | undefined);
 
 /**
  * Fields within these members of a request that the dialect's decoder doesn't know, however deep
@@ -22,18 +22,18 @@ export type Known =
  */
 export function* otherFields(
   request: JsonRecord,
-  known: Readonly<Record<string, Known>>,
+  known: Readonly<Record<string, KnownFieldSet>>,
   spell: (field: string) => string = (field) => field,
 ): Steps<ForeignField[]> {
   const found: ForeignField[] = [];
   // Hundreds of thousands of values may be looked at, and few of them named.
   const trail: (string | number)[] = [];
-  const enter = (step: string | number, value: unknown, of: Known): void => {
+  const enter = (step: string | number, value: unknown, of: KnownFieldSet): void => {
     trail.push(step);
     look(value, of);
     trail.pop();
   };
-  const look = (value: unknown, of: Known): void => {
+  const look = (value: unknown, of: KnownFieldSet): void => {
     if (of === true) return;
     if (Array.isArray(value)) {
       for (let index = 0; index < value.length; index++) enter(index, value[index], of);
@@ -87,7 +87,10 @@ function tooMany(param: string): Fault {
   });
 }
 
-function knownIn(fields: Readonly<Record<string, Known>>, name: string): Known | undefined {
+function knownIn(
+  fields: Readonly<Record<string, KnownFieldSet>>,
+  name: string,
+): KnownFieldSet | undefined {
   return Object.hasOwn(fields, name) ? fields[name] : fields["*"];
 }
 

@@ -20,7 +20,7 @@ const maxNodes = 20_000;
  * Room for the schemas that references put in place, in characters of JSON, shared by all schemas
  * of a request: small ones that swell to the most that each may hold would fill the memory together.
  */
-export class SwellRoom {
+export class SchemaBudget {
   #left = 4 * 1024 * 1024;
   readonly #lengths = new Map<JsonRecord, number>();
 
@@ -46,7 +46,7 @@ function lengthOf(schema: JsonRecord): number {
   return length;
 }
 
-export function inlineRefs(root: JsonRecord, room: SwellRoom = new SwellRoom()): Inlined {
+export function inlineRefs(root: JsonRecord, room: SchemaBudget = new SchemaBudget()): Inlined {
   const inliner = new Inliner(root, room);
   try {
     return { schema: inliner.schema(root, 0), problem: undefined };
@@ -142,12 +142,12 @@ class NotInlinable extends Error {
 class Inliner {
   readonly #root: JsonRecord;
   readonly #refs: SchemaRefs;
-  readonly #room: SwellRoom;
+  readonly #room: SchemaBudget;
   /** Targets that are being replaced right now, outermost first. */
   readonly #open = new Set<JsonRecord>();
   #nodes = 0;
 
-  constructor(root: JsonRecord, room: SwellRoom) {
+  constructor(root: JsonRecord, room: SchemaBudget) {
     this.#root = root;
     this.#refs = new SchemaRefs(root);
     this.#room = room;

@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { inlineRefs, SchemaRefs, SwellRoom } from "./schema_refs.ts";
+import { inlineRefs, SchemaBudget, SchemaRefs } from "./schema_refs.ts";
 
 function isRecursive(schema: Readonly<Record<string, unknown>>): boolean {
   return inlineRefs(schema).problem === "recursive";
@@ -79,7 +79,7 @@ Deno.test("definitions that multiply each other don't fill the memory", () => {
 });
 
 Deno.test("small schemas that swell share one room", () => {
-  const room = new SwellRoom();
+  const room = new SchemaBudget();
   const schema = {
     properties: { a: { $ref: "#/$defs/a" } },
     $defs: { a: { enum: ["x".repeat(1_000_000)] } },

@@ -54,7 +54,7 @@ export interface SpeechPiece {
 }
 
 /** One vendor's way of speaking. Pure: no I/O, no clock. */
-export interface SpeechWire {
+export interface SpeechCodec {
   /** Whether a name is one of the vendor's models that speak. */
   hasModel(model: string): boolean;
   /** Throws `invalid_value` with the allowed values, and `model_not_found`. */

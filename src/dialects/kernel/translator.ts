@@ -56,14 +56,14 @@ export interface EncodedRequest {
   /** JSON value of the vendor's request. */
   body: Record<string, unknown>;
   losses: Loss[];
-  undo: Undo;
+  undo: Reversal;
 }
 
 /**
  * What was emulated on the way up and has to be undone on the canonical events of the answer
  * (`undo.ts` does it, for every dialect alike).
  */
-export interface Undo {
+export interface Reversal {
   /** Alias sent to the vendor → the caller's tool name. */
   toolNames: Readonly<Record<string, string>>;
   /** Custom tools sent as functions with one string property `input`. */

@@ -8,7 +8,7 @@ import type {
 } from "./canonical.ts";
 import { innerJson } from "./inner_json.ts";
 import { isRecord } from "./json.ts";
-import type { Undo } from "./translator.ts";
+import type { Reversal } from "./translator.ts";
 
 /** What becomes of the pieces of one block. */
 type Treatment =
@@ -22,8 +22,8 @@ type Treatment =
  * of tool names, custom tools sent as functions, JSON answers sent as a forced tool. Also gives an
  * id to tool calls whose vendor gives none, so that record, caller and vault know the same one.
  */
-export class Undoing {
-  readonly #undo: Undo;
+export class ResponseRewriter {
+  readonly #undo: Reversal;
   readonly #mintCallId: () => string;
   readonly #treatments = new Map<number, Treatment>();
   /** Text said while an answer through the JSON tool may come, by choice: it would spoil that. */
@@ -34,7 +34,7 @@ export class Undoing {
   readonly #toolChoices = new Set<number>();
   readonly #customTools: ReadonlySet<string>;
 
-  constructor(undo: Undo, mintCallId: () => string) {
+  constructor(undo: Reversal, mintCallId: () => string) {
     this.#undo = undo;
     this.#customTools = new Set(undo.customTools);
     this.#mintCallId = mintCallId;

@@ -1,10 +1,10 @@
 import assert from "@std/assert";
 import type { CanonicalEvent } from "./canonical.ts";
 import { foldEvents } from "./fold.ts";
-import type { Undo } from "./translator.ts";
-import { Undoing } from "./undo.ts";
+import type { Reversal } from "./translator.ts";
+import { ResponseRewriter } from "./undo.ts";
 
-const nothing: Undo = {
+const nothing: Reversal = {
   toolNames: {},
   customTools: [],
   jsonTool: undefined,
@@ -14,7 +14,7 @@ const nothing: Undo = {
 
 /** The folded answer to a block given in pieces, with what was emulated undone. */
 function undone(
-  undo: Partial<Undo>,
+  undo: Partial<Reversal>,
   content: (CanonicalEvent & { type: "block-start" })["content"],
   pieces: readonly string[],
 ) {
@@ -24,7 +24,7 @@ function undone(
     { type: "block-end", choice: 0, block: 0 },
     { type: "finish", choice: 0, reason: "tool_calls", raw: "tool_use" },
   ];
-  const undoing = new Undoing({ ...nothing, ...undo }, () => "call_minted");
+  const undoing = new ResponseRewriter({ ...nothing, ...undo }, () => "call_minted");
   const choice = foldEvents(events.flatMap((event) => undoing.apply(event))).choices[0]!;
   return { part: choice.parts[0]!, reason: choice.finish?.reason };
 }
@@ -81,7 +81,7 @@ Deno.test("a code fence around JSON is taken off, a fence inside text is not", (
 function around(
   ...blocks: { content: ReturnType<typeof call> | { kind: "text" }; text: string }[]
 ) {
-  const undoing = new Undoing({ ...nothing, jsonTool: "json" }, () => "call_minted");
+  const undoing = new ResponseRewriter({ ...nothing, jsonTool: "json" }, () => "call_minted");
   const events = blocks.flatMap(({ content, text }, block): CanonicalEvent[] => [
     { type: "block-start", choice: 0, block, content },
     ...[...text].map((piece): CanonicalEvent => ({

@@ -1,4 +1,4 @@
-import { isRecord, type JsonRecord, words } from "./json.ts";
+import { asString, isRecord, type JsonRecord } from "./json.ts";
 
 /** What a vendor said when it failed, read out of whatever shape it used. */
 export interface VendorError {
@@ -26,10 +26,10 @@ export function readVendorError(body: unknown, httpStatus: number | undefined): 
   const inner = typeof record.error === "string" ? record.error : undefined;
   return {
     status: claimedStatus(error.code) ?? claimedStatus(error.status) ?? httpStatus,
-    code: reasonOf(error) ?? words(error.code) ?? words(error.status),
-    type: words(error.type),
-    message: words(error.message) ?? inner ?? detailOf(record.detail),
-    param: words(error.param),
+    code: reasonOf(error) ?? asString(error.code) ?? asString(error.status),
+    type: asString(error.type),
+    message: asString(error.message) ?? inner ?? detailOf(record.detail),
+    param: asString(error.param),
     retryAfterSeconds: retryInfo(error.details),
     ...(isRecord(error.details) ? { details: error.details } : {}),
   };
@@ -38,7 +38,7 @@ export function readVendorError(body: unknown, httpStatus: number | undefined): 
 /** Whether a parsed answer or stream event carries an error in place of content. */
 export function carriesError(json: JsonRecord): boolean {
   // `{"object":"error", …}` is how open-model servers say it.
-  return isRecord(json.error) || words(json.error) !== undefined || json.object === "error";
+  return isRecord(json.error) || asString(json.error) !== undefined || json.object === "error";
 }
 
 function claimedStatus(code: unknown): number | undefined {
@@ -51,14 +51,14 @@ function detailOf(detail: unknown): string | undefined {
   if (typeof detail === "string") return detail;
   if (!Array.isArray(detail)) return undefined;
   const first: unknown = detail[0];
-  return isRecord(first) ? words(first.msg) : undefined;
+  return isRecord(first) ? asString(first.msg) : undefined;
 }
 
 /** google.rpc.ErrorInfo names the reason, such as API_KEY_INVALID, apart from the status. */
 function reasonOf(error: JsonRecord): string | undefined {
   if (!Array.isArray(error.details)) return undefined;
   for (const detail of error.details) {
-    if (isRecord(detail) && words(detail.reason)) return words(detail.reason);
+    if (isRecord(detail) && asString(detail.reason)) return asString(detail.reason);
   }
   return undefined;
 }

@@ -4,10 +4,10 @@ import type {
   Loss,
   LossWeight,
   SearchField,
-  SearchPlace,
+  SearchLocation,
   WebSearch,
 } from "./canonical_request.ts";
-import { isRecord, type JsonRecord, words } from "./json.ts";
+import { asString, isRecord, type JsonRecord } from "./json.ts";
 import { readCacheMark } from "./read_cache_mark.ts";
 import type { Target } from "./translator.ts";
 
@@ -61,20 +61,22 @@ export function readSearchTool(tool: JsonRecord, path: string): WebSearch {
 }
 
 /** Fields of the location, which stand one deeper in chat. */
-function placeAt(value: unknown): SearchPlace | undefined {
+function placeAt(value: unknown): SearchLocation | undefined {
   if (!isRecord(value)) return undefined;
   const place = isRecord(value.approximate) ? value.approximate : value;
   const found = defined({
-    city: words(place.city),
-    country: words(place.country),
-    region: words(place.region),
-    timezone: words(place.timezone),
+    city: asString(place.city),
+    country: asString(place.country),
+    region: asString(place.region),
+    timezone: asString(place.timezone),
   });
   return Object.keys(found).length === 0 ? undefined : found;
 }
 
 /** The location as responses and messages have it. */
-export function writePlace(place: SearchPlace | undefined): Record<string, unknown> | undefined {
+export function writeSearchLocation(
+  place: SearchLocation | undefined,
+): Record<string, unknown> | undefined {
   return place && { type: "approximate", ...place };
 }
 

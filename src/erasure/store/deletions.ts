@@ -11,10 +11,10 @@ import { type Tombstone, tombstoneOf } from "../tombstone.ts";
 import { writeAudit } from "../../audit/store/audit.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import { eraseBatch, type Erased, type RecordDatabases } from "./erasure.ts";
-import { countMeant } from "./erasure_count.ts";
-import { meantBy } from "./erasure_sql.ts";
-import { createNewsReader } from "./erasure_feed.ts";
-import { storable } from "../../database/sanitize_text.ts";
+import { countMatched } from "./erasure_count.ts";
+import { matchedBy } from "./erasure_sql.ts";
+import { createErasureFeed } from "./erasure_feed.ts";
+import { sanitizeText } from "../../database/sanitize_text.ts";
 import { erasedDays, insertTombstone, readTombstone } from "./tombstones.ts";
 import { lockForErasure } from "../../database/erasure_lock.ts";
 
@@ -30,7 +30,8 @@ export function createDeletions(
 ): DeletionStore {
   const { main, records } = databases;
   return {
-    count: (request) => countMeant(databases, meantBy(tombstoneOf(request, ""), request.selectors)),
+    count: (request) =>
+      countMatched(databases, matchedBy(tombstoneOf(request, ""), request.selectors)),
     async add(request, holder) {
       const stored = { ...request, selectors: storedSelectors(request.selectors) };
       const tombstone = tombstoneOf(stored, newSalt());
@@ -56,7 +57,7 @@ export function createDeletions(
     },
     ...claimsOf(main),
     async expect({ tombstone, selectors }) {
-      const counts = await countMeant(databases, meantBy(tombstone, selectors));
+      const counts = await countMatched(databases, matchedBy(tombstone, selectors));
       await main.query(
         `update deletions set expected_count = interactions + eval_runs + eval_results + $2::bigint
          where deletion_id = $1 and expected_count is null`,
@@ -66,7 +67,7 @@ export function createDeletions(
     eraseBatch: ({ tombstone, selectors }, holder) =>
       eraseBatch(
         databases,
-        meantBy(tombstone, selectors),
+        matchedBy(tombstone, selectors),
         (tx, erased) => note(tx, tombstone.deletionId, holder, erased),
       ),
     async erasedSpan(deletionId) {
@@ -79,7 +80,7 @@ export function createDeletions(
     },
     finish: (deletionId) => main.transaction((tx) => finish(tx, deletionId)),
     ...receiptsOf(main),
-    newsReader: () => createNewsReader(main),
+    newsReader: () => createErasureFeed(main),
     sweep: () => sweep([main, records]),
   };
 }
@@ -150,7 +151,7 @@ function receiptsOf(main: Database): Pick<DeletionStore, "find" | "list" | "wait
     async find(accountId, deletionId) {
       const [row] = await main.query(
         "select * from deletions where account_id = $1 and deletion_id = $2",
-        [accountId, storable(deletionId)],
+        [accountId, sanitizeText(deletionId)],
       );
       return row && readDeletion(row);
     },
@@ -213,7 +214,7 @@ async function insertDeletion(
       holder === undefined ? "queued" : "running",
       JSON.stringify(request.selectors),
       selectorsHash,
-      storable(request.reason),
+      sanitizeText(request.reason),
       request.requestedAt,
       holder === undefined ? 0 : 1,
       holder ?? null,
@@ -294,7 +295,7 @@ async function noteDirty(tx: Queryable, relations: readonly string[]): Promise<v
 
 /** As the columns hold them, so that hashes are of the same text. */
 function storedSelectors(selectors: Selectors): Selectors {
-  const stored = (ids: readonly string[]) => ids.map((id) => storable(id));
+  const stored = (ids: readonly string[]) => ids.map((id) => sanitizeText(id));
   return {
     ...selectors,
     ...(selectors.transactionIds ? { transactionIds: stored(selectors.transactionIds) } : {}),

@@ -2,7 +2,7 @@ import { greatest, least, pushAll } from "../../base/lists.ts";
 import { type DataTable, type DeletionCounts, type ErasedBatch, noCounts } from "../deletion.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import { madeOf } from "./erasure_count.ts";
-import { Bound, condition, type Meant } from "./erasure_sql.ts";
+import { Bound, condition, type MatchedRows } from "./erasure_sql.ts";
 import { noteErased } from "./tombstones.ts";
 import { lockForErasure } from "../../database/erasure_lock.ts";
 
@@ -59,7 +59,7 @@ export interface Erased extends ErasedBatch {
  */
 export async function eraseBatch(
   databases: RecordDatabases,
-  meant: Meant,
+  meant: MatchedRows,
   note: (main: Queryable, erased: Erased) => Promise<void>,
 ): Promise<Erased> {
   const { main, records } = databases;
@@ -91,7 +91,7 @@ export async function eraseBatch(
 /** Calls that are meant, with those that evaluations made of them. */
 async function pick(
   { main, records }: { main: Queryable; records: Queryable },
-  meant: Meant,
+  meant: MatchedRows,
 ): Promise<SqlRow[]> {
   const bound = new Bound();
   const where = condition(meant, "interactions", "i", bound);
@@ -115,7 +115,7 @@ async function pick(
 async function eraseMain(
   tx: Queryable,
   calls: readonly SqlRow[],
-  meant: Meant,
+  meant: MatchedRows,
 ): Promise<Erased> {
   await noteErased(tx, calls.map(idOf));
   const hanging = await eraseHanging(tx, "main", calls);
@@ -133,7 +133,7 @@ async function eraseMain(
 }
 
 /** Background calls that have no row yet: who works on one ends it when it is gone. */
-async function eraseUnrecorded(tx: Queryable, meant: Meant): Promise<void> {
+async function eraseUnrecorded(tx: Queryable, meant: MatchedRows): Promise<void> {
   const bound = new Bound();
   const where = condition(meant, "interactions", "b", bound);
   if (where === "false") return;
@@ -226,7 +226,7 @@ async function eraseFrom(
 
 async function eraseSome(
   tx: Queryable,
-  meant: Meant,
+  meant: MatchedRows,
   table: DataTable,
   key: string,
 ): Promise<SqlRow[]> {

@@ -1,14 +1,14 @@
 import type { DataTable, DeletionCounts } from "../deletion.ts";
 import type { Queryable, SqlRow } from "../../database/database.ts";
-import { Bound, condition, type Meant } from "./erasure_sql.ts";
+import { Bound, condition, type MatchedRows } from "./erasure_sql.ts";
 
 /** Columns of `eval_results` that name calls made of the stored one: they repeat its words. */
 const madeOfIt = ["answer_transaction_id", "judge_transaction_id"];
 
 /** Rows that a deletion means, without erasing any: what its steps come to. */
-export async function countMeant(
+export async function countMatched(
   { main, records }: { main: Queryable; records: Queryable },
-  meant: Meant,
+  meant: MatchedRows,
 ): Promise<DeletionCounts> {
   const { accountId } = meant.tombstone;
   const evaluated = await main.query(
@@ -50,7 +50,7 @@ export async function madeOf(
 
 async function meantOf(
   records: Queryable,
-  meant: Meant,
+  meant: MatchedRows,
   transactionIds: readonly string[],
 ): Promise<string[]> {
   if (transactionIds.length === 0) return [];
@@ -67,7 +67,7 @@ async function meantOf(
 /** Rows of a table that are meant themselves, or belong to one of the calls. */
 async function count(
   database: Queryable,
-  meant: Meant,
+  meant: MatchedRows,
   table: DataTable,
   transactionIds: readonly string[] = [],
 ): Promise<number> {
@@ -88,7 +88,7 @@ async function count(
 /** Those of the calls that are not meant themselves. */
 async function countOthers(
   records: Queryable,
-  meant: Meant,
+  meant: MatchedRows,
   transactionIds: readonly string[],
 ): Promise<number> {
   if (transactionIds.length === 0) return 0;

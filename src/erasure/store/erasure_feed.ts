@@ -1,4 +1,4 @@
-import type { ErasureNews } from "../deletion.ts";
+import type { ErasureFeed } from "../deletion.ts";
 import type { Queryable } from "../../database/database.ts";
 import { readTombstone } from "./tombstones.ts";
 
@@ -10,7 +10,7 @@ const pageRows = 5000;
  * holds the lock of erasures to the end, so none becomes visible behind a later one. (A call that
  * was erased while it was under way may be passed over: its own process knows.)
  */
-export function createNewsReader(database: Queryable): { next(): Promise<ErasureNews> } {
+export function createErasureFeed(database: Queryable): { next(): Promise<ErasureFeed> } {
   let tombstonesTo = 0n;
   let callsTo: bigint | undefined;
   return {

@@ -1,17 +1,17 @@
 import type { DataTable, Selectors } from "../deletion.ts";
 import type { Tombstone } from "../tombstone.ts";
 import type { SqlValue } from "../../database/database.ts";
-import { storable } from "../../database/sanitize_text.ts";
+import { sanitizeText } from "../../database/sanitize_text.ts";
 
 /** Which rows a deletion means: ids in clear while they are known, which an index can find. */
-export interface Meant {
+export interface MatchedRows {
   tombstone: Tombstone;
   sessionIds: readonly string[] | undefined;
   userIds: readonly string[] | undefined;
 }
 
-export function meantBy(tombstone: Tombstone, selectors: Selectors | null): Meant {
-  const stored = (values: readonly string[] | undefined) => values?.map((one) => storable(one));
+export function matchedBy(tombstone: Tombstone, selectors: Selectors | null): MatchedRows {
+  const stored = (values: readonly string[] | undefined) => values?.map((one) => sanitizeText(one));
   return {
     tombstone,
     sessionIds: stored(selectors?.sessionIds),
@@ -36,7 +36,12 @@ const selectable: Readonly<Record<DataTable, readonly string[]>> = {
 };
 
 /** The condition under which a row of `alias` is meant; `false` for a table without a match. */
-export function condition(meant: Meant, table: DataTable, alias: string, bound: Bound): string {
+export function condition(
+  meant: MatchedRows,
+  table: DataTable,
+  alias: string,
+  bound: Bound,
+): string {
   const { tombstone } = meant;
   const { transactionIds, sessionHashes, userHashes, salt } = tombstone;
   const asked = Object.entries({
@@ -64,7 +69,7 @@ export function condition(meant: Meant, table: DataTable, alias: string, bound: 
     ...(transactionIds
       ? [
         `${alias}.transaction_id = any(${
-          bound.bind(transactionIds.map((id) => storable(id)))
+          bound.bind(transactionIds.map((id) => sanitizeText(id)))
         }::text[])`,
       ]
       : []),

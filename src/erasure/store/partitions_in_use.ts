@@ -1,8 +1,8 @@
-import type { StoredMonth, StoredMonths } from "../retention.ts";
+import type { PartitionsInUse, StoredMonth } from "../retention.ts";
 import type { Queryable } from "../../database/database.ts";
 
 /** Reads what the database knows of its partitions (`open_month` names them): no row is read. */
-export function createStoredMonths(analytics: Queryable): StoredMonths {
+export function createPartitionsInUse(analytics: Queryable): PartitionsInUse {
   return {
     async list() {
       const rows = await analytics.query(

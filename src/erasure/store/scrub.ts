@@ -1,4 +1,4 @@
-import type { ScrubReport, ScrubStore } from "../scrub.ts";
+import type { VacuumReport, VacuumStore } from "../scrub.ts";
 import { messageOf } from "../../shared/fault.ts";
 import type { Database } from "../../database/database.ts";
 
@@ -14,7 +14,7 @@ const operators = [
 ];
 
 /** Rewrites the files of the databases that hold records, so that erased text is in none. */
-export function createScrub(databases: readonly Database[]): ScrubStore {
+export function createVacuum(databases: readonly Database[]): VacuumStore {
   const all = [...new Set(databases)];
   const [main] = all as [Database];
   return {
@@ -38,7 +38,7 @@ export function createScrub(databases: readonly Database[]): ScrubStore {
         [],
       );
       const touched = (state?.relations ?? []) as string[];
-      const report: ScrubReport = { rewritten: [], notRewritten: [] };
+      const report: VacuumReport = { rewritten: [], notRewritten: [] };
       for (const database of all) {
         if (what === "erased" && database.kind === "postgres") {
           report.notRewritten.push("a server's tables, which `admin scrub` rewrites");

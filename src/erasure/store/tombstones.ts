@@ -3,7 +3,7 @@ import type { Tombstone } from "../tombstone.ts";
 import type { Queryable, SqlRow } from "../../database/database.ts";
 import { sharedErasureLock } from "../../database/erasure_lock.ts";
 import { tombstoneCovers } from "./erasure_sql.ts";
-import { storable } from "../../database/sanitize_text.ts";
+import { sanitizeText } from "../../database/sanitize_text.ts";
 
 /** For so long erased calls are known one by one. */
 export const erasedDays = 7;
@@ -70,8 +70,8 @@ async function findCovered(
       transaction_id: row.transactionId,
       account_id: row.accountId,
       created_at: row.createdAt.toISOString(),
-      session_id: storable(row.sessionId),
-      user_id: storable(row.userId),
+      session_id: sanitizeText(row.sessionId),
+      user_id: sanitizeText(row.userId),
     })))],
   );
   for (const row of found) erased.add(String(row.transaction_id));

@@ -10,7 +10,7 @@ import {
 } from "../eval.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import { readCounts, writeCounts } from "./eval_rows.ts";
-import { storable } from "../../database/sanitize_text.ts";
+import { sanitizeText } from "../../database/sanitize_text.ts";
 import { lockForWriting } from "../../database/erasure_lock.ts";
 
 /** How long a claim holds without being renewed. */
@@ -79,7 +79,7 @@ export function createEvalWork(
         return finish({ tx, calls: analytics === database ? tx : analytics }, run, item, done);
       }),
     async pause(run, { ms, code, message }) {
-      await database.query(pauseSql, [run.evalRunId, run.claimId, code, ms, storable(message)]);
+      await database.query(pauseSql, [run.evalRunId, run.claimId, code, ms, sanitizeText(message)]);
     },
     end: (run, state, error) => end(database, run, state, error),
     async release({ evalRunId, claimId }) {
@@ -170,7 +170,7 @@ async function end(
     `update eval_runs set state = $3, error_code = $4, error_message = $5, ${noClaim},
        finished_at = clock_timestamp()
      where eval_run_id = $1 and claim_id = $2 and state = 'running'`,
-    [evalRunId, claimId, state, error?.code ?? null, error ? storable(error.message) : null],
+    [evalRunId, claimId, state, error?.code ?? null, error ? sanitizeText(error.message) : null],
   );
 }
 
@@ -202,7 +202,7 @@ async function findCall(
      from interactions i left join interaction_payloads p
        on p.transaction_id = i.transaction_id and p.created_at = i.created_at
      where i.account_id = $1 and ${condition} order by i.created_at limit 1`,
-    [accountId, storable(values[0]), values[1]],
+    [accountId, sanitizeText(values[0]), values[1]],
   );
   return row && {
     transactionId: String(row.transaction_id),
@@ -238,7 +238,7 @@ async function finish(
       run.evalRunId,
       item.position,
       done.outcome,
-      done.reason === null ? null : storable(done.reason),
+      done.reason === null ? null : sanitizeText(done.reason),
     ],
   );
   if (!marked) return true;
@@ -285,12 +285,12 @@ function writeResult(result: FinishedItem["results"][number]): SqlRow {
   return {
     answer: result.answerTransactionId,
     judge: result.judgeTransactionId,
-    session_id: storable(result.sessionId),
-    user_id: storable(result.userId),
+    session_id: sanitizeText(result.sessionId),
+    user_id: sanitizeText(result.userId),
     grader_index: result.graderIndex,
-    grader: storable(JSON.stringify(result.grader)),
+    grader: sanitizeText(JSON.stringify(result.grader)),
     passed: result.passed,
     score: result.score,
-    detail: storable(result.detail),
+    detail: sanitizeText(result.detail),
   };
 }

@@ -12,7 +12,7 @@ import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import { readCounts, readRun, runColumns, writeCounts } from "./eval_rows.ts";
 import { interactionConditions } from "../../records/filter_conditions.ts";
 import { lockRequest, sameRequestHours } from "../../database/request_lock.ts";
-import { storable } from "../../database/sanitize_text.ts";
+import { sanitizeText } from "../../database/sanitize_text.ts";
 
 /** Where the calls of evaluations say that they come from: no run picks up another's calls. */
 export const evalEndpoint = "/api/v1/evals";
@@ -70,7 +70,7 @@ async function insert(
   chosen: readonly SqlRow[],
 ): Promise<{ evalRunId: string; total: number; repeated: boolean }> {
   const { accountId } = run;
-  const requestId = storable(run.requestId);
+  const requestId = sanitizeText(run.requestId);
   await lockRequest(tx, "eval", accountId, requestId);
   const [earlier] = await tx.query(
     `select eval_run_id, request_hash, counts from eval_runs
@@ -94,10 +94,10 @@ async function insert(
       run.createdAt,
       accountId,
       run.apiKeyId,
-      run.name === null ? null : storable(run.name),
-      storable(run.model),
-      storable(run.filtersText),
-      storable(JSON.stringify(run.graders)),
+      run.name === null ? null : sanitizeText(run.name),
+      sanitizeText(run.model),
+      sanitizeText(run.filtersText),
+      sanitizeText(JSON.stringify(run.graders)),
       writeCounts(noCounts),
       requestId,
       run.requestHash,

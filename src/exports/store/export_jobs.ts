@@ -6,13 +6,13 @@ import type {
   ExportJobStore,
   NewExport,
 } from "../export_job.ts";
-import type { ExportOrder } from "../export_spec.ts";
+import type { ExportSpec } from "../export_spec.ts";
 import { Fault } from "../../shared/fault.ts";
 import type { AuditNote } from "../../audit/audit.ts";
 import { writeAudit } from "../../audit/store/audit.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import { lockRequest } from "../../database/request_lock.ts";
-import { storable } from "../../database/sanitize_text.ts";
+import { sanitizeText } from "../../database/sanitize_text.ts";
 
 export interface ExportJobOptions {
   /** How long an attempt is believed to be at work without a sign of life. */
@@ -217,7 +217,7 @@ async function create(
       order.tables,
       order.start ?? null,
       order.end ?? null,
-      storable(JSON.stringify(detail)),
+      sanitizeText(JSON.stringify(detail)),
       snapshot,
       limits.keepMs,
     ],
@@ -304,7 +304,7 @@ function readJob(row: SqlRow): ExportJob {
 function readClaimed(row: SqlRow): ClaimedExport {
   const job = readJob(row);
   const { filters, rawCells } = JSON.parse(String(row.detail)) as Pick<
-    ExportOrder,
+    ExportSpec,
     "filters" | "rawCells"
   >;
   return {

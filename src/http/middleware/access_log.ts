@@ -5,7 +5,7 @@ import { createFailureLimit, type FailureLimit } from "../../rate_limits/failure
 import type { Metrics } from "../../shared/metrics.ts";
 import { nanosToUsd } from "../../base/money.ts";
 import type { Interaction } from "../../shared/interaction.ts";
-import type { Env, Scene } from "../scene.ts";
+import type { Env, RequestContext } from "../scene.ts";
 
 /**
  * One line per request when it is over, which for a stream is when its last byte is out:
@@ -69,7 +69,7 @@ class RefusalLines {
 
 function note(
   parts: { clock: Clock; log: Pick<Log, "info">; metrics: Metrics },
-  scene: Scene,
+  scene: RequestContext,
   method: string,
   status: number,
   settled: Interaction | undefined,

@@ -4,11 +4,11 @@ import { errors } from "../../../contracts/kernel/errors.ts";
 import { parseCredential } from "../../keys/credential.ts";
 import type { FailureLimit } from "../../rate_limits/failure_limit.ts";
 import { Fault } from "../../shared/fault.ts";
-import type { KeyRing } from "../../keys/key_cache.ts";
+import type { KeyCache } from "../../keys/key_cache.ts";
 import { asFault, errorReply } from "../errors.ts";
 import { toResponse } from "../respond.ts";
 import type { FrontDoor } from "../front_door.ts";
-import type { Env, Scene } from "../scene.ts";
+import type { Env, RequestContext } from "../scene.ts";
 
 /**
  * Every path behind this needs a service key, unknown paths too. A key in the query is never
@@ -17,7 +17,7 @@ import type { Env, Scene } from "../scene.ts";
  */
 export function authenticate(
   parts: {
-    keyRing: KeyRing;
+    keyRing: KeyCache;
     failures: FailureLimit;
     errorDialect: (path: string) => ErrorDialect;
     onFault: (fault: Fault, requestId: string) => void;
@@ -45,10 +45,10 @@ export function authenticate(
 }
 
 async function identify(
-  scene: Scene,
+  scene: RequestContext,
   googleAllowed: boolean,
   header: (name: string) => string | undefined,
-  { keyRing, failures }: { keyRing: KeyRing; failures: FailureLimit },
+  { keyRing, failures }: { keyRing: KeyCache; failures: FailureLimit },
 ): Promise<void> {
   const credential = parseCredential({
     authorization: header("authorization"),

@@ -5,7 +5,7 @@ import { Fault } from "../../shared/fault.ts";
 import type { RateDecision } from "../../rate_limits/rate_limit.ts";
 import { asFault, errorReply } from "../errors.ts";
 import { toResponse } from "../respond.ts";
-import type { Env, Scene } from "../scene.ts";
+import type { Env, RequestContext } from "../scene.ts";
 import { rateLimit } from "./rate_limit.ts";
 
 const admitted: RateDecision = { admitted: true, limit: 60, remaining: 59, resetAt: 1_800_000_000 };
@@ -22,7 +22,7 @@ function serve(take: () => Promise<RateDecision>) {
   const account = { id: 7, requestsPerMinute: 60, burst: 100 };
   app.use(async (context, next) => {
     const scene = { requestId: "r1", trace: {}, principal: { account } as Principal };
-    context.set("scene", scene as unknown as Scene);
+    context.set("scene", scene as unknown as RequestContext);
     await next();
   });
   app.use(rateLimit({

@@ -1,21 +1,21 @@
 import type { MiddlewareHandler } from "hono";
 import type { Clock } from "../../base/clock.ts";
-import type { Env, Scene } from "../scene.ts";
+import type { Env, RequestContext } from "../scene.ts";
 
 /** First of all: names the request and notes when it came and from where. */
-export function openScene(
+export function createRequestContext(
   parts: {
     clock: Clock;
     newRequestId: () => string;
     trustProxy: boolean;
     /** Told where work for a request begins. */
-    working?: (scene: Scene) => void;
+    working?: (scene: RequestContext) => void;
     /** Told where a request begins (1) and ends (-1) to wait for its caller or a vendor. */
-    waits?: (scene: Scene, change: 1 | -1) => void;
+    waits?: (scene: RequestContext, change: 1 | -1) => void;
   },
 ): MiddlewareHandler<Env> {
   return async (context, next) => {
-    const scene: Scene = {
+    const scene: RequestContext = {
       requestId: requestIdOf(context.req.header("x-request-id")) ?? parts.newRequestId(),
       arrivedAt: parts.clock.now(),
       arrivedMs: parts.clock.monotonicMs(),

@@ -14,15 +14,15 @@ import { Fault } from "../../shared/fault.ts";
 import type { Idempotency } from "../../idempotency/idempotency.ts";
 import type { Recorder } from "../../records/recorder.ts";
 import { replayHeader, type Reply } from "../../relay/reply.ts";
-import { bind, type BindParts } from "../bind.ts";
+import { bind, type BindDeps } from "../bind.ts";
 import { jsonReply } from "../json_reply.ts";
-import { once } from "../repeats.ts";
+import { idempotent } from "../repeats.ts";
 import type { Env } from "../scene.ts";
 
 /** Mounts what callers say of a cohort, and what is known of it. */
 export function cohortRoutes(
   app: Hono<Env>,
-  parts: BindParts & {
+  parts: BindDeps & {
     cohorts: CohortStore;
     recorder: Pick<Recorder, "drain">;
     idempotency: Idempotency;
@@ -38,7 +38,7 @@ export function cohortRoutes(
       items,
     };
     const record = async () => acceptedReply(post, await parts.cohorts.post(post));
-    return { reply: await once(parts.idempotency, { caller, bodyText }, record) };
+    return { reply: await idempotent(parts.idempotency, { caller, bodyText }, record) };
   });
 
   bind(app, contracts.getCohort, parts, async ({ caller, params, query }) => {

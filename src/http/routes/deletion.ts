@@ -10,15 +10,15 @@ import { deletionSelectors, erasureSelectors } from "../../erasure/deletion_scop
 import { Fault } from "../../shared/fault.ts";
 import type { Deletions, WantedDeletion } from "../../erasure/deletions.ts";
 import type { Idempotency } from "../../idempotency/idempotency.ts";
-import { bind, type BindParts } from "../bind.ts";
+import { bind, type BindDeps } from "../bind.ts";
 import { jsonReply } from "../json_reply.ts";
-import { once } from "../repeats.ts";
+import { idempotent } from "../repeats.ts";
 import type { Env } from "../scene.ts";
 
 /** Mounts both forms of deletion, and where their progress and receipts are read. */
 export function deletionRoutes(
   app: Hono<Env>,
-  parts: BindParts & {
+  parts: BindDeps & {
     deletions: Deletions;
     idempotency: Idempotency;
     clock: Pick<Clock, "now">;
@@ -34,7 +34,7 @@ export function deletionRoutes(
     };
     const run = async () =>
       jsonReply(body.dry_run ? await dryRun(deletions, wanted) : await erase(deletions, wanted));
-    return { reply: await once(idempotency, { caller, bodyText, method: "DELETE" }, run) };
+    return { reply: await idempotent(idempotency, { caller, bodyText, method: "DELETE" }, run) };
   });
   bind(app, contracts.requestErasure, parts, async ({ caller, body, bodyText }) => {
     const selectors = erasureSelectors(body);
@@ -46,7 +46,7 @@ export function deletionRoutes(
       audit: auditOf(caller.principal, selectors, parts.clock),
     };
     const run = async () => jsonReply(await queue(deletions, wanted));
-    return { reply: await once(idempotency, { caller, bodyText }, run) };
+    return { reply: await idempotent(idempotency, { caller, bodyText }, run) };
   });
   bind(app, contracts.getDeletion, parts, async ({ caller, params }) => {
     const found = await deletions.find(caller.principal.account.id, params.request_id);

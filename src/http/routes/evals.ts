@@ -2,44 +2,49 @@ import type { Hono } from "hono";
 import type { z } from "zod";
 import type { evalAccepted } from "../../../contracts/data/evals.ts";
 import { contracts } from "../../../contracts/mod.ts";
-import { readResultPlace, readRunPlace, resultPlace, runPlace } from "../../evals/eval_cursor.ts";
+import {
+  readResultCursor,
+  readRunCursor,
+  resultCursor,
+  runCursor,
+} from "../../evals/eval_cursor.ts";
 import { Fault } from "../../shared/fault.ts";
-import { type EvalOrderParts, orderEval, permitEval } from "../../evals/create_eval.ts";
+import { type CreateEvalDeps, permitEval, startEval } from "../../evals/create_eval.ts";
 import type { Idempotency } from "../../idempotency/idempotency.ts";
 import { replayHeader, type Reply } from "../../relay/reply.ts";
-import { bind, type BindParts } from "../bind.ts";
+import { bind, type BindDeps } from "../bind.ts";
 import { jsonReply } from "../json_reply.ts";
-import { once } from "../repeats.ts";
+import { idempotent } from "../repeats.ts";
 import type { Env } from "../scene.ts";
 import { resultBody, runBody } from "./eval_bodies.ts";
 
-export interface EvalRouteParts extends BindParts, EvalOrderParts {
+export interface EvalRouteDeps extends BindDeps, CreateEvalDeps {
   idempotency: Idempotency;
 }
 
 /** Mounts evaluations: asked for here, worked on in the background (`src/evals/eval_runner.ts`). */
-export function evalRoutes(app: Hono<Env>, parts: EvalRouteParts): void {
+export function evalRoutes(app: Hono<Env>, parts: EvalRouteDeps): void {
   bind(app, contracts.createEval, parts, async ({ caller, body, bodyText }) => ({
-    reply: await once(
+    reply: await idempotent(
       parts.idempotency,
       { caller, bodyText, permit: () => void permitEval(parts.registry, caller, body) },
-      async () => accepted(await orderEval(parts, caller, body, bodyText)),
+      async () => accepted(await startEval(parts, caller, body, bodyText)),
     ),
   }));
 
   bind(app, contracts.listEvals, parts, async ({ caller, query }) => {
-    const after = query.after === undefined ? undefined : readRunPlace(query.after);
+    const after = query.after === undefined ? undefined : readRunCursor(query.after);
     const rows = await parts.evals.list(caller.principal.account.id, {
       limit: query.limit + 1,
       ...(after ? { after } : {}),
     });
     const page = rows.slice(0, query.limit);
-    return { data: page.map(runBody), next: rows.length > page.length ? runPlace(page) : null };
+    return { data: page.map(runBody), next: rows.length > page.length ? runCursor(page) : null };
   });
 
   bind(app, contracts.getEval, parts, async ({ caller, params, query }) => {
     const account = caller.principal.account.id;
-    const after = query.after === undefined ? undefined : readResultPlace(query.after);
+    const after = query.after === undefined ? undefined : readResultCursor(query.after);
     const run = await parts.evals.find(account, params.eval_run_id);
     if (!run) throw new Fault("eval_not_found");
     const rows = await parts.evals.results(account, run.evalRunId, {
@@ -52,7 +57,7 @@ export function evalRoutes(app: Hono<Env>, parts: EvalRouteParts): void {
       filters: JSON.parse(run.filtersText),
       graders: run.graders,
       results: page.map(resultBody),
-      next: rows.length > page.length ? resultPlace(page) : null,
+      next: rows.length > page.length ? resultCursor(page) : null,
     };
   });
 

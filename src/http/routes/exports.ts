@@ -5,25 +5,25 @@ import type { ExportJob } from "../../exports/export_job.ts";
 import {
   type ExportFormat,
   exportMediaType,
-  type ExportOrder,
-  readOrder,
+  type ExportSpec,
+  readExportSpec,
 } from "../../exports/export_spec.ts";
 import { Fault } from "../../shared/fault.ts";
 import type { Caller } from "../../relay/call_context.ts";
 import type { Exports } from "../../exports/exports.ts";
 import type { Idempotency } from "../../idempotency/idempotency.ts";
 import type { Reply } from "../../relay/reply.ts";
-import { bind, type BindParts } from "../bind.ts";
+import { bind, type BindDeps } from "../bind.ts";
 import { readByteRange } from "../byte_range.ts";
 import { errorReply } from "../errors.ts";
 import { jsonReply } from "../json_reply.ts";
-import { once } from "../repeats.ts";
+import { idempotent } from "../repeats.ts";
 import type { Env } from "../scene.ts";
 
 /** Mounts exports: asking for one, its file, the list, and deletion. */
 export function exportRoutes(
   app: Hono<Env>,
-  parts: BindParts & {
+  parts: BindDeps & {
     exports: Exports;
     caughtUp: () => Promise<void>;
     idempotency: Idempotency;
@@ -32,7 +32,7 @@ export function exportRoutes(
   const { exports } = parts;
   bind(app, contracts.createExport, parts, async ({ caller, body, bodyText }) => {
     const accountId = caller.principal.account.id;
-    const { order, delivery } = readOrder(body, { accountId, hasBucket: exports.hasBucket });
+    const { order, delivery } = readExportSpec(body, { accountId, hasBucket: exports.hasBucket });
     if (delivery === "stream") {
       await parts.caughtUp();
       const bytes = pulledStream(await exports.write(accountId, order), callersPatience);
@@ -42,7 +42,7 @@ export function exportRoutes(
       await parts.caughtUp();
       return await startedReply(exports, caller, order, delivery);
     };
-    return { reply: await once(parts.idempotency, { caller, bodyText }, run) };
+    return { reply: await idempotent(parts.idempotency, { caller, bodyText }, run) };
   });
   bind(app, contracts.streamExport, parts, async ({ caller, params, header }) => {
     const job = await exports.ready(caller.principal.account.id, params.request_id);
@@ -71,7 +71,7 @@ export function exportRoutes(
 async function startedReply(
   exports: Exports,
   caller: Caller,
-  order: ExportOrder,
+  order: ExportSpec,
   delivery: "job" | "bucket",
 ): Promise<Reply> {
   const started = await exports.start(caller.principal.account.id, order, delivery);

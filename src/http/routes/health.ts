@@ -3,7 +3,7 @@ import { contracts, familyContracts } from "../../../contracts/mod.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Catalogue, Probe } from "../../vendors/catalogue.ts";
 import type { Registry, Vendor } from "../../vendors/registry.ts";
-import { bind, type BindParts } from "../bind.ts";
+import { bind, type BindDeps } from "../bind.ts";
 import type { Env } from "../scene.ts";
 
 /** An answer slower than this is worth a warning. */
@@ -12,7 +12,7 @@ const slowMs = 3_000;
 /** Mounts the health endpoints: always 200, never spending tokens (interface.md §5). */
 export function healthRoutes(
   app: Hono<Env>,
-  parts: BindParts & { registry: Registry; catalogue: Catalogue; clock: Clock },
+  parts: BindDeps & { registry: Registry; catalogue: Catalogue; clock: Clock },
 ): void {
   const check = async (vendor: Vendor) => describe(vendor, await parts.catalogue.probe(vendor));
   bind(app, contracts.unifiedHealth, parts, async () => {

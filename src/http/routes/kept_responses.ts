@@ -4,13 +4,13 @@ import { Fault } from "../../shared/fault.ts";
 import type { Background } from "../../background/background.ts";
 import type { Caller } from "../../relay/call_context.ts";
 import type { Registry } from "../../vendors/registry.ts";
-import { bind, type BindParts, type ReplyOutput } from "../bind.ts";
+import { bind, type BindDeps, type ReplyOutput } from "../bind.ts";
 import type { Env } from "../scene.ts";
 
 /** Mounts what is beside `POST …/responses`: reading, ending and forgetting one. */
-export function keptResponseRoutes(
+export function storedResponseRoutes(
   app: Hono<Env>,
-  parts: BindParts & { registry: Registry; background: Background },
+  parts: BindDeps & { registry: Registry; background: Background },
 ): void {
   const { background } = parts;
   const families = parts.registry.all.map((vendor) => familyContracts(vendor.family).responses);

@@ -4,10 +4,10 @@ import { Fault } from "../../shared/fault.ts";
 import type { MediaFacts, MediaStore } from "../../shared/media.ts";
 import type { MediaSigner } from "../../records/signed_media.ts";
 import type { Recorder } from "../../records/recorder.ts";
-import { bind, type BindParts, bindPublic, type ReplyOutput } from "../bind.ts";
+import { bind, type BindDeps, bindPublic, type ReplyOutput } from "../bind.ts";
 import type { Env } from "../scene.ts";
 
-type MediaParts = BindParts & {
+type MediaParts = BindDeps & {
   media: MediaStore;
   mediaSigner: MediaSigner;
   recorder: Pick<Recorder, "drain">;

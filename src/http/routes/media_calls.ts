@@ -9,12 +9,12 @@ import type { Reply } from "../../relay/reply.ts";
 import type { SpeechRequest } from "../../media/speech.ts";
 import { type MediaChoice, resolveMedia } from "../../vendors/media_target.ts";
 import type { Registry } from "../../vendors/registry.ts";
-import { bind, type BindParts } from "../bind.ts";
-import { type AddressParts, ownAddress } from "../own_address.ts";
-import { once } from "../repeats.ts";
+import { bind, type BindDeps } from "../bind.ts";
+import { type AddressDeps, ownAddress } from "../own_address.ts";
+import { idempotent } from "../repeats.ts";
 import type { Env } from "../scene.ts";
 
-type MediaCallParts = BindParts & AddressParts & {
+type MediaCallParts = BindDeps & AddressDeps & {
   drawImages: (request: ImagesRequest) => Promise<Reply>;
   speakText: (request: SpeechRequest) => Promise<Reply>;
   mediaSigner: Pick<MediaSigner, "sign">;
@@ -30,7 +30,7 @@ export function mediaCallRoutes(app: Hono<Env>, parts: MediaCallParts): void {
       ownAddress(parts, header) + parts.mediaSigner.sign(accountId, sha256);
     const draw = () => parts.drawImages({ caller, body, bodyText, addressOf });
     const permit = () => permitMedia(parts.registry, caller, body, "images");
-    return { reply: await once(parts.idempotency, { caller, bodyText, permit }, draw) };
+    return { reply: await idempotent(parts.idempotency, { caller, bodyText, permit }, draw) };
   });
   bind(app, contracts.generateSpeech, parts, async ({ caller, body, bodyText, header }) => {
     const wantsFile = /\baudio\//i.test(header("accept") ?? "");
@@ -40,7 +40,7 @@ export function mediaCallRoutes(app: Hono<Env>, parts: MediaCallParts): void {
       ...(wantsFile ? { query: "binary" } : {}),
       permit: () => permitMedia(parts.registry, caller, body, "speech"),
     };
-    return { reply: await once(parts.idempotency, { caller, bodyText, ...form }, speak) };
+    return { reply: await idempotent(parts.idempotency, { caller, bodyText, ...form }, speak) };
   });
 }
 

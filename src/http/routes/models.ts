@@ -5,13 +5,13 @@ import type { Log } from "../../base/log.ts";
 import { messageOf } from "../../shared/fault.ts";
 import type { Catalogue, ListedModel } from "../../vendors/catalogue.ts";
 import type { Registry, Vendor } from "../../vendors/registry.ts";
-import { bind, type BindParts } from "../bind.ts";
+import { bind, type BindDeps } from "../bind.ts";
 import type { Env } from "../scene.ts";
 
 /** Mounts the model lists: one per family, and the merged one of the unified family. */
 export function modelRoutes(
   app: Hono<Env>,
-  parts: BindParts & { registry: Registry; catalogue: Catalogue; log: Log },
+  parts: BindDeps & { registry: Registry; catalogue: Catalogue; log: Log },
 ): void {
   bind(app, contracts.unifiedModels, parts, async () => {
     const lists = await Promise.all(

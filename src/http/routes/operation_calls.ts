@@ -13,11 +13,11 @@ import type { Operations } from "../../media/operations.ts";
 import { passOperation } from "../../media/pass_operation.ts";
 import { permitNamed } from "../../relay/relay.ts";
 import type { Registry, Vendor } from "../../vendors/registry.ts";
-import { bind, type BindParts } from "../bind.ts";
-import { once } from "../repeats.ts";
+import { bind, type BindDeps } from "../bind.ts";
+import { idempotent } from "../repeats.ts";
 import type { Env } from "../scene.ts";
 
-export type OperationRouteParts = BindParts & {
+export type OperationRouteDeps = BindDeps & {
   registry: Registry;
   operations: Operations;
   idempotency: Idempotency;
@@ -25,7 +25,7 @@ export type OperationRouteParts = BindParts & {
 };
 
 /** Mounts pictures, speech, transcripts and embeddings on the vendors' own paths. */
-export function operationCallRoutes(app: Hono<Env>, parts: OperationRouteParts): void {
+export function operationCallRoutes(app: Hono<Env>, parts: OperationRouteDeps): void {
   passed(app, parts, unifiedEmbeddings, operations.embeddings, undefined);
   for (const kind of methodKinds) {
     passed(app, parts, unifiedGenerateOperations[kind], operations[kind], undefined);
@@ -45,7 +45,7 @@ type MethodParams = ReturnType<typeof generateMethod>["params"];
 
 function passed(
   app: Hono<Env>,
-  parts: OperationRouteParts,
+  parts: OperationRouteDeps,
   contract: OperationContract,
   operation: Operation,
   vendor: Vendor | undefined,
@@ -59,6 +59,6 @@ function passed(
     // The parts of a form are hashed only where somebody may ask again.
     const bodyText = caller.header("x-request-id") === undefined ? "" : repeatText(sent);
     const permit = () => permitNamed(parts.registry, caller, vendor, modelOf(sent));
-    return { reply: await once(parts.idempotency, { caller, bodyText, permit }, pass) };
+    return { reply: await idempotent(parts.idempotency, { caller, bodyText, permit }, pass) };
   });
 }

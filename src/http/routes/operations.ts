@@ -5,13 +5,13 @@ import type { Metrics } from "../../shared/metrics.ts";
 import type { Secret } from "../../base/secret.ts";
 import { sha256Hex } from "../../base/hash.ts";
 import { Fault } from "../../shared/fault.ts";
-import { type BindParts, bindPublic } from "../bind.ts";
+import { type BindDeps, bindPublic } from "../bind.ts";
 import type { Env } from "../scene.ts";
 
 /** Mounts the probes and the metrics, which ask for no service key. */
 export function operationRoutes(
   app: Hono<Env>,
-  parts: BindParts & {
+  parts: BindDeps & {
     ready: () => Promise<void>;
     metrics: Metrics;
     metricsToken: Secret | undefined;

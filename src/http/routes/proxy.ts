@@ -10,12 +10,12 @@ import { permitNamed, type Relay } from "../../relay/relay.ts";
 import type { Reply } from "../../relay/reply.ts";
 import type { FullDialect } from "../../dialects/kernel/translator.ts";
 import type { Registry, Vendor } from "../../vendors/registry.ts";
-import { bind, type BindParts } from "../bind.ts";
-import { once } from "../repeats.ts";
+import { bind, type BindDeps } from "../bind.ts";
+import { idempotent } from "../repeats.ts";
 import type { Env } from "../scene.ts";
 
 /** What the endpoints that reach vendors are mounted with. */
-export type ProxyParts = BindParts & {
+export type ProxyDeps = BindDeps & {
   registry: Registry;
   relay: Relay;
   background: Relay;
@@ -26,7 +26,7 @@ export type ProxyParts = BindParts & {
 };
 
 /** Mounts the endpoints that reach vendors: the unified family and one family per vendor. */
-export function proxyRoutes(app: Hono<Env>, parts: ProxyParts): void {
+export function proxyRoutes(app: Hono<Env>, parts: ProxyDeps): void {
   mountFamily(app, parts, undefined, {
     chat: contracts.unifiedChat,
     responses: contracts.unifiedResponses,
@@ -46,7 +46,7 @@ type FamilyContracts = Pick<
 /** `vendor` is undefined on the unified family, where the model's name chooses it. */
 function mountFamily(
   app: Hono<Env>,
-  parts: ProxyParts,
+  parts: ProxyDeps,
   vendor: Vendor | undefined,
   family: FamilyContracts,
 ): void {
@@ -68,7 +68,7 @@ function mountFamily(
 
 /** Every request of these endpoints names its model here; the contracts see to that. */
 function permit(
-  { registry }: ProxyParts,
+  { registry }: ProxyDeps,
   caller: Caller,
   vendor: Vendor | undefined,
   body: unknown,
@@ -81,13 +81,13 @@ type CreateContract = Contract<undefined, undefined, z.ZodType, z.ZodType>;
 /** An endpoint whose body says all there is to say. */
 function relayed(
   app: Hono<Env>,
-  parts: ProxyParts,
+  parts: ProxyDeps,
   contract: CreateContract,
   dialect: FullDialect,
   vendor: Vendor | undefined,
 ): void {
   bind(app, contract, parts, async ({ caller, body, bodyText }) => ({
-    reply: await once(
+    reply: await idempotent(
       parts.idempotency,
       { caller, bodyText, permit: () => permit(parts, caller, vendor, body) },
       () => parts.relay.send({ caller, dialect, vendor, body, bodyText }),
@@ -98,7 +98,7 @@ function relayed(
 /** The native endpoints say model and streaming in the path; the dialect reads them in the body. */
 function generated(
   app: Hono<Env>,
-  parts: ProxyParts,
+  parts: ProxyDeps,
   family: NonNullable<FamilyContracts["generate"]>,
   dialect: FullDialect,
   vendor: Vendor | undefined,
@@ -107,7 +107,7 @@ function generated(
     const body = { ...sent, model: params.model, stream: false };
     const send = () => parts.relay.send({ caller, dialect, vendor, body, bodyText });
     const may = () => permit(parts, caller, vendor, body);
-    return { reply: await once(parts.idempotency, { caller, bodyText, permit: may }, send) };
+    return { reply: await idempotent(parts.idempotency, { caller, bodyText, permit: may }, send) };
   });
   bind(app, family.stream, parts, async ({ caller, params, query, body: sent, bodyText }) => {
     const jsonArray = query.alt !== "sse" && query.$alt !== "sse";
@@ -117,7 +117,7 @@ function generated(
       query: jsonArray ? "json" : "sse",
       permit: () => permit(parts, caller, vendor, body),
     };
-    return { reply: await once(parts.idempotency, { caller, bodyText, ...form }, send) };
+    return { reply: await idempotent(parts.idempotency, { caller, bodyText, ...form }, send) };
   });
   bind(app, family.count, parts, async ({ caller, params, body }) => ({
     reply: await parts.countTokens({

@@ -2,12 +2,12 @@ import type { Hono } from "hono";
 import { documents, referenceFile } from "../../../contracts/kernel/document.ts";
 import { programFile } from "../../base/program_files.ts";
 import { Fault } from "../../shared/fault.ts";
-import { type BindParts, bindPublic, type ReplyOutput } from "../bind.ts";
-import { type AddressParts, publicAddress } from "../own_address.ts";
+import { type BindDeps, bindPublic, type ReplyOutput } from "../bind.ts";
+import { type AddressDeps, publicAddress } from "../own_address.ts";
 import type { Env } from "../scene.ts";
 
 /** Mounts the document in both versions, and the page that shows it; none asks for a key. */
-export function referenceRoutes(app: Hono<Env>, parts: BindParts & AddressParts): void {
+export function referenceRoutes(app: Hono<Env>, parts: BindDeps & AddressDeps): void {
   for (
     const [contract, name] of [
       [documents.current, "openapi.json"],

@@ -1,7 +1,7 @@
 import type { Hono } from "hono";
 import { contracts } from "../../../contracts/mod.ts";
 import type { Clock } from "../../base/clock.ts";
-import { bind, type BindParts } from "../bind.ts";
+import { bind, type BindDeps } from "../bind.ts";
 import type { Env } from "../scene.ts";
 
 export const serviceName = "llm-gateway";
@@ -9,7 +9,7 @@ export const serviceName = "llm-gateway";
 /** Mounts `GET /api/v1/status`, which verifies the key. */
 export function statusRoutes(
   app: Hono<Env>,
-  parts: BindParts & { clock: Clock; version: string },
+  parts: BindDeps & { clock: Clock; version: string },
 ): void {
   bind(app, contracts.status, parts, ({ caller }) => ({
     status: "ok" as const,

@@ -1,6 +1,12 @@
-import type { Claim, Finished, Known, ReplayId, ReplayStore } from "../request_fingerprint.ts";
+import type {
+  Claim,
+  Finished,
+  ReplayId,
+  ReplayState,
+  ReplayStore,
+} from "../request_fingerprint.ts";
 import type { Database, SqlRow } from "../../database/database.ts";
-import { storable } from "../../database/sanitize_text.ts";
+import { sanitizeText } from "../../database/sanitize_text.ts";
 
 /** How long a claim holds without being renewed; a process that lives renews every 10 s. */
 const defaultClaimMs = 30_000;
@@ -38,7 +44,7 @@ export function createReplays(
         holder,
         keepMs,
         answer.status,
-        storable(JSON.stringify(answer.headers)),
+        sanitizeText(JSON.stringify(answer.headers)),
         answer.body,
         answer.streamed,
         answer.transactionId,
@@ -162,7 +168,7 @@ const releaseSql = `with freed as (
   delete from replays where key = $1 and claim_id = $2 and status is null
     and not exists (select from freed)`;
 
-function readKnown(row: SqlRow, id: ReplayId): Known {
+function readKnown(row: SqlRow, id: ReplayId): ReplayState {
   if (row.fingerprint !== id.fingerprint) return { state: "conflict" };
   if (row.status === null) return { state: "running" };
   const answer = {

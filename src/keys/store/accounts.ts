@@ -1,6 +1,6 @@
 import type { Account, AccountStore, Tier } from "../account.ts";
 import type { Queryable, SqlRow } from "../../database/database.ts";
-import { storable } from "../../database/sanitize_text.ts";
+import { sanitizeText } from "../../database/sanitize_text.ts";
 
 /** Columns of an account, in the order that `readAccount` knows. */
 export const accountColumns = "id, name, tier, requests_per_minute, burst, created_at";
@@ -19,7 +19,7 @@ export function createAccounts(database: Queryable): AccountStore {
       const byId = /^\d{1,18}$/.test(idOrName);
       const [row] = await database.query(
         `select ${accountColumns} from accounts where ${byId ? "id = $1::bigint" : "name = $1"}`,
-        [storable(idOrName)],
+        [sanitizeText(idOrName)],
       );
       return row && readAccount(row);
     },

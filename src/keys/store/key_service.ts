@@ -1,12 +1,12 @@
 import type { ApiKey } from "../api_key.ts";
 import type { AuditNote } from "../../audit/audit.ts";
-import type { KeyDesk, KeyRow } from "../key_service.ts";
+import type { KeyRow, KeyService } from "../key_service.ts";
 import { insertKey, keyColumns, readKey } from "./api_keys.ts";
 import { writeAudit } from "../../audit/store/audit.ts";
 import type { Database, Queryable } from "../../database/database.ts";
 
 /** `analytics` is where calls are recorded. */
-export function createKeyDesk(database: Database, analytics: Queryable): KeyDesk {
+export function createKeyService(database: Database, analytics: Queryable): KeyService {
   return {
     list: (accountId) => read(database, analytics, accountId, null),
     find: async (accountId, id) => (await read(database, analytics, accountId, id))[0],

@@ -17,7 +17,7 @@ export interface MasterKeyHolder {
   reread(): Promise<void>;
 }
 
-export interface MasterKeyParts {
+export interface MasterKeyDeps {
   /** `MASTER_KEY`. */
   configured: Secret | undefined;
   dataDir: string;
@@ -31,7 +31,7 @@ export interface MasterKeyParts {
  * one. Throws an Error of one line that names MASTER_KEY and says what to do when the database's
  * vendor keys are sealed under another one.
  */
-export async function openMasterKey(parts: MasterKeyParts): Promise<MasterKeyHolder> {
+export async function openMasterKey(parts: MasterKeyDeps): Promise<MasterKeyHolder> {
   const { configured, dataDir, database } = parts;
   const claimed = (await readClaim(database))?.fingerprint;
   const holder = await holderOf(configured, dataDir, claimed);
@@ -57,7 +57,7 @@ export async function openMasterKey(parts: MasterKeyParts): Promise<MasterKeyHol
  * not have it. Whether it is the database's is checked by what seals with it. Throws an Error of
  * one line when there is none.
  */
-export async function findMasterKey(parts: MasterKeyParts): Promise<MasterKeyHolder> {
+export async function findMasterKey(parts: MasterKeyDeps): Promise<MasterKeyHolder> {
   const claimed = (await readClaim(parts.database))?.fingerprint;
   const holder = await holderOf(parts.configured, parts.dataDir, claimed);
   if (holder) return holder;

@@ -13,7 +13,7 @@ import { writeAudit } from "../../audit/store/audit.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import type { MasterKeyHolder } from "./master_key.ts";
 import { claimMasterKey, lockVendorKeys, masterKeyLine, readClaim } from "./master_key_claim.ts";
-import { portions } from "../../database/chunks.ts";
+import { chunks } from "../../database/chunks.ts";
 
 const shown = "account_id, vendor, last_four, created_at, changed_at";
 
@@ -143,7 +143,7 @@ async function rotate(
     if (rows.length > 0 && !known) throw new Error(masterKeyLine(holder.source));
     const version = (claim?.version ?? 0n) + 1n;
     const resealed = rows.map((row) => reseal(row, holder.current(), next, version));
-    for (const portion of portions(resealed, () => 1, portionRows)) {
+    for (const portion of chunks(resealed, () => 1, portionRows)) {
       await tx.query(updateSealed, [JSON.stringify(portion), version]);
     }
     await tx.query(

@@ -1,7 +1,7 @@
 import type { Config } from "../config.ts";
 import { type Background, createBackground } from "../../background/background.ts";
-import { BackgroundRunner, type BackgroundRunnerParts } from "../../background/runner.ts";
-import type { KeptMemory } from "../../relay/conversation/stored_response_cache.ts";
+import { BackgroundRunner, type BackgroundRunnerDeps } from "../../background/runner.ts";
+import type { StoredResponseCache } from "../../relay/conversation/stored_response_cache.ts";
 import type { ReadMeasure } from "../../shared/metrics.ts";
 import { every } from "../../shared/every.ts";
 import { type Evals, wireEvals } from "./evals.ts";
@@ -28,10 +28,10 @@ export function wireBackground(
   { database, processId }: { database: Database; processId: string },
   parts:
     & Omit<
-      BackgroundRunnerParts,
+      BackgroundRunnerDeps,
       "store" | "payloadMaxBytes" | "mediaInlineBytes" | "timeoutMs"
     >
-    & { kept: KeptMemory; newId: () => string },
+    & { kept: StoredResponseCache; newId: () => string },
 ): BackgroundCalls {
   const { payloadMaxBytes, mediaInlineBytes } = config;
   const store = createBackgroundCalls(database, { processId, run: parts.newId() });

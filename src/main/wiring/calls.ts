@@ -1,16 +1,16 @@
 import { type ByteGate, createByteGate } from "../../base/byte_gate.ts";
-import { createGarbage } from "../../base/garbage.ts";
+import { createGcHint } from "../../base/garbage.ts";
 import { createHeavyWork } from "../../base/heavy_work.ts";
 import { createValueGate } from "../../base/value_gate.ts";
 import type { Config } from "../config.ts";
 import { Fault } from "../../shared/fault.ts";
 import { type CountRequest, countTokens } from "../../relay/count_tokens.ts";
-import { drawImages, type ImagesRequest } from "../../media/images.ts";
+import { createImages, type ImagesRequest } from "../../media/images.ts";
 import { createOpenStreams } from "../../relay/open_streams.ts";
 import { createOperations, type Operations } from "../../media/operations.ts";
-import { createRelay, type Relay, type RelayParts } from "../../relay/relay.ts";
+import { createRelay, type Relay, type RelayDeps } from "../../relay/relay.ts";
 import type { Reply } from "../../relay/reply.ts";
-import { speakText, type SpeechRequest } from "../../media/speech.ts";
+import { createSpeech, type SpeechRequest } from "../../media/speech.ts";
 import type { HeavyBodies } from "../../http/read_json.ts";
 import { createPublicFetch } from "../../vendors/public_fetch.ts";
 import type { Registry } from "../../vendors/registry.ts";
@@ -34,7 +34,7 @@ export interface Calls {
 export function createCalls(
   config: Config,
   parts: Omit<
-    RelayParts,
+    RelayDeps,
     | "newTransactionId"
     | "payloadMaxBytes"
     | "mediaInlineBytes"
@@ -71,8 +71,8 @@ export function createCalls(
     relay: createRelay(all),
     operations,
     drawImages: (request) =>
-      drawImages({ registry, operations, publicFetch, vendorFetch }, request),
-    speakText: (request) => speakText({ registry, operations }, request),
+      createImages({ registry, operations, publicFetch, vendorFetch }, request),
+    speakText: (request) => createSpeech({ registry, operations }, request),
     bodies: gateOf(config),
     heavy: heavyBodies(),
     countTokens: (request) => countTokens(all, request),
@@ -89,7 +89,7 @@ const garbageEveryBytes = 6 * 1024 * 1024;
 
 /** Requests and answers have room apart: who holds the one may wait for the other. */
 function gateOf({ bodiesInFlightBytes }: Config): ByteGate {
-  const garbage = createGarbage(garbageEveryBytes);
+  const garbage = createGcHint(garbageEveryBytes);
   const released = (bytes: number) => garbage.left(bytes);
   return createByteGate({ capacityBytes: bodiesInFlightBytes, released });
 }

@@ -1,10 +1,10 @@
 import type { Secret } from "../../base/secret.ts";
 import { scopesOf } from "../../admin/parts.ts";
-import type { DashboardParts, VendorKeyTest } from "../../dashboard/parts.ts";
+import type { DashboardDeps, VendorKeyTest } from "../../dashboard/parts.ts";
 import { Fault, messageOf } from "../../shared/fault.ts";
 import { firstModel } from "../greeting.ts";
 import type { Services } from "../application.ts";
-import { createKeyDesk } from "../../keys/store/key_service.ts";
+import { createKeyService } from "../../keys/store/key_service.ts";
 import { tokensLeft } from "../../rate_limits/store/rate_buckets.ts";
 import { createSpend } from "../../credit/store/spend.ts";
 import { fairUsage } from "./fair_stores.ts";
@@ -12,15 +12,15 @@ import { createPeople } from "../../people/store/people.ts";
 import { createSessions } from "../../people/store/sessions.ts";
 import { createSignIns } from "../../people/store/sign_ins.ts";
 import { readList } from "../../vendors/catalogue.ts";
-import { recordParts } from "./dashboard_records.ts";
-import { interactionParts } from "./dashboard_interactions.ts";
-import { playgroundParts } from "./playground.ts";
-import { storableVendors } from "../../vendors/stored_keys.ts";
+import { createRecordPages } from "./dashboard_records.ts";
+import { createInteractionPages } from "./dashboard_interactions.ts";
+import { createPlaygroundDeps } from "./playground.ts";
+import { vendorsWithStoredKeys } from "../../vendors/stored_keys.ts";
 
 /** What the dashboard works on; `address` is where people reach the service. */
-export function dashboardParts(services: Services, address: string): DashboardParts {
+export function createDashboardDeps(services: Services, address: string): DashboardDeps {
   const { config, database, registry } = services;
-  const keys = createKeyDesk(database, services.analytics);
+  const keys = createKeyService(database, services.analytics);
   return {
     baseUrl: address,
     signIn: config.oauth,
@@ -35,14 +35,14 @@ export function dashboardParts(services: Services, address: string): DashboardPa
     exampleModel: () => firstModel(services),
     vendorKeys: services.vendorKeys,
     vendorKeysChanged: () => services.storedKeys.refresh(),
-    keyVendors: storableVendors(registry).map(({ label, aliases, family }) => ({
+    keyVendors: vendorsWithStoredKeys(registry).map(({ label, aliases, family }) => ({
       label,
       names: aliases,
       kind: family.kind,
     })),
     storedVendorKey: (accountId, vendor) => services.storedKeys.find(accountId, vendor),
     testVendorKey: (vendor, key) => testKey(services, vendor, key),
-    interactions: interactionParts(services),
+    interactions: createInteractionPages(services),
     overview: {
       usage: fairUsage(services.reads),
       caughtUp: () => services.recorder.drain(),
@@ -51,11 +51,11 @@ export function dashboardParts(services: Services, address: string): DashboardPa
       spent: createSpend(database).read,
       keys,
     },
-    playground: playgroundParts(services),
+    playground: createPlaygroundDeps(services),
     clock: services.clock,
     newId: services.newId,
     log: services.log,
-    ...recordParts(services),
+    ...createRecordPages(services),
   };
 }
 

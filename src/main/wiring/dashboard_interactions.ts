@@ -1,17 +1,17 @@
-import type { InteractionParts } from "../../dashboard/pages/interactions/parts.ts";
+import type { InteractionDeps } from "../../dashboard/pages/interactions/parts.ts";
 import { costLines } from "../../repricing/cost_lines.ts";
 import { readTranscript } from "../../records/transcript.ts";
 import type { Services } from "../application.ts";
-import { fairDesk } from "./fair_stores.ts";
+import { fairInteractions } from "./fair_stores.ts";
 
 /** What the dashboard's pages on interactions work on. */
-export function interactionParts(services: Services): InteractionParts {
+export function createInteractionPages(services: Services): InteractionDeps {
   const { apiKeys, dialects, priceVersions, registry } = services;
   const knownDialects: ReadonlyMap<string, typeof dialects[keyof typeof dialects]> = new Map(
     Object.entries(dialects),
   );
   return {
-    desk: fairDesk(services.reads),
+    desk: fairInteractions(services.reads),
     caughtUp: services.caughtUp,
     vendors: registry.all.map(({ label }) => label),
     keyNames: async (accountId) =>

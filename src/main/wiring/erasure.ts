@@ -2,27 +2,27 @@ import type { Clock } from "../../base/clock.ts";
 import { randomBase62 } from "../../base/ids.ts";
 import type { Log } from "../../base/log.ts";
 import type { ExportEraser } from "../../erasure/deletion.ts";
-import type { ScrubReport } from "../../erasure/scrub.ts";
+import type { VacuumReport } from "../../erasure/scrub.ts";
 import { createDeletions, type Deletions } from "../../erasure/deletions.ts";
 import { createErasures, type Erasures } from "../../erasure/erasures.ts";
 import type { Idempotency } from "../../idempotency/idempotency.ts";
-import type { KeptMemory } from "../../relay/conversation/stored_response_cache.ts";
+import type { StoredResponseCache } from "../../relay/conversation/stored_response_cache.ts";
 import type { Recorder } from "../../records/recorder.ts";
 import { every } from "../../shared/every.ts";
-import { createScrubbing, type Scrubbing } from "../../erasure/scrubbing.ts";
+import { createVacuumJob, type VacuumJob } from "../../erasure/scrubbing.ts";
 import { createDeletions as createDeletionStore } from "../../erasure/store/deletions.ts";
 import type { RecordDatabases } from "../../erasure/store/erasure.ts";
 import type { Journal } from "../../records/journal/journal.ts";
-import { createScrub } from "../../erasure/store/scrub.ts";
+import { createVacuum } from "../../erasure/store/scrub.ts";
 import { createTombstoneFile } from "../../erasure/store/tombstone_file.ts";
 
 /** What erases records, and keeps them erased. */
-export interface DeletionParts {
+export interface ErasureServices {
   erasures: Erasures;
   deletions: Deletions;
   deletionGauges: Readonly<Record<string, { help: string; read: () => number }>>;
   /** Rewrites every file that may hold erased text. */
-  scrub: () => Promise<ScrubReport>;
+  scrub: () => Promise<VacuumReport>;
   /** Applies again what a restored store has lost; before the first call. */
   restoreTombstones: () => Promise<void>;
   /** Ends the jobs and the step under way. */
@@ -30,7 +30,7 @@ export interface DeletionParts {
 }
 
 /** What the parts are made of. */
-export interface DeletionNeeds {
+export interface ErasureOptions {
   databases: RecordDatabases;
   dataDir: string;
   /** Names this process in claims, over restarts. */
@@ -40,7 +40,7 @@ export interface DeletionNeeds {
   newId: () => string;
   journal: Pick<Journal, "tidy" | "eraseRejected">;
   recorder: Pick<Recorder, "drain">;
-  kept: Pick<KeptMemory, "forget">;
+  kept: Pick<StoredResponseCache, "forget">;
   idempotency: Pick<Idempotency, "erase">;
   exports: ExportEraser | undefined;
 }
@@ -48,7 +48,7 @@ export interface DeletionNeeds {
 /** Other processes' erasures are heard of within this time. */
 const newsMs = 1000;
 
-export function createDeletionParts(needs: DeletionNeeds): DeletionParts {
+export function createErasureServices(needs: ErasureOptions): ErasureServices {
   const { databases, clock, log, newId, recorder } = needs;
   const { main, records } = databases;
   const caughtUp = () => recorder.drain();
@@ -81,8 +81,8 @@ export function createDeletionParts(needs: DeletionNeeds): DeletionParts {
     newId,
     log,
   });
-  const scrubbing = createScrubbing({
-    store: createScrub([main, records]),
+  const scrubbing = createVacuumJob({
+    store: createVacuum([main, records]),
     before: async () => {
       await caughtUp();
       await tidyJournal();
@@ -118,7 +118,7 @@ export function createDeletionParts(needs: DeletionNeeds): DeletionParts {
   };
 }
 
-function gaugesOf(deletions: Deletions, scrubbing: Scrubbing): DeletionParts["deletionGauges"] {
+function gaugesOf(deletions: Deletions, scrubbing: VacuumJob): ErasureServices["deletionGauges"] {
   return {
     gateway_deletions_waiting: {
       help: "Deletions that are not done yet",

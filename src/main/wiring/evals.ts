@@ -3,7 +3,7 @@ import type { EvalStore } from "../../evals/eval.ts";
 import { createFairQueue } from "../../base/fair_queue.ts";
 import { Fault } from "../../shared/fault.ts";
 import { createEvalRunner } from "../../evals/eval_runner.ts";
-import type { EvalRunParts } from "../../evals/eval_run.ts";
+import type { EvalRunDeps } from "../../evals/eval_run.ts";
 import { every } from "../../shared/every.ts";
 import { createGradeThread } from "../../evals/grade_thread.ts";
 import type { Database } from "../../database/database.ts";
@@ -36,7 +36,7 @@ const gradersWaiting = 16;
 /** `analytics` holds the interactions. */
 export function wireEvals(
   database: Database,
-  parts: Omit<EvalRunParts, "work" | "graders"> & {
+  parts: Omit<EvalRunDeps, "work" | "graders"> & {
     newId: () => string;
     log: Log;
     analytics: Database;

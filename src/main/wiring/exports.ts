@@ -1,7 +1,7 @@
 import type { Clock } from "../../base/clock.ts";
 import type { Log } from "../../base/log.ts";
 import type { Config } from "../config.ts";
-import { createCaughtUp } from "../../records/flush_records.ts";
+import { createFlushRecords } from "../../records/flush_records.ts";
 import { createExports, type Exports } from "../../exports/exports.ts";
 import type { Recorder } from "../../records/recorder.ts";
 import { every } from "../../shared/every.ts";
@@ -23,7 +23,7 @@ export interface ExportServices {
 }
 
 /** What exports are made of. */
-export interface ExportNeeds {
+export interface ExportOptions {
   config: Config;
   database: Database;
   /** Where interactions stand; `database` unless it is configured. */
@@ -40,7 +40,7 @@ const beatMs = 2000;
 const sweepMs = 60_000;
 
 export function createExportServices(
-  needs: ExportNeeds & { recorder: Recorder },
+  needs: ExportOptions & { recorder: Recorder },
 ): ExportServices {
   const { log, recorder } = needs;
   const exports = exportsOf(needs);
@@ -50,7 +50,7 @@ export function createExportServices(
   ];
   return {
     exports,
-    caughtUp: createCaughtUp({ recorder, later }),
+    caughtUp: createFlushRecords({ recorder, later }),
     async closeExports() {
       for (const stop of jobs) stop();
       await exports.close();
@@ -60,7 +60,7 @@ export function createExportServices(
 
 /** Exports of a process or of a command; jobs are worked on by whoever calls `tick`. */
 export function exportsOf(
-  { config, database, analytics, reads, clock, log, newId }: ExportNeeds,
+  { config, database, analytics, reads, clock, log, newId }: ExportOptions,
 ): Exports {
   const { exportBucket, dataDir } = config;
   // Where several processes share a database, each must be able to give a file.

@@ -1,14 +1,14 @@
 import type { CohortStore } from "../../cohorts/cohort.ts";
 import type { EvalStore } from "../../evals/eval.ts";
 import type { ExportSource } from "../../exports/export_source.ts";
-import type { InteractionDesk } from "../../records/interaction_repository.ts";
+import type { InteractionRepository } from "../../records/interaction_repository.ts";
 import type { UsageStore } from "../../usage/usage_sums.ts";
 import { createCohorts } from "../../cohorts/store/cohorts.ts";
 import type { Database } from "../../database/database.ts";
 import { createEvals } from "../../evals/store/evals.ts";
 import { createExportSource } from "../../exports/store/export_source.ts";
 import type { FairReads } from "../../database/fair_reads.ts";
-import { createInteractionDesk } from "../../records/store/interaction_repository.ts";
+import { createInteractionRepository } from "../../records/store/interaction_repository.ts";
 import { createUsageSums } from "../../usage/store/usage_sums.ts";
 
 /**
@@ -16,8 +16,8 @@ import { createUsageSums } from "../../usage/store/usage_sums.ts";
  * costs nothing to make.
  */
 
-export function fairDesk(reads: FairReads): InteractionDesk {
-  const of = (accountId: number) => createInteractionDesk(reads.of(accountId));
+export function fairInteractions(reads: FairReads): InteractionRepository {
+  const of = (accountId: number) => createInteractionRepository(reads.of(accountId));
   return {
     page: (query) => of(query.accountId).page(query),
     find: (accountId, ...asked) => of(accountId).find(accountId, ...asked),

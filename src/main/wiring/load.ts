@@ -4,10 +4,10 @@ import { createLoopWatch, type LoopWatch } from "../../base/loop_watch.ts";
 import type { Config } from "../config.ts";
 import { type Admission, createAdmission } from "../../overload/admission.ts";
 import type { Metrics, ReadMeasure } from "../../shared/metrics.ts";
-import type { Scene } from "../../http/scene.ts";
+import type { RequestContext } from "../../http/scene.ts";
 
 /** What is named when the event loop was blocked. */
-export type LoopWork = Pick<Scene, "route" | "requestId" | "principal">;
+export type LoopWork = Pick<RequestContext, "route" | "requestId" | "principal">;
 
 /** Knows how much the process has to do, and who may add to it. */
 export interface Load {

@@ -1,4 +1,4 @@
-import { createGarbage } from "../../base/garbage.ts";
+import { createGcHint } from "../../base/garbage.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Log } from "../../base/log.ts";
 import type { Config } from "../config.ts";
@@ -8,7 +8,7 @@ import type { Ledger } from "../../credit/ledger.ts";
 import { createSpendCaps, type SpendCaps } from "../../credit/spend_cap.ts";
 import type { SelectableCall } from "../../shared/interaction.ts";
 import type { RecordedForm } from "../../relay/call_facts.ts";
-import { createReservations, type Escrow } from "../../credit/reservations.ts";
+import { createReservations, type Reservations } from "../../credit/reservations.ts";
 import {
   createIdempotency,
   type Duplicate,
@@ -20,7 +20,7 @@ import { payloadRulesOf, storePayloads } from "../../relay/truncate_payloads.ts"
 import { Tries } from "../../relay/settling_steps.ts";
 import { every } from "../../shared/every.ts";
 import type { Database } from "../../database/database.ts";
-import { giveBackCharge } from "../../credit/store/refund_charge.ts";
+import { refundCharge } from "../../credit/store/refund_charge.ts";
 import type { Journal } from "../../records/journal/journal.ts";
 import { createLedger } from "../../credit/store/ledger.ts";
 import { createRecords } from "../../records/store/records.ts";
@@ -28,10 +28,10 @@ import { createReplays } from "../../idempotency/store/replays.ts";
 import { createSpend, sweepKeyCharges } from "../../credit/store/spend.ts";
 
 /** What calls are paid, recorded and repeated with. */
-export interface MoneyParts {
+export interface MoneyServices {
   interactions: InteractionStore;
   ledger: Ledger;
-  escrow: Escrow;
+  escrow: Reservations;
   spendCaps: SpendCaps;
   recorder: Recorder;
   storedBytes: StoredBytes;
@@ -45,7 +45,7 @@ export interface MoneyParts {
 }
 
 /** What the parts are made of. */
-export interface MoneyNeeds {
+export interface MoneyOptions {
   config: Config;
   database: Database;
   /** Where interactions stand; `database` unless it is configured. */
@@ -68,7 +68,7 @@ export interface MoneyNeeds {
 const giveBackAttempts = 60;
 const giveBackPauseMs = 1000;
 
-export function createMoneyParts(needs: MoneyNeeds): MoneyParts {
+export function createMoneyServices(needs: MoneyOptions): MoneyServices {
   const { config, database, analytics, journal, processId, clock, log, newId, pause } = needs;
   const interactions = createRecords(database, analytics, needs.dropped);
   const ledger = createLedger(database);
@@ -78,7 +78,7 @@ export function createMoneyParts(needs: MoneyNeeds): MoneyParts {
     store: storePayloads(
       interactions,
       payloadRulesOf(config, needs.recordedForms),
-      { garbage: createGarbage(8 * 1024 * 1024), room: storedBytes, tries },
+      { garbage: createGcHint(8 * 1024 * 1024), room: storedBytes, tries },
     ),
     log,
     pause,
@@ -128,8 +128,8 @@ export function createMoneyParts(needs: MoneyNeeds): MoneyParts {
 
 /** Charges first: what a lease still holds after them is what calls did not use. */
 async function recover(
-  { journal, processId, log }: MoneyNeeds,
-  { recorder, ledger }: Pick<MoneyParts, "recorder" | "ledger">,
+  { journal, processId, log }: MoneyOptions,
+  { recorder, ledger }: Pick<MoneyServices, "recorder" | "ledger">,
 ): Promise<void> {
   const found = await journal.replay(async (interactions) => {
     for (const interaction of interactions) recorder.record(interaction);
@@ -141,14 +141,14 @@ async function recover(
 }
 
 async function giveBack(
-  parts: Pick<MoneyNeeds, "database" | "analytics" | "log" | "pause"> & { recorder: Recorder },
+  parts: Pick<MoneyOptions, "database" | "analytics" | "log" | "pause"> & { recorder: Recorder },
   { accountId, transactionId, claim, originalId }: Duplicate,
 ): Promise<void> {
   const { database, analytics, recorder, log, pause } = parts;
   const note = `the same request was answered by ${originalId ?? "another call"}`;
   const act = async () => {
     await recorder.drain();
-    await giveBackCharge(database, { accountId, transactionId, claim, note }, analytics);
+    await refundCharge(database, { accountId, transactionId, claim, note }, analytics);
   };
   try {
     // It is found as the store comes back, when the call's own row may still wait for it.

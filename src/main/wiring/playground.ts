@@ -1,11 +1,11 @@
-import type { ModelGroup, PlaygroundParts } from "../../dashboard/pages/playground/page.tsx";
+import type { ModelGroup, PlaygroundDeps } from "../../dashboard/pages/playground/page.tsx";
 import { createPersonCalls } from "../../playground/playground_calls.ts";
 import type { Services } from "../application.ts";
-import { listedSoon } from "../../vendors/listed_soon.ts";
+import { withTimeout } from "../../vendors/listed_soon.ts";
 import type { Vendor } from "../../vendors/registry.ts";
 
 /** Calls that people make in the dashboard, and the models that they can be made to. */
-export function playgroundParts(services: Services): PlaygroundParts {
+export function createPlaygroundDeps(services: Services): PlaygroundDeps {
   return {
     ...createPersonCalls({ ...services, dialect: services.dialects.chat }),
     models: (accountId) => callableModels(services, accountId),
@@ -33,7 +33,7 @@ async function listed(services: Services, vendor: Vendor): Promise<string[]> {
   const { catalogue, prices, clock } = services;
   const inTable = () => prices.listed(vendor.label, clock.now()).map(({ model }) => model);
   if (!vendor.apiKey) return inTable();
-  const models = await listedSoon(catalogue, vendor, listMs);
+  const models = await withTimeout(catalogue, vendor, listMs);
   return models?.map(({ id }) => id) ?? inTable();
 }
 

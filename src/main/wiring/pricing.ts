@@ -1,4 +1,4 @@
-import type { PriceDesk } from "../../admin/price_parts.ts";
+import type { PriceCommands } from "../../admin/price_parts.ts";
 import type { Log } from "../../base/log.ts";
 import { createPriceArchive } from "../../repricing/price_archive.ts";
 import { every } from "../../shared/every.ts";
@@ -9,9 +9,9 @@ import { createRepricing } from "../../repricing/store/repricing.ts";
 import type { Prices } from "../../pricing/table/prices.ts";
 
 /** What checks prices, keeps their versions and prices calls again. */
-export interface PricingParts {
+export interface PricingServices {
   /** Prices and model lists anew from the files, for the operator's commands. */
-  openPrices: () => PriceDesk;
+  openPrices: () => PriceCommands;
   priceVersions: PriceVersionStore;
   /** Keeps the prices behind the versions that records name. */
   archivePrices: () => Promise<void>;
@@ -21,15 +21,15 @@ export interface PricingParts {
 /** How often prices learned from vendors' lists are looked for, to be kept. */
 const archiveMs = 15_000;
 
-export function createPricingParts(
+export function createPricingServices(
   needs: {
     database: Database;
     analytics: Database;
     log: Log;
     prices: Prices;
-    openPrices: () => Omit<PriceDesk, "repricing">;
+    openPrices: () => Omit<PriceCommands, "repricing">;
   },
-): PricingParts {
+): PricingServices {
   const priceVersions = createPriceVersions(needs.database);
   const archivePrices = createPriceArchive(needs.prices, priceVersions);
   const repricing = createRepricing(needs.database, needs.analytics);

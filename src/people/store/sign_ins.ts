@@ -8,7 +8,7 @@ import {
 } from "../sign_in.ts";
 import { writeAudit } from "../../audit/store/audit.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
-import { storable } from "../../database/sanitize_text.ts";
+import { sanitizeText } from "../../database/sanitize_text.ts";
 
 export function createSignIns(database: Database): SignInStore {
   return {
@@ -24,7 +24,7 @@ export function createSignIns(database: Database): SignInStore {
           returnTo,
           claimHash,
           invitationHash,
-          identity && storable(JSON.stringify(identity)),
+          identity && sanitizeText(JSON.stringify(identity)),
           expiresAt,
         ],
       );
@@ -244,7 +244,7 @@ async function join(
   const [known] = await tx.query(
     `select p.id, (select min(account_id) from memberships m where m.person_id = p.id) as account_id
      from people p where p.issuer = $1 and p.subject = $2`,
-    [storable(issuer), storable(subject)],
+    [sanitizeText(issuer), sanitizeText(subject)],
   );
   if (!place && (known?.account_id ?? null) === null) return { kind: "stranger" };
   const [person] = await tx.query(
@@ -253,7 +253,7 @@ async function join(
      on conflict (issuer, subject) do update set email = excluded.email, name = excluded.name,
        signed_in_at = excluded.signed_in_at
      returning id`,
-    [newPersonId, storable(issuer), storable(subject), email, storable(name), now],
+    [newPersonId, sanitizeText(issuer), sanitizeText(subject), email, sanitizeText(name), now],
   );
   const personId = String(person!.id);
   if (!place) {

@@ -4,7 +4,7 @@ import type { PriceDifference } from "./price_comparison.ts";
 import { operatorSource } from "../table/prices_file.ts";
 
 /** Differences between the bundled table and the public package that are meant. */
-export interface ExplainedDifference {
+export interface KnownDiscrepancy {
   /** All vendors when absent. */
   label?: string;
   /** All models when absent. */
@@ -17,12 +17,12 @@ export interface ExplainedDifference {
 }
 
 /** The first explanation that fits; an operator's own rows are never explained away. */
-export function explanationOf(
+export function discrepancyOf(
   row: Pick<PriceRow, "label" | "model" | "source">,
   difference: PriceDifference,
-): ExplainedDifference | undefined {
+): KnownDiscrepancy | undefined {
   if (row.source === operatorSource) return undefined;
-  return explainedDifferences.find((one) =>
+  return knownDiscrepancies.find((one) =>
     (one.label === undefined || one.label === row.label) &&
     (one.models === undefined || one.models.includes(row.model)) &&
     (one.dimensions === undefined || one.dimensions.includes(difference.dimension)) &&
@@ -32,7 +32,7 @@ export function explanationOf(
 }
 
 /** protocols/pricing.md is believed before the package; what it says is named by its section. */
-export const explainedDifferences: readonly ExplainedDifference[] = [
+export const knownDiscrepancies: readonly KnownDiscrepancy[] = [
   {
     dimensions: ["perXSearch", "perFileSearch", "perCodeSession", "perMapsQuery"],
     why: "The package has no prices of hosted tools but web search.",

@@ -1,7 +1,7 @@
 import assert from "@std/assert";
 import type { PriceFields } from "../table/price_row.ts";
 import { compareRows, sizesOf } from "./price_comparison.ts";
-import { explanationOf } from "./known_price_discrepancies.ts";
+import { discrepancyOf } from "./known_price_discrepancies.ts";
 import { readPriceRow } from "../table/price_row.ts";
 
 const row = (fields: PriceFields) =>
@@ -27,9 +27,9 @@ Deno.test("each difference names its dimension and the prompts it holds for", ()
     ...{ ours: 1_000_000n, theirs: 2_000_000n },
   });
   // It is one of those that are explained, but never for an operator's own row.
-  assert.match(explanationOf(ours, one!)?.why ?? "", /above 272,000/);
-  assert.equal(explanationOf({ ...ours, source: "PRICES_FILE" }, one!), undefined);
-  assert.equal(explanationOf(ours, { ...one!, toTokens: 272_001 }), undefined);
+  assert.match(discrepancyOf(ours, one!)?.why ?? "", /above 272,000/);
+  assert.equal(discrepancyOf({ ...ours, source: "PRICES_FILE" }, one!), undefined);
+  assert.equal(discrepancyOf(ours, { ...one!, toTokens: 272_001 }), undefined);
 });
 
 Deno.test("a difference without end has none, and one that changes is two", () => {

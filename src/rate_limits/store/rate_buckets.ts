@@ -1,4 +1,4 @@
-import type { Bucket, Heard, Holder } from "../rate_bucket.ts";
+import type { Bucket, Heartbeat, LeaseOwner } from "../rate_bucket.ts";
 import { fullBucket, leaseFrom } from "../rate_bucket.ts";
 import {
   type LeaseAnswer,
@@ -90,7 +90,7 @@ async function readRow(
 
 function leaseOf(row: SqlRow, request: LeaseRequest) {
   const limits = { requestsPerMinute: Number(row.requests_per_minute), burst: Number(row.burst) };
-  const heard = JSON.parse(String(row.heard)) as Heard;
+  const heard = JSON.parse(String(row.heard)) as Heartbeat;
   return leaseFrom(readBucket(row, limits), request, limits, Number(row.now_ms), heard);
 }
 
@@ -107,7 +107,7 @@ function readBucket(row: SqlRow, limits: RateLimits): Bucket {
   return {
     level: Number(row.level),
     settledAtMs: Number(row.settled_at_ms),
-    holders: JSON.parse(String(row.holders)) as Holder[],
+    holders: JSON.parse(String(row.holders)) as LeaseOwner[],
     fill: row.fill === true,
   };
 }

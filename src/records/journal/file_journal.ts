@@ -1,6 +1,6 @@
 import { pushAll } from "../../base/lists.ts";
 import { type Clock, systemClock } from "../../base/clock.ts";
-import { discard } from "../../base/garbage.ts";
+import { released } from "../../base/garbage.ts";
 import { Fault, messageOf } from "../../shared/fault.ts";
 import type { Interaction } from "../../shared/interaction.ts";
 import type { Journal, JournalOptions, JournalWatcher } from "./journal.ts";
@@ -9,7 +9,7 @@ import { removeReplayed, type Replayed, replayFiles } from "./recovery.ts";
 import { encodeRecord } from "./records.ts";
 import { RejectedRecords } from "./rejected.ts";
 import { refuseCrowding, Relief } from "./relief.ts";
-import { type Ended, KnownCalls, refused, silentWatcher } from "./state.ts";
+import { type Ended, OpenCalls, refused, silentWatcher } from "./state.ts";
 import { Segment } from "./segment.ts";
 import { Spilled } from "./spilled.ts";
 
@@ -32,7 +32,7 @@ export class FileJournal implements Journal {
   /** Oldest first; the last one is written to. */
   #segments: Segment[] = [];
   #bytes = 0;
-  readonly #known = new KnownCalls();
+  readonly #known = new OpenCalls();
   #lastEnded: Ended | undefined;
   readonly #spilled = new Spilled();
   #unsynced: Ended[] = [];
@@ -208,7 +208,7 @@ export class FileJournal implements Journal {
   #appendEncoded(encoded: Uint8Array): { segment: Segment; bytes: number } {
     const bytes = encoded.length;
     const segment = this.#append(encoded);
-    discard(encoded);
+    released(encoded);
     return { segment, bytes };
   }
 

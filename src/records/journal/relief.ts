@@ -3,7 +3,7 @@ import { Fault } from "../../shared/fault.ts";
 import { CallReader, recordOf } from "./calls.ts";
 import { encodeRecord, scanRecords } from "./records.ts";
 import type { Segment } from "./segment.ts";
-import type { Known, KnownCalls } from "./state.ts";
+import type { OpenCall, OpenCalls } from "./state.ts";
 
 /** A quarter of a large journal is more than a start wants to read. */
 const mostHeldBytes = 256 * 1024 * 1024;
@@ -14,7 +14,7 @@ const pieceBytes = 512 * 1024;
 /** Throws where a call's account already fills the journal by calls that don't end. */
 export function refuseCrowding(
   accountId: number,
-  journal: { bytes: number; maxBytes: number; known: KnownCalls },
+  journal: { bytes: number; maxBytes: number; known: OpenCalls },
 ): void {
   const { bytes, maxBytes, known } = journal;
   if (bytes < maxBytes / 2 || known.underWayBytes(accountId) < maxBytes / 4) return;
@@ -25,8 +25,8 @@ export function refuseCrowding(
 }
 
 /** What relief takes of the journal. */
-export interface ReliefDesk {
-  readonly known: KnownCalls;
+export interface CompactionTarget {
+  readonly known: OpenCalls;
   readonly clock: Pick<Clock, "monotonicMs">;
   readonly maxBytes: number;
   bytes(): number;
@@ -50,12 +50,12 @@ export interface ReliefDesk {
  * and each call holds the one it began in.
  */
 export class Relief {
-  readonly #desk: ReliefDesk;
+  readonly #desk: CompactionTarget;
   #isRunning = false;
   /** After a pass in vain the next one waits. */
   #fromMs = 0;
 
-  constructor(desk: ReliefDesk) {
+  constructor(desk: CompactionTarget) {
     this.#desk = desk;
   }
 
@@ -102,9 +102,9 @@ export class Relief {
 
 interface Moved {
   id: string;
-  known: Known;
+  known: OpenCall;
   /** How it stood before. */
-  before: Known;
+  before: OpenCall;
 }
 
 /**
@@ -112,7 +112,7 @@ interface Moved {
  * the disk: who starts after a crash in between finds a record twice, which is as good as once.
  * True: all that could be read was moved.
  */
-async function moveRecords(segment: Segment, desk: ReliefDesk): Promise<boolean> {
+async function moveRecords(segment: Segment, desk: CompactionTarget): Promise<boolean> {
   const moved: Moved[] = [];
   // It must not go meanwhile.
   segment.open++;
@@ -130,7 +130,11 @@ async function moveRecords(segment: Segment, desk: ReliefDesk): Promise<boolean>
   }
 }
 
-async function moveEach(segment: Segment, desk: ReliefDesk, moved: Moved[]): Promise<boolean> {
+async function moveEach(
+  segment: Segment,
+  desk: CompactionTarget,
+  moved: Moved[],
+): Promise<boolean> {
   const bytes = await segment.read();
   const calls = new CallReader();
   let seen = 0;
@@ -156,7 +160,7 @@ async function moveEach(segment: Segment, desk: ReliefDesk, moved: Moved[]): Pro
   return true;
 }
 
-function move(desk: ReliefDesk, moved: Moved[], id: string, bytes: Uint8Array): Segment {
+function move(desk: CompactionTarget, moved: Moved[], id: string, bytes: Uint8Array): Segment {
   const before = desk.known.get(id)!;
   const segment = desk.append(bytes);
   const known = { ...before, segment, bytes: bytes.length };
@@ -168,7 +172,7 @@ function move(desk: ReliefDesk, moved: Moved[], id: string, bytes: Uint8Array): 
 }
 
 /** The disk may lack the copies: the old file is needed as before, but for calls that ended. */
-function moveBack(desk: ReliefDesk, moved: readonly Moved[]): void {
+function moveBack(desk: CompactionTarget, moved: readonly Moved[]): void {
   for (const { id, known, before } of moved) {
     if (desk.known.get(id) !== known) continue;
     desk.known.set(id, before);

@@ -18,7 +18,7 @@ export interface Ended {
 }
 
 /** A call whose record is in memory too: under way, or ended and waiting for the store. */
-export interface Known {
+export interface OpenCall {
   /** Where the call began, then where it ended. */
   segment: Segment;
   accountId: number;
@@ -31,8 +31,8 @@ export interface Known {
 }
 
 /** All such calls, with what they need of the files. */
-export class KnownCalls {
-  readonly #calls = new Map<string, Known>();
+export class OpenCalls {
+  readonly #calls = new Map<string, OpenCall>();
   readonly #underWay = new Map<number, number>();
   #bytes = 0;
 
@@ -50,11 +50,11 @@ export class KnownCalls {
     return this.#calls.has(id);
   }
 
-  get(id: string): Known | undefined {
+  get(id: string): OpenCall | undefined {
     return this.#calls.get(id);
   }
 
-  set(id: string, known: Known): void {
+  set(id: string, known: OpenCall): void {
     this.delete(id);
     this.#calls.set(id, known);
     this.#count(known, known.bytes);
@@ -72,7 +72,7 @@ export class KnownCalls {
     for (const [id, known] of this.#calls) if (known.segment === segment) yield id;
   }
 
-  #count({ accountId, request }: Known, bytes: number): void {
+  #count({ accountId, request }: OpenCall, bytes: number): void {
     this.#bytes += bytes;
     if (request === undefined) return;
     const all = this.underWayBytes(accountId) + bytes;

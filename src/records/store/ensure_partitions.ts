@@ -5,7 +5,7 @@ import { codeOf } from "../../database/postgres/faults.ts";
  * The months whose partitions this process knows to be there. Rows of other months, however late
  * they come, get theirs before they are written.
  */
-export class OpenMonths {
+export class Partitions {
   readonly #database: Queryable;
   readonly #known = new Set<string>();
 

@@ -11,7 +11,7 @@ export type RowName = ListPosition;
  * `limit`. Each is found by its key: the inner limit keeps the planner from walking the rows that
  * meet the conditions.
  */
-export async function rowsNamed(
+export async function fetchByKey(
   database: Queryable,
   accountId: number,
   names: readonly RowName[],

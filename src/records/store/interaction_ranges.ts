@@ -1,8 +1,8 @@
-import type { DeskPage, DeskQuery } from "../interaction_repository.ts";
+import type { InteractionListPage, InteractionPageQuery } from "../interaction_repository.ts";
 import type { Queryable } from "../../database/database.ts";
-import { narrow } from "./interactions_list.ts";
+import { addFilters } from "./interactions_list.ts";
 import { interactionConditions } from "../filter_conditions.ts";
-import { type RowName, rowsNamed } from "./fetch_by_key.ts";
+import { fetchByKey, type RowName } from "./fetch_by_key.ts";
 import type { SqlValue } from "../../database/database.ts";
 
 /** Rows that are sorted at once; where more match, a walk in the order of time meets them soon. */
@@ -12,14 +12,14 @@ const maxSorted = 3000;
  * One page of a list that limits of cost or time narrow to few rows: found by these, then sorted.
  * Undefined where there are no limits, or too many rows, and so the list's own order is the way.
  */
-export async function fewInRange(
+export async function trySelectiveRange(
   database: Queryable,
-  query: DeskQuery,
-): Promise<DeskPage | undefined> {
+  query: InteractionPageQuery,
+): Promise<InteractionListPage | undefined> {
   if (query.costNanos === undefined && query.latencyMs === undefined) return undefined;
   const { conditions, values } = interactionConditions(query);
   const bind = (value: SqlValue) => `$${values.push(value)}`;
-  narrow(query, conditions, bind);
+  addFilters(query, conditions, bind);
   const way = query.order === "newest" ? "desc" : "asc";
   const found = await database.query(
     `with found as materialized (
@@ -36,7 +36,7 @@ export async function fewInRange(
     transactionId: String(row.transaction_id),
     createdAt: row.created_at as Date,
   }));
-  const rows = await rowsNamed(database, query.accountId, names.slice(0, query.limit));
+  const rows = await fetchByKey(database, query.accountId, names.slice(0, query.limit));
   const last = names[query.limit - 1];
   return { rows, ...(names.length > query.limit && last ? { next: last } : {}) };
 }

@@ -1,18 +1,18 @@
 import type {
-  DeskPage,
-  DeskQuery,
-  InteractionDesk,
+  InteractionListPage,
+  InteractionPageQuery,
+  InteractionRepository,
   StoredPayload,
 } from "../interaction_repository.ts";
 import type { Queryable, SqlRow } from "../../database/database.ts";
 import { columns } from "./interaction_columns.ts";
-import { fewInRange } from "./interaction_ranges.ts";
+import { trySelectiveRange } from "./interaction_ranges.ts";
 import { searchInteractions } from "./interaction_search.ts";
 import { listInteractions } from "./interactions_list.ts";
 import { readSummary } from "./interactions_read.ts";
 
 /** Interactions for the dashboard, on PostgreSQL, served or embedded. */
-export function createInteractionDesk(database: Queryable): InteractionDesk {
+export function createInteractionRepository(database: Queryable): InteractionRepository {
   return {
     page: (query) => page(database, query),
     async find(accountId, transactionId, maxChars) {
@@ -29,9 +29,12 @@ export function createInteractionDesk(database: Queryable): InteractionDesk {
   };
 }
 
-async function page(database: Queryable, query: DeskQuery): Promise<DeskPage> {
+async function page(
+  database: Queryable,
+  query: InteractionPageQuery,
+): Promise<InteractionListPage> {
   if (query.search !== undefined) return await searchInteractions(database, query, query.search);
-  return await fewInRange(database, query) ?? await listInteractions(database, query);
+  return await trySelectiveRange(database, query) ?? await listInteractions(database, query);
 }
 
 /** By the id alone, which is unique: an index of the account's would be walked for it. */

@@ -1,12 +1,12 @@
 import { pushAll } from "../../base/lists.ts";
-import type { DeskPage, DeskQuery } from "../interaction_repository.ts";
+import type { InteractionListPage, InteractionPageQuery } from "../interaction_repository.ts";
 import type { InteractionSummary } from "../../shared/interaction.ts";
 import { type SearchTerms, searchTerms, spanMs, spanOf, termKeys } from "../search_tokens.ts";
 import type { Queryable, SqlValue } from "../../database/database.ts";
-import { listInteractions, narrow } from "./interactions_list.ts";
+import { addFilters, listInteractions } from "./interactions_list.ts";
 import { interactionConditions } from "../filter_conditions.ts";
-import { type RowName, rowsNamed } from "./fetch_by_key.ts";
-import { storable } from "../../database/sanitize_text.ts";
+import { fetchByKey, type RowName } from "./fetch_by_key.ts";
+import { sanitizeText } from "../../database/sanitize_text.ts";
 
 /** The newest rows that meet the other filters, which are looked through first. */
 const firstRows = 100;
@@ -26,10 +26,10 @@ const lookupSpans = 3;
  */
 export async function searchInteractions(
   database: Queryable,
-  query: DeskQuery,
+  query: InteractionPageQuery,
   search: string,
-): Promise<DeskPage> {
-  const terms = searchTerms(storable(search));
+): Promise<InteractionListPage> {
+  const terms = searchTerms(sanitizeText(search));
   if (terms.words.length === 0) return { rows: [] };
   const searcher = new Searcher(database, { ...query, order: "newest" }, terms);
   return await searcher.page();
@@ -37,17 +37,17 @@ export async function searchInteractions(
 
 class Searcher {
   readonly #database: Queryable;
-  readonly #query: DeskQuery;
+  readonly #query: InteractionPageQuery;
   readonly #terms: SearchTerms;
   readonly #rows: InteractionSummary[] = [];
 
-  constructor(database: Queryable, query: DeskQuery, terms: SearchTerms) {
+  constructor(database: Queryable, query: InteractionPageQuery, terms: SearchTerms) {
     this.#database = database;
     this.#query = query;
     this.#terms = terms;
   }
 
-  async page(): Promise<DeskPage> {
+  async page(): Promise<InteractionListPage> {
     const [place, bottom] = await Promise.all([this.#newest(), this.#bottom()]);
     if (place === undefined || bottom === undefined || this.#isFull) return this.#whole();
     return await this.#among(place, bottom);
@@ -68,7 +68,7 @@ class Searcher {
       latencyMs !== undefined;
   }
 
-  #whole(): DeskPage {
+  #whole(): InteractionListPage {
     const { limit } = this.#query;
     const rows = this.#rows.slice(0, limit);
     const last = rows.at(-1);
@@ -117,7 +117,7 @@ class Searcher {
   }
 
   /** What the index of words has beyond a place. */
-  async #among(place: RowName, bottom: Date): Promise<DeskPage> {
+  async #among(place: RowName, bottom: Date): Promise<InteractionListPage> {
     if (isBelow(place, bottom)) return this.#whole();
     const top = spanBeyond(place);
     const lowest = Math.max(spanOf(bottom), top - maxSpans + 1);
@@ -200,8 +200,8 @@ class Searcher {
     const saying = this.#terms.phrases.length > 0 ? await this.#saying(found) : undefined;
     const { after: _, ...query } = this.#query;
     const { conditions, values } = interactionConditions(query);
-    narrow(query, conditions, (value) => `$${values.push(value)}`);
-    return await rowsNamed(
+    addFilters(query, conditions, (value) => `$${values.push(value)}`);
+    return await fetchByKey(
       this.#database,
       query.accountId,
       saying ? found.filter(({ transactionId }) => saying.has(transactionId)) : found,
@@ -232,7 +232,10 @@ function spanBeyond({ createdAt, transactionId }: RowName): number {
   return spanOf(transactionId === beforeAll ? new Date(createdAt.getTime() - 1) : createdAt);
 }
 
-function isWithin(row: InteractionSummary, { costNanos, latencyMs }: DeskQuery): boolean {
+function isWithin(
+  row: InteractionSummary,
+  { costNanos, latencyMs }: InteractionPageQuery,
+): boolean {
   const { min, max } = costNanos ?? {};
   const cost = row.costNanos;
   if (min !== undefined && (cost === null || cost < min)) return false;

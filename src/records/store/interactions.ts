@@ -5,11 +5,11 @@ import { type Column, columns, columnTypes } from "./interaction_columns.ts";
 import { listInteractions } from "./interactions_list.ts";
 import { readInteractions } from "./interactions_read.ts";
 import { dropBackground } from "../../background/store/background_end.ts";
-import { insertKept } from "../../relay/conversation/store/stored_responses.ts";
+import { insertStoredResponses } from "../../relay/conversation/store/stored_responses.ts";
 import { insertMedia } from "./media.ts";
-import { OpenMonths } from "./ensure_partitions.ts";
-import { portions } from "../../database/chunks.ts";
-import { storable } from "../../database/sanitize_text.ts";
+import { Partitions } from "./ensure_partitions.ts";
+import { chunks } from "../../database/chunks.ts";
+import { sanitizeText } from "../../database/sanitize_text.ts";
 import { withoutErased } from "../../erasure/store/tombstones.ts";
 import { countUnstored } from "../../usage/store/usage_sums.ts";
 
@@ -25,7 +25,7 @@ export function createInteractions(
   main = database,
   dropped?: Dropped,
 ): InteractionStore {
-  const months = new OpenMonths(database);
+  const months = new Partitions(database);
   return {
     async insert(rows) {
       if (rows.length === 0) return;
@@ -59,13 +59,13 @@ export async function writeRecords(
   if (erased.length > 0 && parts.includes("kept")) await dropBackground(tx, erased);
   if (rows.length === 0) return erased;
   if (parts.includes("rows")) await insertRows(tx, rows);
-  if (parts.includes("kept")) await insertKept(tx, rows);
+  if (parts.includes("kept")) await insertStoredResponses(tx, rows);
   return erased;
 }
 
 async function insertRows(tx: Queryable, rows: readonly Interaction[]): Promise<void> {
   await tx.query(insertUsage, [JSON.stringify(rows.map(writeRow))]);
-  for (const some of portions(rows, payloadLength, sentCharacters)) {
+  for (const some of chunks(rows, payloadLength, sentCharacters)) {
     await tx.query(insertPayloads, [JSON.stringify(some.map(writePayload))]);
   }
   await insertMedia(tx, rows);
@@ -94,19 +94,19 @@ function writeRow(row: Interaction): Record<Column, unknown> {
   return {
     transaction_id: row.transactionId,
     created_at: row.createdAt.toISOString(),
-    request_id: storable(row.requestId),
-    session_id: storable(row.sessionId),
-    user_id: storable(row.userId),
+    request_id: sanitizeText(row.requestId),
+    session_id: sanitizeText(row.sessionId),
+    user_id: sanitizeText(row.userId),
     account_id: row.accountId,
     api_key_id: row.apiKeyId,
-    app: storable(row.app),
-    flow: storable(row.flow),
-    cohort_id: storable(row.cohortId),
+    app: sanitizeText(row.app),
+    flow: sanitizeText(row.flow),
+    cohort_id: sanitizeText(row.cohortId),
     endpoint: row.endpoint,
     dialect: row.dialect,
     vendor: row.vendor,
-    model: storable(row.model),
-    requested_model: storable(row.requestedModel),
+    model: sanitizeText(row.model),
+    requested_model: sanitizeText(row.requestedModel),
     mode: row.mode,
     stream: row.stream,
     status: row.status,
@@ -122,14 +122,14 @@ function writeRow(row: Interaction): Record<Column, unknown> {
     cost_nanos: row.costNanos === null ? null : String(row.costNanos),
     charged_nanos: String(row.chargedNanos),
     billing_basis: row.billingBasis,
-    price_version: storable(row.priceVersion),
-    usage_raw: storable(row.usageRawText),
-    priced_usage: storable(row.pricedUsageText ?? null),
-    translation_loss: row.translationLoss.map((path) => storable(path)),
+    price_version: sanitizeText(row.priceVersion),
+    usage_raw: sanitizeText(row.usageRawText),
+    priced_usage: sanitizeText(row.pricedUsageText ?? null),
+    translation_loss: row.translationLoss.map((path) => sanitizeText(path)),
     latency_ms: row.latencyMs,
     time_to_first_token_ms: row.timeToFirstTokenMs,
     payload_truncated: row.payloadTruncated,
-    attempts: row.attempts ? storable(JSON.stringify(row.attempts)) : null,
+    attempts: row.attempts ? sanitizeText(JSON.stringify(row.attempts)) : null,
   };
 }
 
@@ -137,8 +137,8 @@ function writePayload(row: Interaction): Record<string, unknown> {
   return {
     transaction_id: row.transactionId,
     created_at: row.createdAt.toISOString(),
-    request: storable(row.requestText),
-    response: storable(row.responseText),
+    request: sanitizeText(row.requestText),
+    response: sanitizeText(row.responseText),
     words: searchKeys(row, [row.requestText, row.responseText]),
   };
 }

@@ -3,7 +3,7 @@ import type { Queryable, SqlValue } from "../../database/database.ts";
 import { type Column, columns } from "./interaction_columns.ts";
 import { readSummary } from "./interactions_read.ts";
 import { interactionConditions } from "../filter_conditions.ts";
-import { storable } from "../../database/sanitize_text.ts";
+import { sanitizeText } from "../../database/sanitize_text.ts";
 
 /**
  * One page by keyset. Whatever narrows the list to few rows is read from an index of its own in
@@ -49,7 +49,7 @@ function pageSql(query: InteractionListQuery): { text: string; values: SqlValue[
     filters: Object.fromEntries(filters),
   });
   const bind = (value: SqlValue) => `$${values.push(value)}`;
-  narrow(query, conditions, bind);
+  addFilters(query, conditions, bind);
   const way = query.order === "newest" ? "desc" : "asc";
   const select = (more: readonly string[]) =>
     `select ${columns.map((column) => `i.${column}`).join(", ")} from interactions i
@@ -70,7 +70,9 @@ function pageSql(query: InteractionListQuery): { text: string; values: SqlValue[
 /** A column that narrows the list by several values, where none does by one. */
 function leadOf({ filters }: InteractionListQuery): { column: Column; wanted: string[] } | null {
   const given = indexed.flatMap((column) => {
-    const wanted = [...new Set((filters?.[column] ?? []).map((value) => storable(String(value))))];
+    const wanted = [
+      ...new Set((filters?.[column] ?? []).map((value) => sanitizeText(String(value)))),
+    ];
     return wanted.length === 0 || wanted.includes(usual[column] ?? "") ? [] : [{ column, wanted }];
   });
   if (given.some(({ wanted }) => wanted.length === 1)) return null;
@@ -78,7 +80,7 @@ function leadOf({ filters }: InteractionListQuery): { column: Column; wanted: st
 }
 
 /** Conditions on `i` that `where` doesn't know. */
-export function narrow(
+export function addFilters(
   { filters, costNanos, latencyMs, after, order }: Omit<InteractionListQuery, "limit">,
   conditions: string[],
   bind: (value: SqlValue) => string,

@@ -7,7 +7,7 @@ import type {
 import type { Queryable, SqlRow, SqlValue } from "../../database/database.ts";
 import { interactionConditions } from "../filter_conditions.ts";
 import { type Column, columns } from "./interaction_columns.ts";
-import { portions } from "../../database/chunks.ts";
+import { chunks } from "../../database/chunks.ts";
 import { snapshotConditions } from "../../database/snapshot.ts";
 
 /** Rows of one page, without their payloads, which may be a MiB each. */
@@ -45,7 +45,7 @@ export async function* readInteractions(
        order by i.created_at, i.transaction_id limit ${pageRows}`,
       bound,
     );
-    for (const some of portions(rows, payloadBytes, fetchedBytes)) {
+    for (const some of chunks(rows, payloadBytes, fetchedBytes)) {
       yield* withPayloads(database, some);
     }
     if (rows.length < pageRows) return;

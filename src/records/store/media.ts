@@ -1,7 +1,7 @@
 import type { Interaction } from "../../shared/interaction.ts";
 import type { Media, MediaStore } from "../../shared/media.ts";
 import type { Queryable } from "../../database/database.ts";
-import { storable } from "../../database/sanitize_text.ts";
+import { sanitizeText } from "../../database/sanitize_text.ts";
 
 /** Stored media on PostgreSQL, served or embedded: in the database, so that every replica has it. */
 export function createMedia(database: Queryable): MediaStore {
@@ -65,6 +65,6 @@ function refsOf(row: Interaction): Record<string, unknown>[] {
     created_at: row.createdAt.toISOString(),
     account_id: row.accountId,
     sha256,
-    mime_type: storable(mimeType),
+    mime_type: sanitizeText(mimeType),
   }));
 }

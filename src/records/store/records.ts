@@ -1,11 +1,11 @@
 import { Fault } from "../../shared/fault.ts";
 import type { Interaction, InteractionStore } from "../../shared/interaction.ts";
 import type { Settlement } from "../../credit/ledger.ts";
-import { chargedOnce } from "../../credit/store/charge_once.ts";
+import { chargeOnce } from "../../credit/store/charge_once.ts";
 import type { Database, Queryable } from "../../database/database.ts";
 import { createInteractions, type Dropped, writeRecords } from "./interactions.ts";
 import { postAll } from "../../credit/store/ledger.ts";
-import { OpenMonths } from "./ensure_partitions.ts";
+import { Partitions } from "./ensure_partitions.ts";
 import { asRowFault } from "../../database/row_faults.ts";
 import { insertKeyCharges } from "../../credit/store/spend.ts";
 
@@ -20,7 +20,7 @@ export function createRecords(
   dropped?: Dropped,
 ): InteractionStore {
   const interactions = createInteractions(analytics, database, dropped);
-  const months = new OpenMonths(analytics);
+  const months = new Partitions(analytics);
   const post = (rows: readonly Interaction[]) =>
     database.transaction((tx) => postCharges(tx, rows));
   const write = async (rows: readonly Interaction[]) => {
@@ -55,7 +55,7 @@ async function postCharges(
   tx: Queryable,
   given: readonly Interaction[],
 ): Promise<readonly Interaction[]> {
-  const rows = await chargedOnce(tx, given);
+  const rows = await chargeOnce(tx, given);
   await postAll(tx, rows.map(settlementOf));
   await insertKeyCharges(tx, rows);
   return rows;

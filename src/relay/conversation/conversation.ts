@@ -2,12 +2,16 @@ import { finish, type Steps } from "../../base/steps.ts";
 import { writeJson } from "../../base/write_json.ts";
 import type { Conversation, Dialect } from "../../dialects/kernel/dialect.ts";
 import { Fault } from "../../shared/fault.ts";
-import type { KeptResponse, KeptStore, StoredResponse } from "../../shared/stored_response.ts";
+import type {
+  StoredResponse,
+  StoredResponseFields,
+  StoredResponseStore,
+} from "../../shared/stored_response.ts";
 import type { Caller } from "../call_context.ts";
 import { findSeals } from "./reasoning_store.ts";
 
 /** Makes what is kept of an answer, given its JSON text as the caller received it. */
-export type Keeper = (answerText: string) => KeptResponse | undefined;
+export type Keeper = (answerText: string) => StoredResponseFields | undefined;
 
 /**
  * The request with the conversation that it continues, out of our own store for every vendor: a
@@ -17,7 +21,7 @@ export type Keeper = (answerText: string) => KeptResponse | undefined;
  */
 export async function continueConversation(
   request: { caller: Caller; dialect: Dialect; body: unknown; bodyText: string },
-  store: KeptStore,
+  store: StoredResponseStore,
   sealedBy?: string,
 ): Promise<ContinuedRequest> {
   const { conversation } = request.dialect;
@@ -41,7 +45,7 @@ type Seals = (ids: readonly string[]) => Promise<(id: string) => string | undefi
 /** Where earlier answers are found. */
 interface Shelf {
   account: number;
-  store: KeptStore;
+  store: StoredResponseStore;
   seals: Seals;
 }
 
@@ -94,7 +98,7 @@ async function unlessUnfinished(
   field: string,
   account: number,
   previousId: string,
-  store: KeptStore,
+  store: StoredResponseStore,
 ): Promise<StoredResponse | undefined> {
   const state = await store.backgroundState?.(account, previousId);
   if (state === "completed" || state === "incomplete") {

@@ -7,7 +7,7 @@ import type {
 } from "../../dialects/kernel/canonical_request.ts";
 import { isRecord } from "../../dialects/kernel/json.ts";
 import type { DialectName } from "../../../contracts/calls/vendors.ts";
-import type { KeptReasoning, KeptStore } from "../../shared/stored_response.ts";
+import type { RetainedReasoning, StoredResponseStore } from "../../shared/stored_response.ts";
 
 /** What is kept of the turn that a tool call stood in: its own opaque, and the reasoning before. */
 interface TurnReasoning {
@@ -23,7 +23,7 @@ const mostHolding = 8;
  * clients that can't carry them (translation.md §8.3). Nothing is kept of an answer without tool
  * calls: no vendor asks for its reasoning back.
  */
-export function keptReasoning(answer: CanonicalAnswer): KeptReasoning[] {
+export function retainedReasoning(answer: CanonicalAnswer): RetainedReasoning[] {
   return answer.choices.flatMap((choice) => {
     const before = choice.parts.flatMap((part) => {
       const opaque = part.kind === "reasoning" ? part.opaque : workOf(part);
@@ -47,7 +47,7 @@ interface SealedReasoning extends TurnReasoning {
 }
 
 /** Sealed reasoning by the ids of its items, for callers who continue an answer by its id. */
-export function keptSeals(answer: CanonicalAnswer, vendor: string): KeptReasoning[] {
+export function retainedSeals(answer: CanonicalAnswer, vendor: string): RetainedReasoning[] {
   return answer.choices.flatMap(({ parts }) => parts).flatMap((part) => {
     const opaque = part.kind === "reasoning" ? part.opaque : undefined;
     if (opaque?.itemId === undefined) return [];
@@ -61,7 +61,7 @@ export async function findSeals(
   ids: readonly string[],
   vendor: string,
   accountId: number,
-  store: KeptStore,
+  store: StoredResponseStore,
 ): Promise<(id: string) => string | undefined> {
   if (ids.length === 0) return () => undefined;
   const found = await store.findReasoning(accountId, [...new Set(ids)]);
@@ -92,7 +92,7 @@ export async function recallReasoning(
   request: CanonicalRequest,
   target: DialectName,
   accountId: number,
-  store: KeptStore,
+  store: StoredResponseStore,
 ): Promise<CanonicalRequest> {
   const callIds: string[] = [];
   for (const { parts } of request.turns) {

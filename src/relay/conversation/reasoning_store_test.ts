@@ -1,8 +1,8 @@
 import assert from "@std/assert";
 import type { AnswerPart } from "../../dialects/kernel/canonical.ts";
 import type { CanonicalRequest, Opaque, Part } from "../../dialects/kernel/canonical_request.ts";
-import type { KeptReasoning, KeptStore } from "../../shared/stored_response.ts";
-import { keptReasoning, recallReasoning } from "./reasoning_store.ts";
+import type { RetainedReasoning, StoredResponseStore } from "../../shared/stored_response.ts";
+import { recallReasoning, retainedReasoning } from "./reasoning_store.ts";
 
 const seal = (dialect: Opaque["dialect"], value: string): Opaque => ({ dialect, kind: "s", value });
 
@@ -41,7 +41,7 @@ const call = (id: string): Part => ({
 });
 
 /** A store that holds what an answer left. */
-function storeOf(kept: readonly KeptReasoning[]): KeptStore & { asked: string[][] } {
+function storeOf(kept: readonly RetainedReasoning[]): StoredResponseStore & { asked: string[][] } {
   const asked: string[][] = [];
   return {
     asked,
@@ -61,7 +61,7 @@ const signed = answerOf([
 ]);
 
 Deno.test("signed reasoning before a tool call comes back in front of it", async () => {
-  const store = storeOf(keptReasoning(signed));
+  const store = storeOf(retainedReasoning(signed));
   const { turns } = await recallReasoning(requestOf([call("c1")]), "messages", 1, store);
   assert.deepEqual(turns[0]!.parts, [
     { type: "reasoning", text: "why", opaque: seal("messages", "sig"), path: "p" },
@@ -70,7 +70,7 @@ Deno.test("signed reasoning before a tool call comes back in front of it", async
 });
 
 Deno.test("a call's own signature comes back on exactly that call", async () => {
-  const kept = keptReasoning(answerOf([
+  const kept = retainedReasoning(answerOf([
     {
       kind: "tool-call",
       id: "c1",
@@ -88,13 +88,13 @@ Deno.test("a call's own signature comes back on exactly that call", async () => 
 });
 
 Deno.test("what belongs to another dialect stays away", async () => {
-  const store = storeOf(keptReasoning(signed));
+  const store = storeOf(retainedReasoning(signed));
   const { turns } = await recallReasoning(requestOf([call("c1")]), "generate", 1, store);
   assert.deepEqual(turns[0]!.parts, [call("c1")]);
 });
 
 Deno.test("what the client carried itself stands, unsealed reasoning gives way", async () => {
-  const store = storeOf(keptReasoning(signed));
+  const store = storeOf(retainedReasoning(signed));
   const own = { type: "reasoning", text: "own", opaque: seal("messages", "o"), path: "q" } as const;
   const carried = await recallReasoning(requestOf([own, call("c1")]), "messages", 1, store);
   assert.deepEqual(carried.turns[0]!.parts, [own, call("c1")]);
@@ -104,7 +104,7 @@ Deno.test("what the client carried itself stands, unsealed reasoning gives way",
 });
 
 Deno.test("what the client carried of another dialect is no reason to leave ours out", async () => {
-  const store = storeOf(keptReasoning(signed));
+  const store = storeOf(retainedReasoning(signed));
   const foreign = { ...call("c1"), opaque: seal("generate", "x") } as Part;
   const { turns } = await recallReasoning(requestOf([foreign]), "messages", 1, store);
   assert.deepEqual(turns[0]!.parts, [
@@ -115,7 +115,7 @@ Deno.test("what the client carried of another dialect is no reason to leave ours
 
 Deno.test("an answer without tool calls keeps nothing, a history without them asks nobody", async () => {
   const parts: AnswerPart[] = [{ kind: "reasoning", text: "", opaque: seal("messages", "s") }];
-  assert.deepEqual(keptReasoning(answerOf(parts)), []);
+  assert.deepEqual(retainedReasoning(answerOf(parts)), []);
   const store = storeOf([]);
   const request = requestOf([{ type: "text", text: "a", path: "p" }]);
   assert.equal(await recallReasoning(request, "messages", 1, store), request);

@@ -1,14 +1,18 @@
 import { pushAll } from "../../base/lists.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Interaction } from "../../shared/interaction.ts";
-import type { KeptReasoning, KeptStore, StoredResponse } from "../../shared/stored_response.ts";
+import type {
+  RetainedReasoning,
+  StoredResponse,
+  StoredResponseStore,
+} from "../../shared/stored_response.ts";
 import type { SelectableCall } from "../../shared/interaction.ts";
 
 /**
  * Kept answers as the gateway sees them: what was just kept is in memory, since its row may not be
  * written yet when the next turn comes; everything else is in the store.
  */
-export interface KeptMemory extends KeptStore {
+export interface StoredResponseCache extends StoredResponseStore {
   /** Takes what a call keeps, unless it was erased meanwhile. */
   remember(interaction: Interaction): void;
   /** Forgets what these calls said, in later responses too. */
@@ -22,25 +26,25 @@ const maxChars = 64 * 1024 * 1024;
 const maxGone = 10_000;
 
 interface KeptMemoryParts {
-  store: KeptStore;
+  store: StoredResponseStore;
   clock: Pick<Clock, "monotonicMs">;
   isErased: (call: SelectableCall) => boolean;
 }
 
-export function createKeptMemory(parts: KeptMemoryParts): KeptMemory {
+export function createStoredResponseCache(parts: KeptMemoryParts): StoredResponseCache {
   return new KeptFront(parts);
 }
 
 interface Remembered {
-  value: StoredResponse | KeptReasoning;
+  value: StoredResponse | RetainedReasoning;
   /** The calls whose text it holds. */
   sources: readonly string[];
   atMs: number;
   chars: number;
 }
 
-class KeptFront implements KeptMemory {
-  readonly #store: KeptStore;
+class KeptFront implements StoredResponseCache {
+  readonly #store: StoredResponseStore;
   readonly #clock: KeptMemoryParts["clock"];
   readonly #isErased: KeptMemoryParts["isErased"];
   /** Oldest first. */
@@ -117,12 +121,12 @@ class KeptFront implements KeptMemory {
     return await this.#store.removeResponse(accountId, responseId) || remembered;
   }
 
-  async findReasoning(accountId: number, callIds: readonly string[]): Promise<KeptReasoning[]> {
-    const found: KeptReasoning[] = [];
+  async findReasoning(accountId: number, callIds: readonly string[]): Promise<RetainedReasoning[]> {
+    const found: RetainedReasoning[] = [];
     const missing: string[] = [];
     for (const callId of callIds) {
       const remembered = this.#get(reasoningKey(accountId, callId));
-      if (remembered) found.push(remembered as KeptReasoning);
+      if (remembered) found.push(remembered as RetainedReasoning);
       else missing.push(callId);
     }
     if (missing.length > 0) pushAll(found, await this.#store.findReasoning(accountId, missing));

@@ -1,10 +1,14 @@
 import assert from "@std/assert";
 import { FakeClock } from "../../base/clock.ts";
-import type { Kept, KeptResponse, KeptStore } from "../../shared/stored_response.ts";
+import type {
+  Retained,
+  StoredResponseFields,
+  StoredResponseStore,
+} from "../../shared/stored_response.ts";
 import { interactionRow } from "../../../tests/support/interaction_row.ts";
-import { createKeptMemory } from "./stored_response_cache.ts";
+import { createStoredResponseCache } from "./stored_response_cache.ts";
 
-const response: KeptResponse = {
+const response: StoredResponseFields = {
   responseId: "resp_1",
   inputItemsText: "[]",
   answerText: "{}",
@@ -14,14 +18,14 @@ const response: KeptResponse = {
 const stored = { ...response, transactionId: "t1" };
 
 /** A call of account 1 that keeps this. */
-function callWith(kept: Partial<Kept>, transactionId = "t1") {
+function callWith(kept: Partial<Retained>, transactionId = "t1") {
   return interactionRow(transactionId, { kept: { reasoning: [], ...kept } });
 }
 
 /** An empty store that counts how often it is asked. */
 function setUp() {
   const asked: string[] = [];
-  const store: KeptStore = {
+  const store: StoredResponseStore = {
     findResponse: (_account, id) => (asked.push(id), Promise.resolve(undefined)),
     findByItems: (_account, ids) => (asked.push(...ids), Promise.resolve([])),
     removeResponse: (_account, id) => (asked.push(id), Promise.resolve(false)),
@@ -30,7 +34,7 @@ function setUp() {
   const clock = new FakeClock();
   const erased = new Set<string>();
   const isErased = ({ transactionId }: { transactionId: string }) => erased.has(transactionId);
-  return { asked, clock, erased, memory: createKeptMemory({ store, clock, isErased }) };
+  return { asked, clock, erased, memory: createStoredResponseCache({ store, clock, isErased }) };
 }
 
 Deno.test("what was just kept is found before its row is written", async () => {

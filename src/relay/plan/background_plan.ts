@@ -1,12 +1,12 @@
 import { changeMembers, splice, topLevelMembers } from "../../base/json_text.ts";
 import type { BackgroundTask } from "../background_task.ts";
-import type { Lane } from "./call_plan.ts";
+import type { CallPlan } from "./call_plan.ts";
 
 /**
  * A lane at whose end nobody reads: the answer is only recorded and kept, under the id that its
  * caller was given before there was one.
  */
-export function backgroundLane(lane: Lane, task: BackgroundTask): Lane {
+export function planBackground(lane: CallPlan, task: BackgroundTask): CallPlan {
   return {
     upstream: lane.upstream,
     sameDialect: lane.sameDialect,
@@ -41,7 +41,7 @@ export function backgroundLane(lane: Lane, task: BackgroundTask): Lane {
   };
 }
 
-function withoutStream({ requestText: text, upstream }: Lane): string {
+function withoutStream({ requestText: text, upstream }: CallPlan): string {
   const members = topLevelMembers(text);
   if (!members) return text;
   return splice(text, changeMembers(text, members.range, { remove: upstream.asking.streaming }));

@@ -2,7 +2,7 @@ import type { DecodedEvent, Dialect, DialectQuirks } from "../../dialects/kernel
 import type { CanonicalAnswer, CanonicalEvent } from "../../dialects/kernel/canonical.ts";
 import type { HostedWork } from "../../dialects/kernel/hosted.ts";
 import type { SseEvent } from "../../base/sse.ts";
-import type { KeptReasoning } from "../../shared/stored_response.ts";
+import type { RetainedReasoning } from "../../shared/stored_response.ts";
 import type { Fault } from "../../shared/fault.ts";
 
 /**
@@ -10,7 +10,7 @@ import type { Fault } from "../../shared/fault.ts";
  * sides speak the same dialect (`pass_through.ts`), else by way of the canonical form
  * (`translation.ts`). Both end in the same meter.
  */
-export interface Lane {
+export interface CallPlan {
   /** The vendor's dialect. */
   readonly upstream: Dialect;
   /** The caller's request and the vendor's answer go on as they were written. */
@@ -28,11 +28,11 @@ export interface Lane {
   readonly losses: readonly string[];
   /** A whole answer for the caller, out of the vendor's. */
   whole(answer: VendorAnswer): WholeAnswer;
-  stream(): StreamLane;
+  stream(): StreamPlan;
   /** The folded answer as the record keeps it, in the caller's dialect. */
   encodeFolded(answer: CanonicalAnswer): unknown;
   /** What the next turn's vendor will need back of this answer. */
-  keptReasoning(answer: CanonicalAnswer): KeptReasoning[];
+  keptReasoning(answer: CanonicalAnswer): RetainedReasoning[];
 }
 
 /** The vendor's whole answer: its bytes, their text and the events read out of it. */
@@ -54,7 +54,7 @@ export interface WholeAnswer {
 }
 
 /** One streamed answer on its way through a lane. */
-export interface StreamLane {
+export interface StreamPlan {
   /** Undefined: the vendor's own. */
   readonly contentType: string | undefined;
   /** The events as the caller's answer holds them, and the bytes to send; undefined for none. */

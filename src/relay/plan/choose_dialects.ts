@@ -5,7 +5,7 @@ import type { LearnedEndpoints } from "../../vendors/learned_endpoints.ts";
 import type { ResolvedModel } from "../../vendors/model_name.ts";
 import type { Prices } from "../../pricing/table/prices.ts";
 
-export interface DialectParts {
+export interface DialectDeps {
   prices: Pick<Prices, "chatRefuses">;
   learned: LearnedEndpoints;
 }
@@ -25,7 +25,7 @@ export interface DialectCall {
  * the vendor speaks it, else that of its row's `translate_to`; endpoints that are known to be
  * missing are left out, and chat comes last where it is known to refuse the call.
  */
-export function dialectsFor(parts: DialectParts, call: DialectCall): DialectName[] {
+export function dialectsFor(parts: DialectDeps, call: DialectCall): DialectName[] {
   const { target: { vendor }, own } = call;
   const preferred = vendor.dialects.includes(own) ? own : vendor.translateTo ?? vendor.dialects[0]!;
   const all = [preferred, ...vendor.dialects.filter((name) => name !== preferred)];
@@ -38,7 +38,7 @@ export function dialectsFor(parts: DialectParts, call: DialectCall): DialectName
 }
 
 /** Whether the vendor's chat endpoint is known to refuse the call, and another one takes it. */
-export function chatIsRefused({ prices, learned }: DialectParts, call: DialectCall): boolean {
+export function chatIsRefused({ prices, learned }: DialectDeps, call: DialectCall): boolean {
   const { target: { vendor, model }, demand, at } = call;
   const { label } = vendor;
   if (!vendor.dialects.includes("responses") || learned.isMissing(label, "responses")) return false;

@@ -7,11 +7,11 @@ import type {
   StatelessCall,
   StreamReframer,
 } from "../../dialects/kernel/dialect.ts";
-import type { KeptReasoning } from "../../shared/stored_response.ts";
+import type { RetainedReasoning } from "../../shared/stored_response.ts";
 import type { ResolvedModel } from "../../vendors/model_name.ts";
 import type { Vendor } from "../../vendors/registry.ts";
-import type { Lane, StreamLane } from "./call_plan.ts";
-import { keptSeals } from "../conversation/reasoning_store.ts";
+import type { CallPlan, StreamPlan } from "./call_plan.ts";
+import { retainedSeals } from "../conversation/reasoning_store.ts";
 import { shownModel } from "../shown_model.ts";
 
 /**
@@ -31,7 +31,7 @@ export function* passThrough(
     jsonArray: boolean;
     keepNothing: boolean;
   },
-): Steps<Lane> {
+): Steps<CallPlan> {
   // The lane lives as long as the call: it holds no more of the request than it needs.
   const { dialect, body, bodyText, facts, target, jsonArray } = call;
   const stateless = call.keepNothing ? dialect.stateless?.(body, target.model) : undefined;
@@ -80,8 +80,8 @@ export function* passThrough(
 }
 
 /** Made out here: a function that lives as long as the call holds all that stands around it. */
-function sealsOf(label: string): (answer: CanonicalAnswer) => KeptReasoning[] {
-  return (answer) => keptSeals(answer, label);
+function sealsOf(label: string): (answer: CanonicalAnswer) => RetainedReasoning[] {
+  return (answer) => retainedSeals(answer, label);
 }
 
 /** The event with what its caller is to see; itself where nothing differs. */
@@ -102,7 +102,7 @@ function shownEvent(event: SseEvent, { show }: StatelessCall): SseEvent {
 }
 
 /** The vendor's events in the other form that the caller asked for. */
-function reframed(reframer: StreamReframer): StreamLane {
+function reframed(reframer: StreamReframer): StreamPlan {
   const encoder = new TextEncoder();
   const bytesOf = (text: string) => text === "" ? undefined : encoder.encode(text);
   return {

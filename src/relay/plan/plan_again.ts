@@ -5,36 +5,36 @@ import { parseInSteps } from "../../base/parse_in_steps.ts";
 import type { Steps } from "../../base/steps.ts";
 import type { DialectName } from "../../../contracts/calls/vendors.ts";
 import { isRecord } from "../../dialects/kernel/json.ts";
-import type { Lane } from "./call_plan.ts";
-import { type LaneParts, type LaneRequest, layLane } from "./plan_call.ts";
+import type { CallPlan } from "./call_plan.ts";
+import { planCall, type PlanDeps, type PlanRequest } from "./plan_call.ts";
 
 /** Prepares a call's request once more, for another of its vendor's dialects. */
-export type LayAgain = (upstream: DialectName) => Promise<Lane>;
+export type PlanAgain = (upstream: DialectName) => Promise<CallPlan>;
 
 /**
  * Undefined where the vendor has no other dialect. A heavy request is held for it, as text, only as
  * long as nothing shows that the vendor has the endpoint that is asked first.
  */
-export function layingAgain(
-  parts: LaneParts,
-  request: LaneRequest,
-  lane: Lane,
+export function planningAgain(
+  parts: PlanDeps,
+  request: PlanRequest,
+  lane: CallPlan,
   step: Step,
-): LayAgain | undefined {
+): PlanAgain | undefined {
   const { vendor } = request.target;
   if (vendor.dialects.length < 2) return undefined;
-  if (!step.isHeavy) return (upstream) => layLane(parts, request, upstream);
+  if (!step.isHeavy) return (upstream) => planCall(parts, request, upstream);
   // The lane of the caller's own dialect holds the text anyway.
   const isProven = parts.learned.isProven(vendor.label, lane.upstream.name);
   if (isProven && !lane.sameDialect) return undefined;
   const { body: _, ...held } = request;
   return async (upstream) =>
-    layLane(parts, { ...held, body: await readAgain(held, step) }, upstream);
+    planCall(parts, { ...held, body: await readAgain(held, step) }, upstream);
 }
 
 /** The body out of its text; it has passed the contract. Some dialects name the model in the path. */
 async function readAgain(
-  { bodyText, dialect, facts }: Omit<LaneRequest, "body">,
+  { bodyText, dialect, facts }: Omit<PlanRequest, "body">,
   step: Step,
 ): Promise<unknown> {
   const body = await step.inSteps(() => parsing(bodyText));

@@ -1,5 +1,5 @@
 import { writeJson } from "../../base/write_json.ts";
-import { atOnce } from "../../base/heavy_work.ts";
+import { runAtOnce } from "../../base/heavy_work.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { DialectName } from "../../../contracts/calls/vendors.ts";
 import type { CanonicalRequest, Loss } from "../../dialects/kernel/canonical_request.ts";
@@ -12,7 +12,7 @@ import { demandOf, type ToolDemand } from "../../dialects/kernel/tool_demand.ts"
 import type { TranslationMode } from "../../keys/api_key.ts";
 import { Fault } from "../../shared/fault.ts";
 import type { Interaction } from "../../shared/interaction.ts";
-import type { KeptStore } from "../../shared/stored_response.ts";
+import type { StoredResponseStore } from "../../shared/stored_response.ts";
 import type { ResolvedModel } from "../../vendors/model_name.ts";
 import type { LearnedEndpoints } from "../../vendors/learned_endpoints.ts";
 import type { Prices } from "../../pricing/table/prices.ts";
@@ -22,25 +22,25 @@ import { searchForm } from "../../vendors/web_search.ts";
 import type { Caller } from "../call_context.ts";
 import { chatIsRefused, type DialectCall, dialectsFor } from "./choose_dialects.ts";
 import { inlineMedia } from "./inline_media.ts";
-import type { Lane } from "./call_plan.ts";
+import type { CallPlan } from "./call_plan.ts";
 import { passThrough } from "./pass_through.ts";
 import { recallReasoning } from "../conversation/reasoning_store.ts";
 import { shownModel } from "../shown_model.ts";
 import { translate } from "./translation.ts";
 import type { FullDialect } from "../../dialects/kernel/translator.ts";
 
-export interface LaneParts {
+export interface PlanDeps {
   clock: Clock;
   dialects: Readonly<Record<DialectName, FullDialect>>;
   prices: Prices;
   learned: LearnedEndpoints;
-  kept: KeptStore;
+  kept: StoredResponseStore;
   publicFetch: PublicFetch;
   keepAliveMs: number;
 }
 
 /** A request whose vendor is known. */
-export interface LaneRequest {
+export interface PlanRequest {
   transactionId: string;
   caller: Caller;
   dialect: FullDialect;
@@ -62,13 +62,13 @@ export interface LaneRequest {
  * Chooses the lane of a call and prepares its request for the vendor's dialect `upstream`; absent:
  * the best that is known (`dialectsFor`). Throws what is wrong with the request.
  */
-export async function layLane(
-  parts: LaneParts,
-  request: LaneRequest,
+export async function planCall(
+  parts: PlanDeps,
+  request: PlanRequest,
   upstream?: DialectName,
-): Promise<Lane> {
+): Promise<CallPlan> {
   const { dialect, facts, caller } = request;
-  const { step = atOnce } = caller;
+  const { step = runAtOnce } = caller;
   const demand = dialect.toolDemand?.(request.body);
   const first = upstream ?? dialectsFor(parts, dialectCall(request, demand ?? "none"))[0];
   if (first === dialect.name) return await step.inSteps(() => passThrough(request));
@@ -115,7 +115,7 @@ function unshown(request: CanonicalRequest): CanonicalRequest {
   return reasoning?.show ? { ...request, reasoning: { ...reasoning, show: false } } : request;
 }
 
-function dialectCall(request: LaneRequest, demand: ToolDemand): DialectCall {
+function dialectCall(request: PlanRequest, demand: ToolDemand): DialectCall {
   const { target, dialect, caller } = request;
   return { target, own: dialect.name, demand, at: caller.arrivedAt };
 }
@@ -127,13 +127,13 @@ function isRefused(losses: readonly Loss[], mode: TranslationMode): boolean {
 
 /** The request in a dialect of the vendor, with the reasoning of earlier turns put back. */
 async function encodeFor(
-  parts: LaneParts,
-  request: LaneRequest,
+  parts: PlanDeps,
+  request: PlanRequest,
   decoded: CanonicalRequest,
   name: DialectName,
 ) {
   const { caller, target } = request;
-  const { step = atOnce } = caller;
+  const { step = runAtOnce } = caller;
   const upstream = parts.dialects[name];
   const { needsInline } = upstream;
   const inlined = needsInline
@@ -162,7 +162,7 @@ async function encodeFor(
 }
 
 /** What the encoder must know of where the request goes. */
-function targetOf(parts: LaneParts, request: LaneRequest, dialect: DialectName): Target {
+function targetOf(parts: PlanDeps, request: PlanRequest, dialect: DialectName): Target {
   const { target: { vendor, model }, caller, mode } = request;
   const price = parts.prices.find(vendor.label, model, caller.arrivedAt);
   return {

@@ -7,13 +7,13 @@ import type {
   EncodedRequest,
   FullDialect,
 } from "../../dialects/kernel/translator.ts";
-import { Undoing } from "../../dialects/kernel/undo.ts";
+import { ResponseRewriter } from "../../dialects/kernel/undo.ts";
 import { Fault } from "../../shared/fault.ts";
 import type { TranslationMode } from "../../keys/api_key.ts";
 import type { ResolvedModel } from "../../vendors/model_name.ts";
 import { answerIds } from "../answer_ids.ts";
-import type { Lane, StreamLane } from "./call_plan.ts";
-import { keptReasoning } from "../conversation/reasoning_store.ts";
+import type { CallPlan, StreamPlan } from "./call_plan.ts";
+import { retainedReasoning } from "../conversation/reasoning_store.ts";
 
 export interface TranslationCall {
   transactionId: string;
@@ -49,15 +49,15 @@ export interface TranslationCall {
 }
 
 /** Another dialect on the vendor's side: request and answer go by way of the canonical form. */
-export function translate(given: TranslationCall): Lane {
+export function translate(given: TranslationCall): CallPlan {
   let ended: number | undefined;
   // An answer ends once: what the caller sees of it and what is kept say the same.
   const call = { ...given, now: () => ended ??= given.now() };
   const { dialect, upstream, target, encoded } = call;
-  const losses = judge(encoded.losses, call.mode);
+  const losses = enforceTranslationMode(encoded.losses, call.mode);
   const undoing = () => {
     const ids = answerIds(`${call.transactionId}/tools`);
-    return new Undoing(encoded.undo, () => ids("call_"));
+    return new ResponseRewriter(encoded.undo, () => ids("call_"));
   };
   const encodeWhole = (answer: CanonicalAnswer) => dialect.encodeWhole(answer, contextOf(call));
   return {
@@ -80,11 +80,11 @@ export function translate(given: TranslationCall): Lane {
     },
     stream: () => streamLane(call, undoing()),
     encodeFolded: encodeWhole,
-    keptReasoning,
+    retainedReasoning,
   };
 }
 
-function streamLane(call: TranslationCall, undo: Undoing): StreamLane {
+function streamLane(call: TranslationCall, undo: ResponseRewriter): StreamPlan {
   const encoder = call.dialect.streamEncoder(contextOf(call));
   const write = (events: readonly CanonicalEvent[], after = "") => {
     const undone = events.flatMap((event) => undo.apply(event));
@@ -129,7 +129,7 @@ function contextOf(call: TranslationCall): AnswerContext {
  * What a mode makes of losses (translation.md §12): `strict` refuses each, `lenient` none, else
  * those are refused that change what was asked for. Gives the paths to report.
  */
-export function judge(losses: readonly Loss[], mode: TranslationMode): string[] {
+export function enforceTranslationMode(losses: readonly Loss[], mode: TranslationMode): string[] {
   const refused = losses.find(({ weight }) =>
     mode === "strict" || (mode === "default" && weight === "meaning")
   );

@@ -2,7 +2,7 @@ import { LatencyHistogram } from "../latency_histogram.ts";
 import type { UsageQuery, UsageStore, UsageSums } from "../usage_sums.ts";
 import type { Interaction } from "../../shared/interaction.ts";
 import type { Queryable, SqlRow, SqlValue } from "../../database/database.ts";
-import { storable } from "../../database/sanitize_text.ts";
+import { sanitizeText } from "../../database/sanitize_text.ts";
 
 /**
  * Reads the sums that triggers keep beside the rows of calls (migrations/0016_overview.sql);
@@ -84,7 +84,7 @@ export async function countUnstored(tx: Queryable, rows: readonly Interaction[])
       account_id: row.accountId,
       created_at: row.createdAt.toISOString(),
       vendor: row.vendor,
-      model: storable(row.model),
+      model: sanitizeText(row.model),
       api_key_id: row.apiKeyId,
       mode: row.mode,
       status: row.status,

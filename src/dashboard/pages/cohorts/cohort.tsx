@@ -4,7 +4,7 @@ import type { LatestSums } from "../../../cohorts/cohort.ts";
 import { differencesOf } from "../../../cohorts/cohort_comparison.ts";
 import { figuresBody, figuresOf } from "../../../cohorts/cohort_report.ts";
 import { count, duration, usd, usdText } from "../../amounts.ts";
-import { type Desk, NotFound, type Page, type Visit } from "../../bind.tsx";
+import { NotFound, type Page, type PageContext, type PageRequest } from "../../bind.tsx";
 import { Empty, Table } from "../../components.tsx";
 import { exactTime } from "../../format.ts";
 import { TextField } from "../../fields.tsx";
@@ -27,7 +27,7 @@ const spans = [
 type Span = (typeof spans)[number];
 
 /** A cohort, alone or beside another one. */
-export async function cohortPage(desk: Desk, visit: Visit): Promise<Page> {
+export async function cohortPage(desk: PageContext, visit: PageRequest): Promise<Page> {
   const id = nameOf(visit.query("id"));
   if (id === undefined) throw new NotFound();
   const other = nameOf(visit.query("with"));

@@ -1,7 +1,7 @@
 import type { Hono } from "hono";
 import type { CohortLine } from "../../../cohorts/cohort.ts";
 import { count, usd } from "../../amounts.ts";
-import { type Desk, page, type Visit } from "../../bind.tsx";
+import { page, type PageContext, type PageRequest } from "../../bind.tsx";
 import { Empty, Table, Time } from "../../components.tsx";
 import { cohortPage } from "./cohort.tsx";
 import { cohortAddress } from "./cohort_address.ts";
@@ -13,12 +13,12 @@ const mostCalls = 200;
 const dayMs = 86_400_000;
 
 /** What groups of calls cost, and what became of them. */
-export function cohortRoutes(app: Hono, desk: Desk): void {
+export function cohortRoutes(app: Hono, desk: PageContext): void {
   app.get(address, page(desk, "viewer", (visit) => listPage(desk, visit)));
   app.get(`${address}/show`, page(desk, "viewer", (visit) => cohortPage(desk, visit)));
 }
 
-async function listPage(desk: Desk, visit: Visit) {
+async function listPage(desk: PageContext, visit: PageRequest) {
   const from = visit.query("from") ?? "";
   await desk.caughtUp();
   const { lines, next } = await desk.cohorts.list(visit.session.account.id, {

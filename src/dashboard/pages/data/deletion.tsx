@@ -3,18 +3,18 @@ import type { Child } from "hono/jsx";
 import { type Deletion, type DeletionState, totalOf } from "../../../erasure/deletion.ts";
 import { deletionBody } from "../../../erasure/deletion_body.ts";
 import { count } from "../../amounts.ts";
-import { type Desk, NotFound, page, type Visit } from "../../bind.tsx";
+import { type PageContext, NotFound, page, type PageRequest } from "../../bind.tsx";
 import { Badge, CopyButton, Empty, Older, Table, Time, type Tone } from "../../components.tsx";
 import { exactTime } from "../../format.ts";
 import { Live, Progress } from "../../live.tsx";
 import { newDeletionRoutes } from "./new_deletion.tsx";
-import { readTimePlace, timePlace } from "../../places.ts";
+import { readTimeCursor, timeCursor } from "../../places.ts";
 
 const address = "/dashboard/deletion";
 const pageRows = 50;
 
 /** Records erased for good: asked for, and what there is to show for it. */
-export function deletionRoutes(app: Hono, desk: Desk): void {
+export function deletionRoutes(app: Hono, desk: PageContext): void {
   app.get(address, page(desk, "viewer", (visit) => listPage(desk, visit)));
   newDeletionRoutes(app, desk);
   app.get(
@@ -44,14 +44,14 @@ export function deletionRoutes(app: Hono, desk: Desk): void {
   );
 }
 
-async function find(desk: Desk, visit: Visit): Promise<Deletion> {
+async function find(desk: PageContext, visit: PageRequest): Promise<Deletion> {
   const deletion = await desk.deletions.find(visit.session.account.id, visit.param("id"));
   if (!deletion) throw new NotFound();
   return deletion;
 }
 
-async function listPage(desk: Desk, visit: Visit) {
-  const place = readTimePlace(visit.query("after"));
+async function listPage(desk: PageContext, visit: PageRequest) {
+  const place = readTimeCursor(visit.query("after"));
   const rows = await desk.deletions.list(visit.session.account.id, {
     limit: pageRows + 1,
     ...(place ? { after: { requestedAt: place.at, deletionId: place.id } } : {}),
@@ -72,7 +72,7 @@ async function listPage(desk: Desk, visit: Visit) {
             {shown.map((deletion) => deletionLine(deletion, visit))}
           </Table>
         </Live>
-        <Older href={last && `${address}?after=${timePlace(last.requestedAt, last.deletionId)}`} />
+        <Older href={last && `${address}?after=${timeCursor(last.requestedAt, last.deletionId)}`} />
       </>
     ),
   };
@@ -109,7 +109,7 @@ function isOpen({ state }: Deletion): boolean {
   return state === "queued" || state === "running";
 }
 
-function deletionLine(deletion: Deletion, visit: Visit) {
+function deletionLine(deletion: Deletion, visit: PageRequest) {
   const { deletionId, state, counts, requestedAt, reason } = deletion;
   return (
     <tr>

@@ -3,7 +3,7 @@ import { callersPatience, pulledStream } from "../../../base/pulled_stream.ts";
 import type { ExportJob, ExportState } from "../../../exports/export_job.ts";
 import { exportMediaType } from "../../../exports/export_spec.ts";
 import { bytes } from "../../amounts.ts";
-import { action, type Desk, NotFound, page, type Visit } from "../../bind.tsx";
+import { action, type PageContext, NotFound, page, type PageRequest } from "../../bind.tsx";
 import { Badge, Empty, PostForm, Table, Time, type Tone } from "../../components.tsx";
 import { day } from "../../format.ts";
 import { Live } from "../../live.tsx";
@@ -12,7 +12,7 @@ import { newExportRoutes, tableNames } from "./new_export.tsx";
 export const address = "/dashboard/exports";
 
 /** Files of records: asked for, written in the background, fetched and deleted. */
-export function exportRoutes(app: Hono, desk: Desk): void {
+export function exportRoutes(app: Hono, desk: PageContext): void {
   app.get(address, page(desk, "viewer", (visit) => listPage(desk, visit)));
   newExportRoutes(app, desk);
   app.get(
@@ -43,14 +43,14 @@ export function exportRoutes(app: Hono, desk: Desk): void {
   );
 }
 
-async function find(desk: Desk, visit: Visit): Promise<ExportJob> {
+async function find(desk: PageContext, visit: PageRequest): Promise<ExportJob> {
   const jobs = await desk.exports.list(visit.session.account.id);
   const job = jobs.find(({ requestId }) => requestId === visit.param("id"));
   if (!job) throw new NotFound();
   return job;
 }
 
-async function download(desk: Desk, visit: Visit): Promise<Response> {
+async function download(desk: PageContext, visit: PageRequest): Promise<Response> {
   const found = await find(desk, visit);
   if (found.state !== "ready") throw new NotFound();
   const job = await desk.exports.ready(visit.session.account.id, found.requestId);
@@ -66,7 +66,7 @@ async function download(desk: Desk, visit: Visit): Promise<Response> {
   });
 }
 
-async function listPage(desk: Desk, visit: Visit) {
+async function listPage(desk: PageContext, visit: PageRequest) {
   const jobs = await desk.exports.list(visit.session.account.id);
   const create = <a class="button button-primary" href={`${address}/new`}>New export</a>;
   return {
@@ -125,7 +125,7 @@ function spanText({ start, end }: Pick<ExportJob, "start" | "end">): string {
   return last ? `until ${day(last)}` : "all time";
 }
 
-function jobLine(job: ExportJob, visit: Visit) {
+function jobLine(job: ExportJob, visit: PageRequest) {
   const { state, format, tables, requestId } = job;
   return (
     <tr class={state === "deleted" || state === "failed" ? "faded" : ""}>
@@ -167,7 +167,7 @@ function jobLine(job: ExportJob, visit: Visit) {
   );
 }
 
-function deleteForm(job: ExportJob, visit: Visit) {
+function deleteForm(job: ExportJob, visit: PageRequest) {
   return (
     <PostForm action={`${address}/${job.requestId}/delete`} csrf={visit.csrf} class="panel">
       <p>

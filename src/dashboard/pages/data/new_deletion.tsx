@@ -10,9 +10,9 @@ import {
 import { anySelectors, erasureReason, selectionRequest } from "../../../erasure/deletion_scope.ts";
 import { validate } from "../../../shared/validate.ts";
 import { count, counted } from "../../amounts.ts";
-import { action, type Desk, type Outcome, type Page, page, type Visit } from "../../bind.tsx";
+import { action, type PageContext, type Outcome, type Page, page, type PageRequest } from "../../bind.tsx";
 import { Field, PostForm } from "../../components.tsx";
-import { tried } from "../../faults.ts";
+import { submitOrExplain } from "../../faults.ts";
 import {
   Choices,
   FormButtons,
@@ -29,7 +29,7 @@ import { tableNames } from "./new_export.tsx";
 const address = "/dashboard/deletion";
 
 /** Deleting in two steps: what would go is counted first, and only then anything goes. */
-export function newDeletionRoutes(app: Hono, desk: Desk): void {
+export function newDeletionRoutes(app: Hono, desk: PageContext): void {
   app.get(
     `${address}/new`,
     page(desk, "owner", (visit) => formPage(visit, { values: asked(visit), wrong: {} })),
@@ -39,7 +39,7 @@ export function newDeletionRoutes(app: Hono, desk: Desk): void {
 }
 
 /** As it is first shown: empty, or what a link asks for. */
-function asked(visit: Visit): Shown["values"] {
+function asked(visit: PageRequest): Shown["values"] {
   const named = ["user_id", "session_ids", "transaction_ids"].flatMap((name) => {
     const value = visit.query(name);
     return value === undefined ? [] : [[name, [value]] as const];
@@ -82,9 +82,9 @@ function fieldOf(param: string): string {
   return param === "" ? "reason" : param.split(/[.[]/)[0]!;
 }
 
-async function dryRun(desk: Desk, form: Form, visit: Visit): Promise<Outcome> {
+async function dryRun(desk: PageContext, form: Form, visit: PageRequest): Promise<Outcome> {
   const accountId = visit.session.account.id;
-  const { done, wrong } = await tried(async () => {
+  const { done, wrong } = await submitOrExplain(async () => {
     const wanted = wantedOf(form);
     return { wanted, counts: await desk.deletions.count({ accountId, ...wanted }) };
   }, fieldOf);
@@ -92,9 +92,9 @@ async function dryRun(desk: Desk, form: Form, visit: Visit): Promise<Outcome> {
   return confirmPage(visit, form, done.wanted, done.counts);
 }
 
-async function confirm(desk: Desk, form: Form, visit: Visit): Promise<Outcome> {
+async function confirm(desk: PageContext, form: Form, visit: PageRequest): Promise<Outcome> {
   const accountId = visit.session.account.id;
-  const { done, wrong } = await tried(() => wantedOf(form), fieldOf);
+  const { done, wrong } = await submitOrExplain(() => wantedOf(form), fieldOf);
   if (wrong) return { ...formPage(visit, { values: form.values(), wrong }), status: 400 };
   if (form.text("confirm").replaceAll(",", "") !== form.text("expected")) {
     const counts = await desk.deletions.count({ accountId, ...done });
@@ -113,7 +113,7 @@ async function confirm(desk: Desk, form: Form, visit: Visit): Promise<Outcome> {
   return { to: `${address}/${id}`, notice: { kind: "done", text: notice } };
 }
 
-function formPage(visit: Visit, shown: Shown): Page {
+function formPage(visit: PageRequest, shown: Shown): Page {
   const tables = dataTables.map((table): Option => [table, tableNames[table]]);
   return {
     title: "Delete data",
@@ -155,7 +155,7 @@ function formPage(visit: Visit, shown: Shown): Page {
 }
 
 function confirmPage(
-  visit: Visit,
+  visit: PageRequest,
   form: Form,
   { tables, selectors, reason }: Wanted,
   counts: DeletionCounts,

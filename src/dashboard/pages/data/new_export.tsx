@@ -1,11 +1,11 @@
 import type { Hono } from "hono";
 import { exportRequest } from "../../../../contracts/data/exports.ts";
 import type { ExportTable } from "../../../../contracts/data/export_tables.ts";
-import { readOrder } from "../../../exports/export_spec.ts";
+import { readExportSpec } from "../../../exports/export_spec.ts";
 import { validate } from "../../../shared/validate.ts";
-import { action, type Desk, type Outcome, type Page, page, type Visit } from "../../bind.tsx";
+import { action, type PageContext, type Outcome, type Page, page, type PageRequest } from "../../bind.tsx";
 import { PostForm } from "../../components.tsx";
-import { tried } from "../../faults.ts";
+import { submitOrExplain } from "../../faults.ts";
 import {
   Choices,
   FormButtons,
@@ -28,7 +28,7 @@ export const tableNames: Readonly<Record<ExportTable, string>> = {
 };
 
 /** Asking for an export. */
-export function newExportRoutes(app: Hono, desk: Desk): void {
+export function newExportRoutes(app: Hono, desk: PageContext): void {
   app.get(
     `${address}/new`,
     page(desk, "member", (visit) => formPage(desk, visit, { values: asked(visit), wrong: {} })),
@@ -37,7 +37,7 @@ export function newExportRoutes(app: Hono, desk: Desk): void {
 }
 
 /** As it is first shown: the last thirty days, or what a link asks for. */
-function asked(visit: Visit): Shown["values"] {
+function asked(visit: PageRequest): Shown["values"] {
   const days = (ago: number) =>
     new Date(visit.now.getTime() - ago * dayMs).toISOString().slice(0, 10);
   return {
@@ -52,11 +52,11 @@ function asked(visit: Visit): Shown["values"] {
 
 const dayMs = 86_400_000;
 
-async function start(desk: Desk, form: Form, visit: Visit): Promise<Outcome> {
+async function start(desk: PageContext, form: Form, visit: PageRequest): Promise<Outcome> {
   const accountId = visit.session.account.id;
-  const { wrong } = await tried(async () => {
+  const { wrong } = await submitOrExplain(async () => {
     const request = validate(exportRequest, requestOf(form));
-    const { order, delivery } = readOrder(request, {
+    const { order, delivery } = readExportSpec(request, {
       accountId,
       hasBucket: desk.exports.hasBucket,
     });
@@ -92,7 +92,7 @@ function fieldOf(param: string): string | undefined {
   return param.startsWith("range.end") ? "to" : filterField(param) ?? param;
 }
 
-async function formPage(desk: Desk, visit: Visit, shown: Shown): Promise<Page> {
+async function formPage(desk: PageContext, visit: PageRequest, shown: Shown): Promise<Page> {
   const keys = await desk.keys.list(visit.session.account.id);
   const tables = Object.entries(tableNames) as Option[];
   return {

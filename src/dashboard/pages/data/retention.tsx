@@ -1,7 +1,7 @@
 import type { Hono } from "hono";
 import type { StoredMonth } from "../../../erasure/retention.ts";
 import { bytes, counted } from "../../amounts.ts";
-import { type Desk, page } from "../../bind.tsx";
+import { type PageContext, page } from "../../bind.tsx";
 import { Table } from "../../components.tsx";
 import { day, exactTime } from "../../format.ts";
 import { settingsTabs } from "../settings/settings_tabs.tsx";
@@ -9,7 +9,7 @@ import { settingsTabs } from "../settings/settings_tabs.tsx";
 const dayMs = 86_400_000;
 
 /** How long records stay, and when what is stored goes. */
-export function retentionRoutes(app: Hono, desk: Desk): void {
+export function retentionRoutes(app: Hono, desk: PageContext): void {
   app.get(
     "/dashboard/settings/retention",
     page(desk, "viewer", async (visit) => {
@@ -55,7 +55,7 @@ interface RetentionRules {
 }
 
 /** No payload outlives its row (`src/erasure/retention_job.ts`). */
-function rulesOf({ payloadDays, usageDays }: Desk["retention"]): RetentionRules {
+function rulesOf({ payloadDays, usageDays }: PageContext["retention"]): RetentionRules {
   const shortest = Math.min(payloadDays ?? Infinity, usageDays ?? Infinity);
   return { payload: shortest === Infinity ? undefined : shortest, usage: usageDays };
 }

@@ -1,8 +1,15 @@
 import type { Hono } from "hono";
 import type { EvalResult, EvalRun } from "../../../evals/eval.ts";
-import { readResultPlace, resultPlace } from "../../../evals/eval_cursor.ts";
+import { readResultCursor, resultCursor } from "../../../evals/eval_cursor.ts";
 import { count, usd } from "../../amounts.ts";
-import { action, type Desk, NotFound, type Page, page, type Visit } from "../../bind.tsx";
+import {
+  action,
+  NotFound,
+  type Page,
+  page,
+  type PageContext,
+  type PageRequest,
+} from "../../bind.tsx";
 import { Badge, PostForm, Table, Time } from "../../components.tsx";
 import { Live, Progress } from "../../live.tsx";
 import { CallLink } from "../interactions/call_link.tsx";
@@ -13,7 +20,7 @@ const address = "/dashboard/evals";
 const pageRows = 50;
 
 /** One evaluation: how far it is, and what came out. */
-export function evalRoutes(app: Hono, desk: Desk): void {
+export function evalRoutes(app: Hono, desk: PageContext): void {
   app.get(`${address}/:id`, page(desk, "viewer", (visit) => runPage(desk, visit)));
   app.post(
     `${address}/:id/cancel`,
@@ -28,21 +35,21 @@ export function evalRoutes(app: Hono, desk: Desk): void {
   );
 }
 
-async function find(desk: Desk, visit: Visit): Promise<EvalRun> {
+async function find(desk: PageContext, visit: PageRequest): Promise<EvalRun> {
   const run = await desk.evals.find(visit.session.account.id, visit.param("id"));
   if (!run) throw new NotFound();
   return run;
 }
 
-async function runPage(desk: Desk, visit: Visit): Promise<Page> {
+async function runPage(desk: PageContext, visit: PageRequest): Promise<Page> {
   const run = await find(desk, visit);
   const asked = visit.query("after");
   const rows = await desk.evals.results(visit.session.account.id, run.evalRunId, {
     limit: pageRows + 1,
-    ...(asked === undefined ? {} : { after: readResultPlace(asked) }),
+    ...(asked === undefined ? {} : { after: readResultCursor(asked) }),
   });
   const shown = rows.slice(0, pageRows);
-  const next = rows.length > pageRows ? resultPlace(shown) : undefined;
+  const next = rows.length > pageRows ? resultCursor(shown) : undefined;
   return {
     title: run.name ?? run.model,
     section: "evals",
@@ -77,7 +84,7 @@ async function runPage(desk: Desk, visit: Visit): Promise<Page> {
   };
 }
 
-function cancelForm(run: EvalRun, visit: Visit) {
+function cancelForm(run: EvalRun, visit: PageRequest) {
   return (
     <PostForm action={`${address}/${run.evalRunId}/cancel`} csrf={visit.csrf}>
       <button type="submit" class="button button-danger">Cancel evaluation</button>
@@ -85,7 +92,7 @@ function cancelForm(run: EvalRun, visit: Visit) {
   );
 }
 
-function RunFacts({ run, visit }: { run: EvalRun; visit: Visit }) {
+function RunFacts({ run, visit }: { run: EvalRun; visit: PageRequest }) {
   const { counts, createdAt, finishedAt, waiting, error } = run;
   return (
     <>

@@ -1,10 +1,10 @@
 import type { Hono } from "hono";
 import type { EvalCounts, EvalRun, EvalState } from "../../../evals/eval.ts";
 import { count, percent, usd } from "../../amounts.ts";
-import { type Desk, type Page, page, type Visit } from "../../bind.tsx";
+import { type Page, page, type PageContext, type PageRequest } from "../../bind.tsx";
 import { Badge, Empty, Older, Table, Time, type Tone } from "../../components.tsx";
 import { Live, Progress } from "../../live.tsx";
-import { readTimePlace, timePlace } from "../../places.ts";
+import { readTimeCursor, timeCursor } from "../../places.ts";
 import { evalRoutes as oneEvalRoutes } from "./eval.tsx";
 import { newEvalRoutes } from "./new_eval.tsx";
 
@@ -12,14 +12,14 @@ const address = "/dashboard/evals";
 const pageRows = 50;
 
 /** Evaluations: what was asked once, asked again of a model, and judged. */
-export function evalRoutes(app: Hono, desk: Desk): void {
+export function evalRoutes(app: Hono, desk: PageContext): void {
   app.get(address, page(desk, "viewer", (visit) => listPage(desk, visit)));
   newEvalRoutes(app, desk);
   oneEvalRoutes(app, desk);
 }
 
-async function listPage(desk: Desk, visit: Visit): Promise<Page> {
-  const place = readTimePlace(visit.query("after"));
+async function listPage(desk: PageContext, visit: PageRequest): Promise<Page> {
+  const place = readTimeCursor(visit.query("after"));
   const rows = await desk.evals.list(visit.session.account.id, {
     limit: pageRows + 1,
     ...(place ? { after: { createdAt: place.at, evalRunId: place.id } } : {}),
@@ -50,7 +50,7 @@ async function listPage(desk: Desk, visit: Visit): Promise<Page> {
               {shown.map((run) => <RunLine run={run} now={visit.now} />)}
             </Table>
           </Live>
-          <Older href={last && `${address}?after=${timePlace(last.createdAt, last.evalRunId)}`} />
+          <Older href={last && `${address}?after=${timeCursor(last.createdAt, last.evalRunId)}`} />
         </>
       ),
   };

@@ -4,9 +4,16 @@ import type { Principal } from "../../../keys/api_key.ts";
 import { Fault } from "../../../shared/fault.ts";
 import { keyState } from "../../../keys/key_service.ts";
 import { validate } from "../../../shared/validate.ts";
-import { action, type Desk, type Outcome, type Page, page, type Visit } from "../../bind.tsx";
+import {
+  action,
+  type Outcome,
+  type Page,
+  page,
+  type PageContext,
+  type PageRequest,
+} from "../../bind.tsx";
 import { Empty, PostForm } from "../../components.tsx";
-import { tried } from "../../faults.ts";
+import { submitOrExplain } from "../../faults.ts";
 import { FormButtons, FormError, SelectField, type Shown, TextField } from "../../fields.tsx";
 import type { Form } from "../../form.ts";
 import { graderField, GraderFields, readGraders, usedSlots } from "./eval_graders.tsx";
@@ -21,7 +28,7 @@ import {
 const address = "/dashboard/evals";
 
 /** Asking for an evaluation. */
-export function newEvalRoutes(app: Hono, desk: Desk): void {
+export function newEvalRoutes(app: Hono, desk: PageContext): void {
   app.get(
     `${address}/new`,
     page(desk, "member", (visit) => {
@@ -35,8 +42,8 @@ export function newEvalRoutes(app: Hono, desk: Desk): void {
 /** As it is first shown. */
 const first: Shown["values"] = { limit: ["100"], sample: ["newest"], grader0_type: ["contains"] };
 
-async function start(desk: Desk, form: Form, visit: Visit): Promise<Outcome> {
-  const { done, wrong } = await tried(async () => {
+async function start(desk: PageContext, form: Form, visit: PageRequest): Promise<Outcome> {
+  const { done, wrong } = await submitOrExplain(async () => {
     const body = validate(evalRequest, { ...requestOf(form), graders: readGraders(form) });
     const principal = await principalOf(desk, visit, form.text("key"));
     const caller = {
@@ -79,14 +86,18 @@ function dayAfter(day: string): string {
 }
 
 /** The key that the run's calls are made with: one of the account's own, in use, allowed to. */
-async function principalOf(desk: Desk, visit: Visit, keyId: string): Promise<Principal> {
+async function principalOf(
+  desk: PageContext,
+  visit: PageRequest,
+  keyId: string,
+): Promise<Principal> {
   const usable = await usableKeys(desk, visit);
   const found = usable.some(({ id }) => id === keyId) ? await desk.principal(keyId) : undefined;
   if (found && found.account.id === visit.session.account.id) return found;
   throw new Fault("invalid_value", { param: "key", message: "key: choose one of these keys." });
 }
 
-async function usableKeys(desk: Desk, visit: Visit) {
+async function usableKeys(desk: PageContext, visit: PageRequest) {
   const keys = await desk.keys.list(visit.session.account.id);
   return keys.filter((key) => {
     const state = keyState(key, visit.now);
@@ -99,7 +110,7 @@ function fieldOf(param: string, slots: readonly number[]): string {
   return graderField(param, slots) ?? filterField(param) ?? param;
 }
 
-async function formPage(desk: Desk, visit: Visit, shown: Shown): Promise<Page> {
+async function formPage(desk: PageContext, visit: PageRequest, shown: Shown): Promise<Page> {
   const keys = await desk.keys.list(visit.session.account.id);
   const usable = await usableKeys(desk, visit);
   return {

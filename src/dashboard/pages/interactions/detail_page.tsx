@@ -2,7 +2,7 @@ import type { Hono } from "hono";
 import { dataTables } from "../../../erasure/deletion.ts";
 import type { InteractionDetail } from "../../../records/interaction_repository.ts";
 import type { Transcript } from "../../../records/transcript.ts";
-import { action, type Desk, NotFound, page, type Visit } from "../../bind.tsx";
+import { action, NotFound, page, type PageContext, type PageRequest } from "../../bind.tsx";
 import { PostForm, Time } from "../../components.tsx";
 import { exactTime } from "../../format.ts";
 import { DetailBody } from "./detail_body.tsx";
@@ -15,7 +15,7 @@ const readableChars = 4 * 1024 * 1024;
 const allChars = 256 * 1024 * 1024;
 
 /** One call: its page, its payloads as they are, its media, and its end. */
-export function interactionRoutes(app: Hono, desk: Desk): void {
+export function interactionRoutes(app: Hono, desk: PageContext): void {
   app.get(
     `${listPath}/:id`,
     page(desk, "viewer", async (visit) => {
@@ -73,7 +73,11 @@ export function interactionRoutes(app: Hono, desk: Desk): void {
 }
 
 /** A call of the account; one that was answered just now may wait to be written. */
-async function findCall(desk: Desk, visit: Visit, maxChars: number): Promise<InteractionDetail> {
+async function findCall(
+  desk: PageContext,
+  visit: PageRequest,
+  maxChars: number,
+): Promise<InteractionDetail> {
   const id = visit.param("id");
   if (!/^[\w-]{1,100}$/.test(id)) throw new NotFound();
   const find = () => desk.interactions.desk.find(visit.session.account.id, id, maxChars);
@@ -86,7 +90,7 @@ async function findCall(desk: Desk, visit: Visit, maxChars: number): Promise<Int
 }
 
 async function transcriptOf(
-  desk: Desk,
+  desk: PageContext,
   { summary, request, response }: InteractionDetail,
 ): Promise<Transcript> {
   return await desk.interactions.readTranscript(summary.dialect, {
@@ -96,7 +100,7 @@ async function transcriptOf(
 }
 
 /** A payload as it is stored, as plain text: browsers run nothing of it. */
-async function rawAnswer(desk: Desk, visit: Visit): Promise<Response> {
+async function rawAnswer(desk: PageContext, visit: PageRequest): Promise<Response> {
   const side = visit.param("side");
   if (side !== "request" && side !== "response") throw new NotFound();
   const payload = (await findCall(desk, visit, allChars))[side];
@@ -107,7 +111,7 @@ async function rawAnswer(desk: Desk, visit: Visit): Promise<Response> {
 }
 
 /** A small picture or sound that stands in the payload itself. */
-async function mediaAnswer(desk: Desk, visit: Visit): Promise<Response> {
+async function mediaAnswer(desk: PageContext, visit: PageRequest): Promise<Response> {
   const detail = await findCall(desk, visit, readableChars);
   const found = inlineMedia(await transcriptOf(desk, detail), visit.param("index"));
   if (!found) throw new NotFound();
@@ -120,7 +124,7 @@ async function mediaAnswer(desk: Desk, visit: Visit): Promise<Response> {
   });
 }
 
-function Actions({ detail, visit }: { detail: InteractionDetail; visit: Visit }) {
+function Actions({ detail, visit }: { detail: InteractionDetail; visit: PageRequest }) {
   if (!visit.may("owner")) return null;
   return (
     <a
@@ -132,7 +136,7 @@ function Actions({ detail, visit }: { detail: InteractionDetail; visit: Visit })
   );
 }
 
-function DeleteForm({ detail, visit }: { detail: InteractionDetail; visit: Visit }) {
+function DeleteForm({ detail, visit }: { detail: InteractionDetail; visit: PageRequest }) {
   const { transactionId, vendor, model, createdAt } = detail.summary;
   return (
     <PostForm action={`${listPath}/${transactionId}/delete`} csrf={visit.csrf} class="panel">

@@ -1,9 +1,9 @@
 import { pushAll } from "../../../base/lists.ts";
 import type { Hono } from "hono";
-import type { ExportFormat, ExportOrder } from "../../../exports/export_spec.ts";
+import type { ExportFormat, ExportSpec } from "../../../exports/export_spec.ts";
 import type { ListPosition } from "../../../shared/interaction.ts";
 import { callersPatience, pulledStream } from "../../../base/pulled_stream.ts";
-import { type Desk, page, type Visit } from "../../bind.tsx";
+import { page, type PageContext, type PageRequest } from "../../bind.tsx";
 import { listPath, readView, type View } from "./view.ts";
 
 /** Calls of an export that is narrowed by what exports have no filter for. */
@@ -12,7 +12,7 @@ const mostCalls = 10_000;
 const portionRows = 1000;
 
 /** `/dashboard/interactions/export`: what a view shows, as a file. */
-export function interactionExportRoutes(app: Hono, desk: Desk): void {
+export function interactionExportRoutes(app: Hono, desk: PageContext): void {
   app.get(
     `${listPath}/export`,
     page(desk, "member", async (visit) => {
@@ -39,11 +39,11 @@ export function interactionExportRoutes(app: Hono, desk: Desk): void {
 }
 
 async function orderOf(
-  desk: Desk,
-  visit: Visit,
+  desk: PageContext,
+  visit: PageRequest,
   view: View,
   format: ExportFormat,
-): Promise<ExportOrder> {
+): Promise<ExportSpec> {
   const { search, costNanos, latencyMs, filters, start, end } = view.query;
   const span = { ...(start ? { start } : {}), ...(end ? { end } : {}) };
   const plain = { format, tables: ["interactions"] as const, rawCells: false, ...span };
@@ -54,7 +54,7 @@ async function orderOf(
 }
 
 /** Ids of the newest calls of a view. */
-async function idsOf(desk: Desk, visit: Visit, view: View): Promise<string[]> {
+async function idsOf(desk: PageContext, visit: PageRequest, view: View): Promise<string[]> {
   const ids: string[] = [];
   let after: ListPosition | undefined;
   do {

@@ -1,8 +1,8 @@
 import type { Hono } from "hono";
-import type { DeskPage } from "../../../records/interaction_repository.ts";
+import type { InteractionListPage } from "../../../records/interaction_repository.ts";
 import type { InteractionSummary, ListPosition } from "../../../shared/interaction.ts";
 import { sha256Hex } from "../../../base/hash.ts";
-import { type Desk, page, type Visit } from "../../bind.tsx";
+import { page, type PageContext, type PageRequest } from "../../bind.tsx";
 import { ExportMenu, FilterForm } from "./filter_form.tsx";
 import { InteractionTable, Rows, type ShownRows } from "./list_table.tsx";
 import { listPath, readView, type View, viewAddress } from "./view.ts";
@@ -10,7 +10,7 @@ import { listPath, readView, type View, viewAddress } from "./view.ts";
 const pageRows = 50;
 
 /** The list, and its first rows alone for the script that keeps it live. */
-export function interactionListRoutes(app: Hono, desk: Desk): void {
+export function interactionListRoutes(app: Hono, desk: PageContext): void {
   app.get(
     listPath,
     page(desk, "viewer", async (visit) => {
@@ -50,14 +50,14 @@ function hasBlanks(fields: URLSearchParams): boolean {
   return [...fields.values()].some((value) => value.trim() === "");
 }
 
-function toPlainAddress(visit: Visit): Response {
+function toPlainAddress(visit: PageRequest): Response {
   const fields = new URLSearchParams(
     [...visit.fields].filter(([, value]) => value.trim() !== ""),
   );
   return new Response(null, { status: 303, headers: { location: viewAddress(listPath, fields) } });
 }
 
-export function viewOf(visit: Visit, names: ReadonlyMap<string, string>): View {
+export function viewOf(visit: PageRequest, names: ReadonlyMap<string, string>): View {
   return readView(
     visit.fields,
     visit.now,
@@ -65,7 +65,7 @@ export function viewOf(visit: Visit, names: ReadonlyMap<string, string>): View {
   );
 }
 
-async function readRows(desk: Desk, visit: Visit, view: View): Promise<ShownRows> {
+async function readRows(desk: PageContext, visit: PageRequest, view: View): Promise<ShownRows> {
   const before = readPosition(visit.query("before"));
   const after = readPosition(visit.query("after"));
   await desk.interactions.caughtUp();
@@ -93,12 +93,12 @@ function shownRows(rows: readonly InteractionSummary[]): ShownRows {
 }
 
 async function readFrom(
-  desk: Desk,
-  visit: Visit,
+  desk: PageContext,
+  visit: PageRequest,
   view: View,
   after: ListPosition | undefined,
   order: "newest" | "oldest" = "newest",
-): Promise<DeskPage> {
+): Promise<InteractionListPage> {
   return await desk.interactions.desk.page({
     ...view.query,
     accountId: visit.session.account.id,
@@ -116,7 +116,7 @@ function readPosition(text: string | undefined): ListPosition | undefined {
 /** The first rows; 304 to who has the same already. */
 async function newestRows(
   rows: readonly InteractionSummary[],
-  visit: Visit,
+  visit: PageRequest,
 ): Promise<Response> {
   const ids = rows.map(({ transactionId, costNanos }) => `${transactionId} ${costNanos}`);
   // How long ago a call was is told anew each minute.

@@ -1,6 +1,6 @@
 import type {
-  InteractionDesk,
   InteractionDetail,
+  InteractionRepository,
 } from "../../../records/interaction_repository.ts";
 import type { MediaSigner } from "../../../records/signed_media.ts";
 import type { CostLines } from "../../../repricing/cost_lines.ts";
@@ -9,8 +9,8 @@ import type { Exports } from "../../../exports/exports.ts";
 import type { Transcript } from "../../../records/transcript.ts";
 
 /** What the pages on interactions work on. */
-export interface InteractionParts {
-  desk: InteractionDesk;
+export interface InteractionDeps {
+  desk: InteractionRepository;
   /** Resolves when a read that begins now includes every call that was answered here. */
   caughtUp: () => Promise<void>;
   /** Labels of all vendors. */

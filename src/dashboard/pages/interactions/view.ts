@@ -1,7 +1,7 @@
 import { withoutEnd } from "../../../base/trim.ts";
 import { nanosToUsd, parseUsd } from "../../../base/money.ts";
-import type { DeskQuery } from "../../../records/interaction_repository.ts";
-import { storable } from "../../../shared/time_span.ts";
+import type { InteractionPageQuery } from "../../../records/interaction_repository.ts";
+import { assertStorableTime } from "../../../shared/time_span.ts";
 
 /** Address of the list; those of single calls lie below it. */
 export const listPath = "/dashboard/interactions";
@@ -9,7 +9,7 @@ export const listPath = "/dashboard/interactions";
 /** What of the account's interactions a page shows; it lives in the address. */
 export interface View {
   /** Without account, order, place and length of the page. */
-  query: Omit<DeskQuery, "accountId" | "order" | "after" | "limit">;
+  query: Omit<InteractionPageQuery, "accountId" | "order" | "after" | "limit">;
   /** The fields as they were given, those that mean something alone. */
   fields: URLSearchParams;
   chips: Chip[];
@@ -121,7 +121,7 @@ class ViewReader {
       }
       return;
     }
-    const { start, end } = storable({ start: this.#time("from"), end: this.#time("to") });
+    const { start, end } = assertStorableTime({ start: this.#time("from"), end: this.#time("to") });
     if (start && end && end <= start) {
       this.#problems.push("“To” is not after “From”, so no call can lie between them.");
     }

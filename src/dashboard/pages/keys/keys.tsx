@@ -1,7 +1,14 @@
 import type { Hono } from "hono";
 import { mintKey } from "../../../keys/credential.ts";
 import { type KeyRow, type KeyState, keyState, rotationDue } from "../../../keys/key_service.ts";
-import { action, type Desk, NotFound, type Page, page, type Visit } from "../../bind.tsx";
+import {
+  action,
+  NotFound,
+  type Page,
+  page,
+  type PageContext,
+  type PageRequest,
+} from "../../bind.tsx";
 import { Badge, CopyButton, Empty, PostForm, Table, Time, type Tone } from "../../components.tsx";
 import { needsOwner } from "../../../keys/scopes.ts";
 import { Caps } from "../../caps.tsx";
@@ -9,7 +16,7 @@ import { exactTime } from "../../format.ts";
 import { type KeySpend, keySpend, type SpendByKey } from "../../key_spend.ts";
 
 /** The list of keys; taking one back, and replacing one. */
-export function keyRoutes(app: Hono, desk: Desk): void {
+export function keyRoutes(app: Hono, desk: PageContext): void {
   app.get(
     "/dashboard/keys",
     page(desk, "viewer", async (visit) => {
@@ -66,26 +73,26 @@ export function keyRoutes(app: Hono, desk: Desk): void {
 }
 
 /** A key of the account that the path names. */
-async function findKey(desk: Desk, visit: Visit): Promise<KeyRow> {
+async function findKey(desk: PageContext, visit: PageRequest): Promise<KeyRow> {
   const key = await desk.keys.find(visit.session.account.id, visit.param("id"));
   if (!key) throw new NotFound();
   return key;
 }
 
-async function keyInUse(desk: Desk, visit: Visit): Promise<KeyRow> {
+async function keyInUse(desk: PageContext, visit: PageRequest): Promise<KeyRow> {
   const key = await findKey(desk, visit);
   if (!inUse(keyState(key, visit.now))) throw new NotFound();
   return key;
 }
 
-async function keyToReplace(desk: Desk, visit: Visit): Promise<KeyRow> {
+async function keyToReplace(desk: PageContext, visit: PageRequest): Promise<KeyRow> {
   const key = await keyInUse(desk, visit);
   if (key.isReplaced) throw new NotFound();
   return key;
 }
 
 /** Who rotates a key sees the next one's value, and could do with it what only owners may give. */
-function mayRotate({ scopes }: Pick<KeyRow, "scopes">, visit: Visit): boolean {
+function mayRotate({ scopes }: Pick<KeyRow, "scopes">, visit: PageRequest): boolean {
   return visit.may("owner") || !needsOwner(scopes);
 }
 
@@ -106,7 +113,7 @@ const ownersKey: Page = {
   ),
 };
 
-async function rotate(desk: Desk, visit: Visit, key: KeyRow, overlapMs: number) {
+async function rotate(desk: PageContext, visit: PageRequest, key: KeyRow, overlapMs: number) {
   const minted = mintKey(desk.clock);
   const oldEndsAt = new Date(visit.now.getTime() + overlapMs);
   const { accountId, name, scopes, models, onDisconnect, translationMode, promptCache } = key;
@@ -178,7 +185,7 @@ const head = [
   { title: "Actions", hidden: true },
 ] as const;
 
-function keyTable(keys: readonly KeyRow[], spent: SpendByKey, visit: Visit) {
+function keyTable(keys: readonly KeyRow[], spent: SpendByKey, visit: PageRequest) {
   return (
     <Table label="API keys" head={head}>
       {keys.map((key) => <KeyLine row={key} spent={spent.get(key.id)} visit={visit} />)}
@@ -187,7 +194,7 @@ function keyTable(keys: readonly KeyRow[], spent: SpendByKey, visit: Visit) {
 }
 
 function KeyLine(
-  { row, spent, visit }: { row: KeyRow; spent: KeySpend | undefined; visit: Visit },
+  { row, spent, visit }: { row: KeyRow; spent: KeySpend | undefined; visit: PageRequest },
 ) {
   const { now } = visit;
   const state = keyState(row, now);
@@ -258,7 +265,7 @@ function KeyActions({ row, mayRotate }: { row: KeyRow; mayRotate: boolean }) {
   );
 }
 
-function revokeForm(key: KeyRow, visit: Visit) {
+function revokeForm(key: KeyRow, visit: PageRequest) {
   return (
     <PostForm action={`/dashboard/keys/${key.id}/revoke`} csrf={visit.csrf} class="panel">
       <p>
@@ -284,7 +291,7 @@ function lastUse(key: KeyRow, now: Date) {
   );
 }
 
-function rotateForm(key: KeyRow, visit: Visit) {
+function rotateForm(key: KeyRow, visit: PageRequest) {
   return (
     <PostForm action={`/dashboard/keys/${key.id}/rotate`} csrf={visit.csrf} class="panel">
       <p>

@@ -3,7 +3,7 @@ import type { CreditEntry } from "../../../credit/credit_history.ts";
 import type { KeyRow } from "../../../keys/key_service.ts";
 import type { Credit } from "../../../credit/ledger.ts";
 import { count, exactUsd, usd } from "../../amounts.ts";
-import { type Desk, page, type Visit } from "../../bind.tsx";
+import { page, type PageContext, type PageRequest } from "../../bind.tsx";
 import { Table, Time } from "../../components.tsx";
 import { capsOf, keySpend, type SpendByKey } from "../../key_spend.ts";
 import { Caps } from "../../caps.tsx";
@@ -12,7 +12,7 @@ import { settingsTabs } from "../settings/settings_tabs.tsx";
 const shownEntries = 20;
 
 /** What the account may use: rate, credit, and what its keys may spend. */
-export function limitRoutes(app: Hono, desk: Desk): void {
+export function limitRoutes(app: Hono, desk: PageContext): void {
   app.get(
     "/dashboard/settings/limits",
     page(desk, "viewer", async (visit) => {
@@ -40,7 +40,7 @@ export function limitRoutes(app: Hono, desk: Desk): void {
   );
 }
 
-function Rate({ visit }: { visit: Visit }) {
+function Rate({ visit }: { visit: PageRequest }) {
   const { tier, requestsPerMinute, burst } = visit.session.account;
   return (
     <>
@@ -67,7 +67,11 @@ function Rate({ visit }: { visit: Visit }) {
 }
 
 function CreditPart(
-  { credit, entries, visit }: { credit: Credit; entries: readonly CreditEntry[]; visit: Visit },
+  { credit, entries, visit }: {
+    credit: Credit;
+    entries: readonly CreditEntry[];
+    visit: PageRequest;
+  },
 ) {
   return (
     <>

@@ -1,13 +1,13 @@
 import type { Hono } from "hono";
 import { mintKey } from "../../../keys/credential.ts";
 import { memberScopes } from "../../../keys/scopes.ts";
-import { action, type Desk, NotFound, page, type Visit } from "../../bind.tsx";
+import { action, NotFound, page, type PageContext, type PageRequest } from "../../bind.tsx";
 import { CopyButton, Snippet } from "../../components.tsx";
 import { emptyForm, NewKeyForm } from "./new_key_form.tsx";
 import { readNewKey } from "./read_new_key.ts";
 
 /** Making a key, and seeing its value the one time. */
-export function newKeyRoutes(app: Hono, desk: Desk): void {
+export function newKeyRoutes(app: Hono, desk: PageContext): void {
   app.get(
     "/dashboard/keys/new",
     page(desk, "member", (visit) => formPage(desk, visit, emptyForm, {})),
@@ -60,8 +60,8 @@ export function newKeyRoutes(app: Hono, desk: Desk): void {
 }
 
 function formPage(
-  desk: Desk,
-  visit: Visit,
+  desk: PageContext,
+  visit: PageRequest,
   values: Record<string, string[]>,
   wrong: Readonly<Record<string, string>>,
 ) {

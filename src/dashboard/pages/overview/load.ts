@@ -1,6 +1,6 @@
 import type { SpendStore } from "../../../credit/spend_cap.ts";
 import type { Credit } from "../../../credit/ledger.ts";
-import type { KeyDesk, KeyRow } from "../../../keys/key_service.ts";
+import type { KeyRow, KeyService } from "../../../keys/key_service.ts";
 import {
   addUsage,
   noUsage,
@@ -12,7 +12,7 @@ import {
 import { type Range, type Step, stepOf, stepsOf } from "./range.ts";
 
 /** What the overview is made of. */
-export interface OverviewParts {
+export interface OverviewDeps {
   usage: UsageStore;
   /** Resolves when the calls that have ended are in the sums; throws while the store is away. */
   caughtUp: () => Promise<void>;
@@ -20,7 +20,7 @@ export interface OverviewParts {
   /** Whole tokens in the account's rate bucket. */
   tokensLeft: (accountId: number) => Promise<number>;
   spent: SpendStore["read"];
-  keys: Pick<KeyDesk, "list">;
+  keys: Pick<KeyService, "list">;
 }
 
 export interface Overview {
@@ -57,7 +57,7 @@ const shownLayers = 5;
 const dayMs = 86_400_000;
 
 export async function loadOverview(
-  parts: OverviewParts,
+  parts: OverviewDeps,
   accountId: number,
   { range, part, now }: { range: Range; part: UsagePart; now: Date },
 ): Promise<Overview> {
@@ -124,7 +124,7 @@ async function dailyCharge(
 }
 
 async function capUses(
-  { spent }: OverviewParts,
+  { spent }: OverviewDeps,
   keys: readonly KeyRow[],
   now: Date,
 ): Promise<CapUse[]> {

@@ -1,7 +1,7 @@
 import type { Hono } from "hono";
 import { errorsOf, type UsageSums } from "../../../usage/usage_sums.ts";
-import { personKeyId } from "../../../playground/playground_calls.ts";
-import { type Desk, page, type Visit } from "../../bind.tsx";
+import { playgroundKeyId } from "../../../playground/playground_calls.ts";
+import { page, type PageContext, type PageRequest } from "../../bind.tsx";
 import { Empty } from "../../components.tsx";
 import { compact, count, duration, money, percent } from "../../figures.ts";
 import { Breakdown, breakdowns } from "./breakdown.tsx";
@@ -13,7 +13,7 @@ import { type Range, readRange } from "./range.ts";
 import { Standing } from "./standing.tsx";
 
 /** Spend, requests, errors, latency and tokens over a time, and what the account may still do. */
-export function overviewRoutes(app: Hono, desk: Desk): void {
+export function overviewRoutes(app: Hono, desk: PageContext): void {
   app.get(
     "/dashboard/overview",
     page(desk, "viewer", async (visit) => {
@@ -37,13 +37,13 @@ interface BodyProps {
   overview: Overview;
   range: Range;
   by: typeof breakdowns[number];
-  visit: Visit;
+  visit: PageRequest;
 }
 
 function OverviewBody({ overview, range, by, visit }: BodyProps) {
   const { account } = visit.session;
   const names = new Map([
-    [personKeyId, "Playground"],
+    [playgroundKeyId, "Playground"],
     ...overview.keys.map(({ id, name }) => [id, name] as const),
   ]);
   const nameOf = (value: string) => {
@@ -143,7 +143,7 @@ function changeOf(before: number, now: number): string {
   return share > 0 ? `up ${text}` : `down ${text}`;
 }
 
-function NoCalls({ range, visit }: { range: Range; visit: Visit }) {
+function NoCalls({ range, visit }: { range: Range; visit: PageRequest }) {
   return (
     <Empty title={range.key === "custom" ? "No calls on these days" : "No calls in this time"}>
       <p>Spend, requests, errors, latency and tokens show here as soon as there is a call.</p>

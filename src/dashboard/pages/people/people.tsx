@@ -1,7 +1,14 @@
 import type { Hono } from "hono";
 import { inviteeOf, makeInvitation, readEmail } from "../../../people/invitation.ts";
 import { type Person, type Refusal, type Role, roles } from "../../../people/person.ts";
-import { action, type Desk, NotFound, type Outcome, page, type Visit } from "../../bind.tsx";
+import {
+  action,
+  NotFound,
+  type Outcome,
+  page,
+  type PageContext,
+  type PageRequest,
+} from "../../bind.tsx";
 import { PostForm } from "../../components.tsx";
 import { type KeyRow, keyState } from "../../../keys/key_service.ts";
 import { counted } from "../../amounts.ts";
@@ -12,7 +19,7 @@ import { settingsTabs } from "../settings/settings_tabs.tsx";
 const address = "/dashboard/settings/people";
 
 /** Who belongs to the account, in which role, and who is invited. */
-export function peopleRoutes(app: Hono, desk: Desk): void {
+export function peopleRoutes(app: Hono, desk: PageContext): void {
   app.get(address, page(desk, "viewer", (visit) => listPage(desk, visit)));
   app.post(`${address}/invite`, action(desk, "owner", (form, visit) => invite(desk, form, visit)));
   app.post(
@@ -57,7 +64,7 @@ export function peopleRoutes(app: Hono, desk: Desk): void {
   );
 }
 
-async function remove(desk: Desk, form: Form, visit: Visit): Promise<Outcome> {
+async function remove(desk: PageContext, form: Form, visit: PageRequest): Promise<Outcome> {
   const removed = await desk.people.remove(
     visit.session.account.id,
     visit.param("id"),
@@ -79,14 +86,14 @@ async function remove(desk: Desk, form: Form, visit: Visit): Promise<Outcome> {
 }
 
 /** The keys in use that a person made. */
-async function keysOf(desk: Desk, visit: Visit, personId: string): Promise<KeyRow[]> {
+async function keysOf(desk: PageContext, visit: PageRequest, personId: string): Promise<KeyRow[]> {
   const keys = await desk.keys.list(visit.session.account.id);
   return keys.filter((key) =>
     key.madeBy?.id === personId && ["active", "expiring"].includes(keyState(key, visit.now))
   );
 }
 
-async function invite(desk: Desk, form: Form, visit: Visit): Promise<Outcome> {
+async function invite(desk: PageContext, form: Form, visit: PageRequest): Promise<Outcome> {
   const email = readEmail(form.text("email"));
   const role = roleOf(form);
   if (!role || email === undefined) {
@@ -104,7 +111,7 @@ async function invite(desk: Desk, form: Form, visit: Visit): Promise<Outcome> {
   return { to: address, notice: { kind: "invitation", email, link } };
 }
 
-async function change(desk: Desk, form: Form, visit: Visit): Promise<Outcome> {
+async function change(desk: PageContext, form: Form, visit: PageRequest): Promise<Outcome> {
   const role = roleOf(form);
   if (!role) throw new NotFound();
   const changed = await desk.people.changeRole(
@@ -133,8 +140,8 @@ function roleOf(form: Form): Role | undefined {
 }
 
 async function listPage(
-  desk: Desk,
-  visit: Visit,
+  desk: PageContext,
+  visit: PageRequest,
   wrong?: { email: string; error: string },
 ) {
   const { id } = visit.session.account;

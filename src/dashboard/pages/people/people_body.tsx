@@ -1,13 +1,13 @@
 import { inviteeOf } from "../../../people/invitation.ts";
 import { type Invitation, type Membership, roles } from "../../../people/person.ts";
-import type { Visit } from "../../bind.tsx";
+import type { PageRequest } from "../../bind.tsx";
 import { CopyButton, describedBy, Field, PostForm, Table, Time } from "../../components.tsx";
 
 interface Props {
   address: string;
   members: readonly Membership[];
   invitations: readonly Invitation[];
-  visit: Visit;
+  visit: PageRequest;
   /** An invitation that could not be made. */
   wrong: { email: string; error: string } | undefined;
 }
@@ -59,7 +59,7 @@ export function peopleBody({ address, members, invitations, visit, wrong }: Prop
   );
 }
 
-function InvitationLink({ visit }: { visit: Visit }) {
+function InvitationLink({ visit }: { visit: PageRequest }) {
   const { notice } = visit;
   if (notice?.kind !== "invitation") return null;
   return (
@@ -78,7 +78,7 @@ function MemberLine(
   { address, member, visit, isOwner }: {
     address: string;
     member: Membership;
-    visit: Visit;
+    visit: PageRequest;
     isOwner: boolean;
   },
 ) {
@@ -124,7 +124,7 @@ function InvitationLine(
   { address, one, visit, isOwner }: {
     address: string;
     one: Invitation;
-    visit: Visit;
+    visit: PageRequest;
     isOwner: boolean;
   },
 ) {

@@ -1,14 +1,14 @@
 import type { Hono } from "hono";
 import type { Account } from "../../../keys/account.ts";
 import type { PersonCalls, PersonRequest } from "../../../playground/playground_calls.ts";
-import { action, type Desk, type Page, page, type Visit } from "../../bind.tsx";
+import { action, type Page, page, type PageContext, type PageRequest } from "../../bind.tsx";
 import { eventLines, figuresOf, type LineEvent } from "./answer.ts";
 import { codeOf } from "./code.ts";
 import { hasNoPrompt, maxTextLength, readTalk, type Talk } from "./talk.ts";
 import { PlaygroundBody, type Shown } from "./view.tsx";
 
 /** What the playground works on. */
-export interface PlaygroundParts extends PersonCalls {
+export interface PlaygroundDeps extends PersonCalls {
   /** Models that the account can call at a known price, by vendor. */
   models: (accountId: number) => Promise<ModelGroup[]>;
 }
@@ -25,7 +25,7 @@ const address = "/dashboard/playground";
 const maxFormBytes = 16 * maxTextLength;
 
 /** A conversation with a model, as a call of the account. */
-export function playgroundRoutes(app: Hono, desk: Desk): void {
+export function playgroundRoutes(app: Hono, desk: PageContext): void {
   app.get(
     address,
     page(desk, "member", async (visit) => await playground(desk, visit, { talk: empty(visit) })),
@@ -59,7 +59,7 @@ export function playgroundRoutes(app: Hono, desk: Desk): void {
   );
 }
 
-async function playground(desk: Desk, visit: Visit, shown: Shown): Promise<Page> {
+async function playground(desk: PageContext, visit: PageRequest, shown: Shown): Promise<Page> {
   const groups = await desk.playground.models(visit.session.account.id);
   const example = desk.exampleModel();
   return {
@@ -71,7 +71,7 @@ async function playground(desk: Desk, visit: Visit, shown: Shown): Promise<Page>
   };
 }
 
-function empty(visit: Visit): Talk {
+function empty(visit: PageRequest): Talk {
   const model = visit.query("model") ?? "";
   return { request: { model, system: "", turns: [] }, temperature: "", maxTokens: "", wrong: {} };
 }
@@ -93,7 +93,11 @@ function unsaid(talk: Talk, prompt: string): Talk {
   return { ...talk, request: { ...talk.request, turns: talk.request.turns.slice(0, -1) } };
 }
 
-function answered(desk: Desk, visit: Visit, { request }: Talk): AsyncIterable<LineEvent> {
+function answered(
+  desk: PageContext,
+  visit: PageRequest,
+  { request }: Talk,
+): AsyncIterable<LineEvent> {
   const { account, person } = visit.session;
   return figuresOf(desk.playground.send({
     ...{ account: account satisfies Account, personId: person.id, request },
@@ -105,7 +109,7 @@ async function* refused(talk: Talk): AsyncGenerator<LineEvent> {
   for (const message of Object.values(talk.wrong)) yield { kind: "error", message };
 }
 
-async function wholeAnswer(desk: Desk, visit: Visit, talk: Talk): Promise<Shown> {
+async function wholeAnswer(desk: PageContext, visit: PageRequest, talk: Talk): Promise<Shown> {
   let [text, reasoning] = ["", ""];
   const shown: Shown = { talk };
   for await (const event of answered(desk, visit, talk)) {

@@ -1,6 +1,6 @@
 import { efforts } from "../../../playground/playground_calls.ts";
 import { describedBy, Empty, Field, PostForm, Snippet } from "../../components.tsx";
-import { Said } from "../../said.tsx";
+import { MessageText } from "../../said.tsx";
 import type { Figures } from "./answer.ts";
 import type { ModelGroup } from "./page.tsx";
 import { maxTextLength, type Talk } from "./talk.ts";
@@ -121,7 +121,7 @@ function Turn(
         <div class="said-text muted">{reasoning ?? ""}</div>
       </details>
       <div class="said">
-        <Said text={text} />
+        <MessageText text={text} />
       </div>
       <p class="muted took">
         {figures === undefined ? null : <Took figures={figures} />}

@@ -1,13 +1,13 @@
 import type { Hono } from "hono";
 import type { AuditRow } from "../../../audit/audit.ts";
-import { type Desk, page, type Visit } from "../../bind.tsx";
+import { page, type PageContext, type PageRequest } from "../../bind.tsx";
 import { Empty, Older, Table, Time } from "../../components.tsx";
 import { settingsTabs } from "./settings_tabs.tsx";
 
 const pageRows = 50;
 
 /** Who did what, when. */
-export function auditRoutes(app: Hono, desk: Desk): void {
+export function auditRoutes(app: Hono, desk: PageContext): void {
   app.get(
     "/dashboard/settings/audit",
     page(desk, "viewer", async (visit) => {
@@ -27,7 +27,7 @@ export function auditRoutes(app: Hono, desk: Desk): void {
   );
 }
 
-function AuditTable({ rows, visit }: { rows: readonly AuditRow[]; visit: Visit }) {
+function AuditTable({ rows, visit }: { rows: readonly AuditRow[]; visit: PageRequest }) {
   if (rows.length === 0) {
     return (
       <Empty title="Nothing happened yet">

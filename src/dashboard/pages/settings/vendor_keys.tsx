@@ -1,7 +1,14 @@
 import type { Hono } from "hono";
 import { messageOf } from "../../../shared/fault.ts";
 import { parseVendorKey, type StoredVendorKey } from "../../../keys/vendor_key.ts";
-import { action, type Desk, NotFound, type Outcome, page, type Visit } from "../../bind.tsx";
+import {
+  action,
+  NotFound,
+  type Outcome,
+  page,
+  type PageContext,
+  type PageRequest,
+} from "../../bind.tsx";
 import { Badge, PostForm, Time } from "../../components.tsx";
 import type { Form } from "../../form.ts";
 import type { KeyVendor, VendorKeyTest } from "../../parts.ts";
@@ -10,7 +17,7 @@ import { settingsTabs } from "./settings_tabs.tsx";
 const address = "/dashboard/settings/vendor-keys";
 
 /** Accounts' own keys at vendors: set, test, replace, remove. A value is never shown again. */
-export function vendorKeyRoutes(app: Hono, desk: Desk): void {
+export function vendorKeyRoutes(app: Hono, desk: PageContext): void {
   app.get(address, page(desk, "viewer", (visit) => listPage(desk, visit, {})));
   app.post(`${address}/:vendor`, action(desk, "owner", (form, visit) => set(desk, form, visit)));
   app.post(
@@ -51,7 +58,7 @@ export function vendorKeyRoutes(app: Hono, desk: Desk): void {
 }
 
 /** A key is tried before it is stored: a wrong one would stop the account's calls. */
-async function set(desk: Desk, form: Form, visit: Visit): Promise<Outcome> {
+async function set(desk: PageContext, form: Form, visit: PageRequest): Promise<Outcome> {
   const { label } = vendorOf(desk, visit);
   const again = (text: string) => listPage(desk, visit, { [label]: text });
   let value;
@@ -85,18 +92,25 @@ function verdict(test: VendorKeyTest): string {
   return `The key could not be tested: ${test.reason}`;
 }
 
-function vendorOf(desk: Desk, visit: Visit): KeyVendor {
+function vendorOf(desk: PageContext, visit: PageRequest): KeyVendor {
   const vendor = desk.keyVendors.find(({ label }) => label === visit.param("vendor"));
   if (!vendor) throw new NotFound();
   return vendor;
 }
 
-async function storedKeys(desk: Desk, visit: Visit): Promise<Map<string, StoredVendorKey>> {
+async function storedKeys(
+  desk: PageContext,
+  visit: PageRequest,
+): Promise<Map<string, StoredVendorKey>> {
   const keys = await desk.vendorKeys.list(visit.session.account.id);
   return new Map(keys.map((key) => [key.vendor, key]));
 }
 
-async function listPage(desk: Desk, visit: Visit, wrong: Readonly<Record<string, string>>) {
+async function listPage(
+  desk: PageContext,
+  visit: PageRequest,
+  wrong: Readonly<Record<string, string>>,
+) {
   const stored = await storedKeys(desk, visit);
   return {
     title: "Settings",
@@ -128,7 +142,7 @@ interface CardProps {
   vendor: KeyVendor;
   stored: StoredVendorKey | undefined;
   error: string | undefined;
-  visit: Visit;
+  visit: PageRequest;
 }
 
 function VendorCard({ vendor, stored, error, visit }: CardProps) {

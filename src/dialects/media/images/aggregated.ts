@@ -1,6 +1,6 @@
 import { Fault } from "../../../shared/fault.ts";
-import type { EncodedImages, ImageAsk, ImageWire } from "../../kernel/image_wire.ts";
-import { given } from "../../kernel/given.ts";
+import type { EncodedImages, ImageAsk, ImageCodec } from "../../kernel/image_wire.ts";
+import { optionalField } from "../../kernel/given.ts";
 import { dataUrl } from "../../kernel/media_source.ts";
 import { checkAnySize, sizeText } from "../../kernel/picture_shape.ts";
 import { withOptions } from "../../kernel/vendor_options.ts";
@@ -8,7 +8,7 @@ import { readImageList } from "./answer.ts";
 import { lossesOf, noStream } from "../../kernel/image_losses.ts";
 
 /** `/images` of an aggregator: one body for the models of many vendors (§1.4). */
-export const aggregated: ImageWire = {
+export const aggregated: ImageCodec = {
   takesAddresses: true,
   hasModel: () => true,
   encode,
@@ -32,16 +32,16 @@ function encode(ask: ImageAsk): EncodedImages {
       model: ask.model,
       prompt: ask.prompt,
       n: ask.count,
-      ...given("size", ask.size && sizeText(ask.size)),
+      ...optionalField("size", ask.size && sizeText(ask.size)),
       // A size says its ratio.
-      ...(ask.size ? {} : given("aspect_ratio", ask.ratio)),
-      ...given("resolution", ask.resolution),
-      ...given("quality", ask.quality),
-      ...given("background", ask.background),
-      ...given("output_format", ask.format),
-      ...given("output_compression", ask.compression),
-      ...given("seed", ask.seed),
-      ...given("user", ask.user),
+      ...(ask.size ? {} : optionalField("aspect_ratio", ask.ratio)),
+      ...optionalField("resolution", ask.resolution),
+      ...optionalField("quality", ask.quality),
+      ...optionalField("background", ask.background),
+      ...optionalField("output_format", ask.format),
+      ...optionalField("output_compression", ask.compression),
+      ...optionalField("seed", ask.seed),
+      ...optionalField("user", ask.user),
       ...(ask.references.length === 0 ? {} : {
         input_references: ask.references.map((one) => ({
           type: "image_url",
@@ -58,8 +58,8 @@ function encode(ask: ImageAsk): EncodedImages {
     // The largest that any of its models lists.
     tokensPerImage: 32_768,
     priced: {
-      ...given("quality", ask.quality),
-      ...given("size", ask.size ? sizeText(ask.size) : ask.resolution),
+      ...optionalField("quality", ask.quality),
+      ...optionalField("size", ask.size ? sizeText(ask.size) : ask.resolution),
     },
   };
 }

@@ -1,8 +1,8 @@
 import { Fault } from "../../../shared/fault.ts";
 import type { Usage } from "../../../shared/usage.ts";
 import type { DrawnImage, ImageAnswer } from "../../kernel/image_wire.ts";
-import { given } from "../../kernel/given.ts";
-import { count, isRecord, type JsonRecord, miscounts, words } from "../../kernel/json.ts";
+import { optionalField } from "../../kernel/given.ts";
+import { asString, count, isRecord, type JsonRecord, miscounts } from "../../kernel/json.ts";
 import { standardBase64 } from "../../kernel/media_source.ts";
 
 /**
@@ -29,11 +29,13 @@ export function readImageList(
 
 /** A picture in whichever of the places vendors put it; nothing for an entry without one. */
 export function readImage(entry: JsonRecord): DrawnImage[] {
-  const revisedPrompt = words(entry.revised_prompt);
+  const revisedPrompt = asString(entry.revised_prompt);
   const revised = revisedPrompt === undefined ? {} : { revisedPrompt };
-  const nested = isRecord(entry.image_url) ? words(entry.image_url.url) : words(entry.image_url);
-  const address = words(entry.url) ?? nested;
-  const inline = words(entry.b64_json) ?? dataOf(address);
+  const nested = isRecord(entry.image_url)
+    ? asString(entry.image_url.url)
+    : asString(entry.image_url);
+  const address = asString(entry.url) ?? nested;
+  const inline = asString(entry.b64_json) ?? dataOf(address);
   const data = inline === undefined ? undefined : standardBase64(inline);
   if (data !== undefined) return [{ data, ...revised }];
   return address === undefined || address.startsWith("data:") ? [] : [{ url: address, ...revised }];
@@ -53,10 +55,10 @@ export function readImageUsage(raw: unknown): Usage | undefined {
   return {
     input: input ?? 0,
     output: output ?? 0,
-    ...given("imageInput", count(taken.image_tokens)),
-    ...given("cacheRead", count(taken.cached_tokens)),
+    ...optionalField("imageInput", count(taken.image_tokens)),
+    ...optionalField("cacheRead", count(taken.cached_tokens)),
     // Who doesn't say what the output was gave pictures.
-    ...given("imageOutput", count(made.image_tokens) ?? output),
+    ...optionalField("imageOutput", count(made.image_tokens) ?? output),
     ...(typeof cost === "number" || typeof cost === "string"
       ? { vendorCostUsd: String(cost) }
       : {}),

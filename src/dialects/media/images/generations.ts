@@ -4,11 +4,11 @@ import type {
   FormPart,
   ImageAsk,
   ImageCall,
+  ImageCodec,
   ImageStreamReader,
-  ImageWire,
   VendorBody,
 } from "../../kernel/image_wire.ts";
-import { given } from "../../kernel/given.ts";
+import { optionalField } from "../../kernel/given.ts";
 import { isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { notAllowed, type PixelSize, sizeText } from "../../kernel/picture_shape.ts";
 import { withOptions } from "../../kernel/vendor_options.ts";
@@ -18,7 +18,7 @@ import { imageTokens, partialImageTokens } from "../../kernel/image_tokens.ts";
 import { pixelSize, type Sizes } from "./pixel_sizes.ts";
 
 /** `/images/generations` and `/images/edits` of the vendor that made them (§1.1). */
-export const generations: ImageWire = {
+export const generations: ImageCodec = {
   takesAddresses: false,
   hasModel: (model) => /^(gpt-image|chatgpt-image|dall-e-[23]\b)/.test(model),
   encode,
@@ -73,13 +73,13 @@ function encode(ask: ImageAsk): EncodedImages {
   const common = {
     model: ask.model,
     prompt: ask.prompt,
-    ...given("size", size && sizeText(size)),
-    ...given("quality", quality),
-    ...given("user", ask.user),
+    ...optionalField("size", size && sizeText(size)),
+    ...optionalField("quality", quality),
+    ...optionalField("user", ask.user),
     ...(family.isModern ? modernFields(ask) : { response_format: "b64_json" }),
-    ...(isStyled ? given("style", ask.style) : {}),
+    ...(isStyled ? optionalField("style", ask.style) : {}),
   };
-  const bodies = portions(ask.count, family.most).map((n) => ({ ...common, n }));
+  const bodies = sizeShares(ask.count, family.most).map((n) => ({ ...common, n }));
   return {
     calls: bodies.map((body) => callOf(ask, body)),
     losses: lossesOf(ask, [
@@ -90,14 +90,14 @@ function encode(ask: ImageAsk): EncodedImages {
     ]),
     tokensPerImage: tokensAtMost(size, quality, ask),
     priced: {
-      ...given("quality", quality ?? (family.isModern ? undefined : "standard")),
-      ...given("size", size ? sizeText(size) : family.isModern ? undefined : "1024x1024"),
+      ...optionalField("quality", quality ?? (family.isModern ? undefined : "standard")),
+      ...optionalField("size", size ? sizeText(size) : family.isModern ? undefined : "1024x1024"),
     },
   };
 }
 
 /** No more than so many at once, all together. */
-export function portions(count: number, most: number): number[] {
+export function sizeShares(count: number, most: number): number[] {
   const calls = Math.ceil(count / most);
   return Array.from({ length: calls }, (_, index) => Math.min(most, count - index * most));
 }
@@ -132,11 +132,11 @@ function qualityOf({ model, quality }: ImageAsk, family: Family): string | undef
 
 function modernFields(ask: ImageAsk): JsonRecord {
   return {
-    ...given("output_format", ask.format),
-    ...given("output_compression", ask.compression),
-    ...given("background", ask.background),
-    ...given("moderation", ask.moderation),
-    ...(ask.stream ? { stream: true, ...given("partial_images", ask.partialImages) } : {}),
+    ...optionalField("output_format", ask.format),
+    ...optionalField("output_compression", ask.compression),
+    ...optionalField("background", ask.background),
+    ...optionalField("moderation", ask.moderation),
+    ...(ask.stream ? { stream: true, ...optionalField("partial_images", ask.partialImages) } : {}),
   };
 }
 

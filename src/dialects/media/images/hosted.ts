@@ -1,6 +1,6 @@
 import { Fault } from "../../../shared/fault.ts";
-import type { EncodedImages, ImageAsk, ImageWire } from "../../kernel/image_wire.ts";
-import { given } from "../../kernel/given.ts";
+import type { EncodedImages, ImageAsk, ImageCodec } from "../../kernel/image_wire.ts";
+import { optionalField } from "../../kernel/given.ts";
 import {
   checkAnySize,
   notAllowed,
@@ -13,7 +13,7 @@ import { readImageList } from "./answer.ts";
 import { lossesOf, noStream } from "../../kernel/image_losses.ts";
 
 /** `/images/generations` of a host of open models: width, height, seed and the like (§1.5). */
-export const hosted: ImageWire = {
+export const hosted: ImageCodec = {
   takesAddresses: true,
   hasModel: () => true,
   encode,
@@ -41,11 +41,11 @@ function encode(ask: ImageAsk): EncodedImages {
       prompt: ask.prompt,
       n: ask.count,
       response_format: "b64_json",
-      ...given("width", size?.width),
-      ...given("height", size?.height),
-      ...given("seed", ask.seed),
-      ...given("negative_prompt", ask.negativePrompt),
-      ...given("output_format", ask.format),
+      ...optionalField("width", size?.width),
+      ...optionalField("height", size?.height),
+      ...optionalField("seed", ask.seed),
+      ...optionalField("negative_prompt", ask.negativePrompt),
+      ...optionalField("output_format", ask.format),
     },
     ask.options,
     decided,
@@ -54,7 +54,7 @@ function encode(ask: ImageAsk): EncodedImages {
     calls: [{ path: "/images/generations", body: { type: "json", value: body }, count: ask.count }],
     losses: lossesOf(ask, ["seed", "negativePrompt"]),
     tokensPerImage: 0,
-    priced: given("size", size && sizeText(size)),
+    priced: optionalField("size", size && sizeText(size)),
   };
 }
 

@@ -1,5 +1,5 @@
-import type { EncodedImages, ImageAsk, ImageWire, Reference } from "../../kernel/image_wire.ts";
-import { given } from "../../kernel/given.ts";
+import type { EncodedImages, ImageAsk, ImageCodec, Reference } from "../../kernel/image_wire.ts";
+import { optionalField } from "../../kernel/given.ts";
 import { dataUrl } from "../../kernel/media_source.ts";
 import { asRatio } from "../../kernel/picture_shape.ts";
 import { withOptions } from "../../kernel/vendor_options.ts";
@@ -7,7 +7,7 @@ import { readImageList } from "./answer.ts";
 import { lossesOf, noStream } from "../../kernel/image_losses.ts";
 
 /** `/images/generations` with ratios in place of sizes, and edits as JSON (§1.3). */
-export const ratioGenerations: ImageWire = {
+export const ratioGenerations: ImageCodec = {
   takesAddresses: true,
   hasModel: (model) => /\bimag/.test(model),
   encode,
@@ -33,12 +33,12 @@ function encode(ask: ImageAsk): EncodedImages {
       prompt: ask.prompt,
       n: ask.count,
       response_format: "b64_json",
-      ...given("aspect_ratio", ratio),
-      ...given("resolution", resolution?.toLowerCase()),
-      ...given("quality", ask.quality),
-      ...given("output_format", ask.format),
-      ...given("user", ask.user),
-      ...(pictures.length > 1 ? { images: pictures } : given("image", pictures[0])),
+      ...optionalField("aspect_ratio", ratio),
+      ...optionalField("resolution", resolution?.toLowerCase()),
+      ...optionalField("quality", ask.quality),
+      ...optionalField("output_format", ask.format),
+      ...optionalField("user", ask.user),
+      ...(pictures.length > 1 ? { images: pictures } : optionalField("image", pictures[0])),
     },
     ask.options,
     decided,
@@ -51,7 +51,7 @@ function encode(ask: ImageAsk): EncodedImages {
     }],
     losses: lossesOf(ask, ["quality", "user"]),
     tokensPerImage: 0,
-    priced: { ...given("quality", ask.quality), size: resolution ?? "1K" },
+    priced: { ...optionalField("quality", ask.quality), size: resolution ?? "1K" },
   };
 }
 

@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import { sha256Hex } from "../../../base/hash.ts";
 import { nanosToUsd } from "../../../base/money.ts";
 import { pictureFacts } from "../../../base/picture_facts.ts";
-import { given } from "../../kernel/given.ts";
+import { optionalField } from "../../kernel/given.ts";
 import type { DrawnImage } from "../../kernel/image_wire.ts";
 import { base64Bytes, dataUrl } from "../../kernel/media_source.ts";
 import { Fault } from "../../../shared/fault.ts";
@@ -36,14 +36,17 @@ export function writeImageAnswer(facts: ImageAnswerFacts): { text: string; recor
       model: facts.model,
       data: described.map(({ image, mimeType, ...size }, index) => ({
         ...place(image, mimeType ?? "application/octet-stream"),
-        ...given("mime_type", mimeType),
+        ...optionalField("mime_type", mimeType),
         ...size,
-        ...given("revised_prompt", image.revisedPrompt),
+        ...optionalField("revised_prompt", image.revisedPrompt),
         index,
       })),
       filtered_count: facts.missing,
       usage: usageOf(facts),
-      ...given("cost_usd", facts.costNanos === null ? undefined : nanosToUsd(facts.costNanos)),
+      ...optionalField(
+        "cost_usd",
+        facts.costNanos === null ? undefined : nanosToUsd(facts.costNanos),
+      ),
     });
   const inline = (image: DrawnImage): Record<string, string> =>
     image.data === undefined ? { url: image.url! } : { b64_json: image.data };

@@ -7,7 +7,7 @@ import type { Loss } from "../../kernel/canonical_request.ts";
 import { count, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { saysNothing } from "../../kernel/other_fields.ts";
 import { costField } from "./cost_field.ts";
-import type { AnswerReader, EventNews, Operation, Outcome } from "../../kernel/operation.ts";
+import type { AnswerReader, Operation, OperationEvent, Outcome } from "../../kernel/operation.ts";
 import { type OperationRequest, recordText } from "../../kernel/operation_request.ts";
 
 /** Vectors out of words. */
@@ -39,7 +39,7 @@ class EmbeddingReader implements AnswerReader {
     if (usage) this.#usage = readEmbeddingUsage(JSON.parse(text.slice(usage.start, usage.end)));
   }
 
-  event(): EventNews {
+  event(): OperationEvent {
     return {};
   }
 

@@ -2,13 +2,13 @@ import { estimateTokens, inputTokenBound, maxImageTokens } from "../../../shared
 import { Fault } from "../../../shared/fault.ts";
 import type { BillableUsage, ImageCount, PriceRow } from "../../../pricing/pricing.ts";
 import type { SseEvent } from "../../../base/sse.ts";
-import { count, isRecord, type JsonRecord, miscounts, words } from "../../kernel/json.ts";
+import { asString, count, isRecord, type JsonRecord, miscounts } from "../../kernel/json.ts";
 import type { MediaField } from "../../kernel/media_field.ts";
 import { carriesError, readVendorError } from "../../kernel/vendor_error.ts";
 import { withoutPictures } from "../../kernel/picture_text.ts";
 import { imageTokens, partialImageTokens } from "../../kernel/image_tokens.ts";
 import { costField } from "./cost_field.ts";
-import type { AnswerReader, EventNews, Operation, Outcome } from "../../kernel/operation.ts";
+import type { AnswerReader, Operation, OperationEvent, Outcome } from "../../kernel/operation.ts";
 import { type OperationRequest, parsedRecord, recordText } from "../../kernel/operation_request.ts";
 
 const mediaFields: readonly MediaField[] = [
@@ -43,7 +43,7 @@ export const imageEdits: Operation = { ...shared, kind: "imageEdits" };
 
 function imageBound(request: OperationRequest) {
   const { fields, files } = request;
-  const text = "form" in request.sent ? words(fields.prompt) ?? "" : recordText(request);
+  const text = "form" in request.sent ? asString(fields.prompt) ?? "" : recordText(request);
   const n = numberOf(fields.n) ?? 1;
   const image = kindOf(fields);
   const partials = numberOf(fields.partial_images) ?? 0;
@@ -66,7 +66,9 @@ function numberOf(value: unknown): number | undefined {
 /** What the price of a picture depends on, said by the answer or else by the request. */
 function kindOf(...sources: readonly JsonRecord[]): Omit<ImageCount, "count"> {
   const said = (name: string) =>
-    sources.map((one) => words(one[name])).find((value) => value !== undefined && value !== "auto");
+    sources.map((one) => asString(one[name])).find((value) =>
+      value !== undefined && value !== "auto"
+    );
   const size = said("size");
   const quality = said("quality");
   return { ...(size === undefined ? {} : { size }), ...(quality === undefined ? {} : { quality }) };
@@ -97,14 +99,14 @@ class ImageReader implements AnswerReader {
     this.#answer = { ...answer, data };
   }
 
-  event({ data }: SseEvent): EventNews {
+  event({ data }: SseEvent): OperationEvent {
     this.#isStream = true;
     if (data === undefined) return {};
     if (data.trim() === "[DONE]") return { isLast: true };
     const event = parsedRecord(data);
     if (!event) return {};
     if (carriesError(event)) return { error: readVendorError(event, undefined) };
-    const type = words(event.type) ?? "";
+    const type = asString(event.type) ?? "";
     if (type.endsWith(".partial_image")) this.#partials++;
     if (!type.endsWith(".completed")) return {};
     this.#completed.push(event);
@@ -157,7 +159,7 @@ class ImageReader implements AnswerReader {
 
   #promptTokens(): number {
     const { fields, files } = this.#request;
-    return estimateTokens(words(fields.prompt) ?? "") + files.length * typicalImageTokens;
+    return estimateTokens(asString(fields.prompt) ?? "") + files.length * typicalImageTokens;
   }
 }
 

@@ -4,11 +4,11 @@ import type { SseEvent } from "../../../base/sse.ts";
 import { estimateTokens, inputTokenBound } from "../../../shared/token_estimate.ts";
 import { Fault } from "../../../shared/fault.ts";
 import type { BillableUsage, PriceRow } from "../../../pricing/pricing.ts";
-import { count, isRecord, miscounts, words } from "../../kernel/json.ts";
+import { asString, count, isRecord, miscounts } from "../../kernel/json.ts";
 import type { MediaField } from "../../kernel/media_field.ts";
 import { carriesError, readVendorError } from "../../kernel/vendor_error.ts";
 import { costField } from "./cost_field.ts";
-import type { AnswerReader, EventNews, Operation, Outcome } from "../../kernel/operation.ts";
+import type { AnswerReader, Operation, OperationEvent, Outcome } from "../../kernel/operation.ts";
 import { type OperationRequest, parsedRecord } from "../../kernel/operation_request.ts";
 
 const mediaFields: readonly MediaField[] = [
@@ -24,10 +24,10 @@ export const speech: Operation = {
   promptPath: ["input"],
   bound: ({ fields }) => ({
     inputTokens: inputTokenBound(
-      `${words(fields.input) ?? ""} ${words(fields.instructions) ?? ""}`,
+      `${asString(fields.input) ?? ""} ${asString(fields.instructions) ?? ""}`,
     ),
-    maxOutputTokens: longestSpeechTokens(words(fields.input) ?? "", fields.speed),
-    characters: characters(words(fields.input) ?? ""),
+    maxOutputTokens: longestSpeechTokens(asString(fields.input) ?? "", fields.speed),
+    characters: characters(asString(fields.input) ?? ""),
   }),
   reader: (request) => new SpeechReader(request),
 };
@@ -79,7 +79,7 @@ class SpeechReader implements AnswerReader {
 
   constructor(request: OperationRequest) {
     this.#request = request;
-    const format = words(request.fields.response_format) ?? "mp3";
+    const format = asString(request.fields.response_format) ?? "mp3";
     this.#contentType = contentTypes[format] ?? "application/octet-stream";
   }
 
@@ -94,13 +94,13 @@ class SpeechReader implements AnswerReader {
     else this.#pieces.push(piece);
   }
 
-  event({ data }: SseEvent): EventNews {
+  event({ data }: SseEvent): OperationEvent {
     if (data === undefined) return {};
     if (data.trim() === "[DONE]") return { isLast: true };
     const event = parsedRecord(data);
     if (!event) return {};
     if (carriesError(event)) return { error: readVendorError(event, undefined) };
-    const sound = words(event.audio);
+    const sound = asString(event.audio);
     if (sound) this.bytes(Buffer.from(sound, "base64"), "");
     if (event.type !== "speech.audio.done") return {};
     this.#usage = readSpeechUsage(event.usage);
@@ -117,7 +117,7 @@ class SpeechReader implements AnswerReader {
       ? soundRecord(sound, this.#contentType)
       : unkeptRecord(this.#length, this.#contentType);
     const kept = { recordText, isTruncated };
-    const said = characters(words(this.#request.fields.input) ?? "");
+    const said = characters(asString(this.#request.fields.input) ?? "");
     if (this.#usage && isComplete) {
       return { ...kept, usage: { ...this.#usage, characters: said }, basis: "reported" };
     }
@@ -127,7 +127,7 @@ class SpeechReader implements AnswerReader {
     }
     const output = speechTokens(this.#seconds(sound));
     const { input: text, instructions } = this.#request.fields;
-    const input = estimateTokens(`${words(text) ?? ""}${words(instructions) ?? ""}`);
+    const input = estimateTokens(`${asString(text) ?? ""}${asString(instructions) ?? ""}`);
     const usage = { input, output, audioOutput: output, characters: said };
     return { ...kept, usage, basis: "estimated" };
   }
@@ -136,7 +136,7 @@ class SpeechReader implements AnswerReader {
     const { input, speed } = this.#request.fields;
     const isRaw = this.#request.fields.response_format === "pcm";
     const heard = isRaw ? pcmSeconds(this.#length) : sound && audioSeconds(sound);
-    return heard ?? likelySeconds(words(input) ?? "", speed);
+    return heard ?? likelySeconds(asString(input) ?? "", speed);
   }
 }
 

@@ -3,10 +3,10 @@ import type { SseEvent } from "../../../base/sse.ts";
 import { estimateTokens } from "../../../shared/token_estimate.ts";
 import { Fault } from "../../../shared/fault.ts";
 import type { BillableUsage, PriceRow } from "../../../pricing/pricing.ts";
-import { count, isRecord, type JsonRecord, miscounts, words } from "../../kernel/json.ts";
+import { asString, count, isRecord, type JsonRecord, miscounts } from "../../kernel/json.ts";
 import { carriesError, readVendorError } from "../../kernel/vendor_error.ts";
 import { costField } from "./cost_field.ts";
-import type { AnswerReader, EventNews, Operation, Outcome } from "../../kernel/operation.ts";
+import type { AnswerReader, Operation, OperationEvent, Outcome } from "../../kernel/operation.ts";
 import { type OperationRequest, parsedRecord } from "../../kernel/operation_request.ts";
 
 /** Words out of sound, as a form with a file. */
@@ -65,11 +65,11 @@ class TranscriptReader implements AnswerReader {
     if (!answer) {
       throw new Fault("upstream_invalid_response", { note: "an answer that is no JSON" });
     }
-    this.#text = words(answer.text) ?? "";
+    this.#text = asString(answer.text) ?? "";
     this.#read(answer);
   }
 
-  event({ data }: SseEvent): EventNews {
+  event({ data }: SseEvent): OperationEvent {
     this.#isStream = true;
     if (data === undefined) return {};
     if (data.trim() === "[DONE]") return { isLast: true };
@@ -77,7 +77,7 @@ class TranscriptReader implements AnswerReader {
     if (!event) return {};
     if (carriesError(event)) return { error: readVendorError(event, undefined) };
     this.#isHeard = true;
-    this.#text += words(event.delta) ?? "";
+    this.#text += asString(event.delta) ?? "";
     if (event.type !== "transcript.text.done") return {};
     const { type: _type, ...done } = event;
     this.#done = done;

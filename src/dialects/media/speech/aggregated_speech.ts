@@ -1,11 +1,11 @@
-import { given } from "../../kernel/given.ts";
+import { optionalField } from "../../kernel/given.ts";
 import { isRecord } from "../../kernel/json.ts";
 import { chooseFormat, refuseSpeakers, speechLosses } from "../../kernel/speech_checks.ts";
-import type { EncodedSpeech, SpeechAsk, SpeechWire } from "../../kernel/speech_wire.ts";
+import type { EncodedSpeech, SpeechAsk, SpeechCodec } from "../../kernel/speech_wire.ts";
 import { withOptions } from "../../kernel/vendor_options.ts";
 
 /** `/audio/speech` of an aggregator: voices are those of whichever model it is (§3.4). */
-export const aggregatedSpeech: SpeechWire = {
+export const aggregatedSpeech: SpeechCodec = {
   hasModel: () => true,
   encode,
   read: (json) => isRecord(json) && isRecord(json.error) ? { error: json } : {},
@@ -22,9 +22,9 @@ function encode(ask: SpeechAsk): EncodedSpeech {
     {
       model: ask.model,
       input: ask.text,
-      ...given("voice", voice),
+      ...optionalField("voice", voice),
       response_format: format,
-      ...given("speed", ask.speed),
+      ...optionalField("speed", ask.speed),
     },
     ask.options,
     decided,

@@ -1,5 +1,5 @@
-import { count, isRecord, miscounts, words } from "../../kernel/json.ts";
-import { given } from "../../kernel/given.ts";
+import { asString, count, isRecord, miscounts } from "../../kernel/json.ts";
+import { optionalField } from "../../kernel/given.ts";
 import {
   checkLength,
   chooseFormat,
@@ -10,13 +10,13 @@ import {
 import type {
   EncodedSpeech,
   SpeechAsk,
+  SpeechCodec,
   SpeechPiece,
-  SpeechWire,
 } from "../../kernel/speech_wire.ts";
 import { withOptions } from "../../kernel/vendor_options.ts";
 
 /** `/audio/speech` of the vendor that made it (images-and-speech.md §3.1). */
-export const audioSpeech: SpeechWire = {
+export const audioSpeech: SpeechCodec = {
   hasModel: (model) => /^tts-1|tts\b/.test(model),
   encode,
   read: readSpeechEvent,
@@ -45,8 +45,8 @@ function encode(ask: SpeechAsk): EncodedSpeech {
       input: ask.text,
       voice,
       response_format: format,
-      ...(isOlder ? {} : given("instructions", ask.instructions)),
-      ...given("speed", ask.speed),
+      ...(isOlder ? {} : optionalField("instructions", ask.instructions)),
+      ...optionalField("speed", ask.speed),
       // Only events say how many tokens it took; models that are paid by the character have none.
       ...(isOlder ? {} : { stream_format: "sse" }),
     },
@@ -76,7 +76,7 @@ function readSpeechEvent(event: unknown): SpeechPiece {
   const [input, output] = isCounted ? [count(raw.input_tokens), count(raw.output_tokens)] : [];
   const hasUsage = input !== undefined || output !== undefined;
   return {
-    ...given("data", words(event.audio)),
+    ...optionalField("data", asString(event.audio)),
     ...(event.type === "speech.audio.done" ? { isLast: true } : {}),
     ...(hasUsage
       // All output is sound.

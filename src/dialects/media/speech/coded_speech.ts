@@ -1,16 +1,16 @@
-import { given } from "../../kernel/given.ts";
-import { isRecord, words } from "../../kernel/json.ts";
+import { optionalField } from "../../kernel/given.ts";
+import { asString, isRecord } from "../../kernel/json.ts";
 import {
   checkLength,
   chooseFormat,
   refuseSpeakers,
   speechLosses,
 } from "../../kernel/speech_checks.ts";
-import type { EncodedSpeech, SpeechAsk, SpeechWire } from "../../kernel/speech_wire.ts";
+import type { EncodedSpeech, SpeechAsk, SpeechCodec } from "../../kernel/speech_wire.ts";
 import { withOptions } from "../../kernel/vendor_options.ts";
 
 /** `/tts` with a codec in place of a format, and no models to choose from (§3.3). */
-export const codedSpeech: SpeechWire = {
+export const codedSpeech: SpeechCodec = {
   hasModel: (model) => model === "tts",
   encode,
   read: (json) =>
@@ -18,7 +18,7 @@ export const codedSpeech: SpeechWire = {
       ? {}
       : isRecord(json.error)
       ? { error: json }
-      : given("data", words(json.audio)),
+      : optionalField("data", asString(json.audio)),
   givesSamples: false,
 };
 
@@ -38,8 +38,8 @@ function encode(ask: SpeechAsk): EncodedSpeech {
       text: ask.text,
       voice_id: voice,
       language: ask.language ?? "auto",
-      output_format: { codec: format, ...given("sample_rate", ask.sampleRate) },
-      ...given("speed", ask.speed),
+      output_format: { codec: format, ...optionalField("sample_rate", ask.sampleRate) },
+      ...optionalField("speed", ask.speed),
     },
     ask.options,
     decided,

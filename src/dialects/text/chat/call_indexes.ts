@@ -1,4 +1,4 @@
-import { isRecord, type JsonRecord, words } from "../../kernel/json.ts";
+import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 
 interface KnownCall {
   id: string | undefined;
@@ -30,7 +30,7 @@ export class CallIndexes {
     const index = this.#indexOf(call, position, name);
     this.#highest = Math.max(this.#highest, index);
     // A call keeps the first id that is said of it.
-    const id = this.#calls.get(index)?.id ?? words(call.id);
+    const id = this.#calls.get(index)?.id ?? asString(call.id);
     if (id !== undefined && this.#withId(id) === undefined) this.#byId.set(id, index);
     if (isForeign(call)) this.#foreign.add(index);
     if (this.#foreign.has(index)) return undefined;
@@ -40,7 +40,7 @@ export class CallIndexes {
 
   /** Its index, else a change of id, else its position, else the call before. */
   #indexOf(call: JsonRecord, position: number | undefined, name: string | undefined): number {
-    const id = words(call.id);
+    const id = asString(call.id);
     if (typeof call.index === "number") return this.#told(call.index, id, name);
     if (id !== undefined) return this.#withId(id) ?? this.#unused();
     const index = position ?? Math.max(0, this.#last);
@@ -70,7 +70,7 @@ export class CallIndexes {
 }
 
 function isForeign(call: JsonRecord): boolean {
-  const type = words(call.type);
+  const type = asString(call.type);
   const isKnown = type === undefined || type === "function" || type === "custom";
   return !isKnown && !isRecord(call.function) && !isRecord(call.custom);
 }

@@ -1,5 +1,5 @@
 import type { BlockKind, CanonicalEvent, TokenLogprob } from "../../kernel/canonical.ts";
-import { isRecord, type JsonRecord, words } from "../../kernel/json.ts";
+import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { TextUnits } from "../../kernel/text_units.ts";
 import { CallIndexes } from "./call_indexes.ts";
 import { readAudio, readCitations, readImages } from "./extras.ts";
@@ -49,7 +49,7 @@ export class ChoiceReader {
       if (kind === "text") logprobs = undefined;
     }
     this.#extras(delta, events);
-    const refusal = words(delta.refusal);
+    const refusal = asString(delta.refusal);
     if (refusal) this.#text("refusal", refusal, events);
     if (Array.isArray(delta.tool_calls)) {
       const alone = delta.tool_calls.length === 1;
@@ -60,7 +60,7 @@ export class ChoiceReader {
     if (isRecord(delta.function_call)) {
       this.#toolCall({ index: 0, function: delta.function_call }, 0, events);
     }
-    const raw = words(choice.finish_reason);
+    const raw = asString(choice.finish_reason);
     if (raw && !this.finished) this.#finish(raw, events);
   }
 
@@ -155,11 +155,11 @@ export class ChoiceReader {
     this.#closeText(events);
     const custom = isRecord(call.custom);
     const body = custom ? call.custom as JsonRecord : isRecord(call.function) ? call.function : {};
-    const index = this.#indexes.of(call, position, words(body.name));
+    const index = this.#indexes.of(call, position, asString(body.name));
     if (index === undefined) return;
     const tool = this.#tool(index);
-    tool.id ??= words(call.id);
-    tool.name ??= words(body.name);
+    tool.id ??= asString(call.id);
+    tool.name ??= asString(body.name);
     tool.custom ||= custom;
     const fragment = argumentText(custom ? body.input : body.arguments);
     if (tool.block === undefined) {
@@ -209,7 +209,7 @@ export class ChoiceReader {
 
 /** Arguments as text; some servers give them as the object that they are. */
 function argumentText(value: unknown): string {
-  return isRecord(value) ? JSON.stringify(value) : words(value) ?? "";
+  return isRecord(value) ? JSON.stringify(value) : asString(value) ?? "";
 }
 
 /** Text of `content`: a string, or parts of text, refusals and a compatible vendor's thinking. */
@@ -224,18 +224,20 @@ function contentPieces(
       { kind: "text" as const, text: part.text },
       { kind: "refusal" as const, text: part.refusal },
     ];
-    return pieces.flatMap(({ kind, text }) => words(text) ? [{ kind, text: text as string }] : []);
+    return pieces.flatMap(({ kind, text }) =>
+      asString(text) ? [{ kind, text: text as string }] : []
+    );
   });
 }
 
 /** Reasoning as compatible servers and the aggregator name it (chat-completions.md §4.3). */
 function reasoningText(delta: JsonRecord): string | undefined {
-  const plain = words(delta.reasoning_content) ?? words(delta.reasoning);
+  const plain = asString(delta.reasoning_content) ?? asString(delta.reasoning);
   if (plain || !Array.isArray(delta.reasoning_details)) return plain;
   const texts = delta.reasoning_details.map((detail: unknown) =>
-    isRecord(detail) ? words(detail.text) ?? words(detail.summary) ?? "" : ""
+    isRecord(detail) ? asString(detail.text) ?? asString(detail.summary) ?? "" : ""
   );
-  return words(texts.join(""));
+  return asString(texts.join(""));
 }
 
 /** `logprobs.content` of a choice; undefined when there is none. */

@@ -9,7 +9,7 @@ import type {
   ToolCallPart,
   Turn,
 } from "../../kernel/canonical_request.ts";
-import { isRecord, type JsonRecord, words } from "../../kernel/json.ts";
+import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { base64Source, mediaSource, standardBase64 } from "../../kernel/media_source.ts";
 import { carriedSignature } from "../../kernel/thought_signature.ts";
 import { markLast, readCacheMark } from "../../kernel/read_cache_mark.ts";
@@ -54,7 +54,7 @@ interface TurnContext {
 }
 
 function readTurn(message: JsonRecord, path: string, { calls, foreign }: TurnContext): Turn {
-  const name = words(message.name);
+  const name = asString(message.name);
   switch (message.role) {
     case "user":
       return {
@@ -68,7 +68,7 @@ function readTurn(message: JsonRecord, path: string, { calls, foreign }: TurnCon
     case "tool":
       return {
         role: "user",
-        parts: [readResult(message, words(message.tool_call_id), path, foreign)],
+        parts: [readResult(message, asString(message.tool_call_id), path, foreign)],
         path,
       };
     default: {
@@ -81,14 +81,14 @@ function readTurn(message: JsonRecord, path: string, { calls, foreign }: TurnCon
 
 function readAssistant(message: JsonRecord, path: string, foreign: ForeignField[]): Part[] {
   const parts: Part[] = [];
-  const reasoning = words(message.reasoning_content) ?? words(message.reasoning);
+  const reasoning = asString(message.reasoning_content) ?? asString(message.reasoning);
   if (reasoning) {
     parts.push({ type: "reasoning", text: reasoning, path: `${path}.reasoning_content` });
   }
   if (message.content !== null && message.content !== undefined) {
     for (const part of readContent(message.content, `${path}.content`, foreign)) parts.push(part);
   }
-  const refusal = words(message.refusal);
+  const refusal = asString(message.refusal);
   if (refusal) parts.push({ type: "refusal", text: refusal, path: `${path}.refusal` });
   if (Array.isArray(message.tool_calls)) {
     message.tool_calls.forEach((call: unknown, index) =>
@@ -96,12 +96,12 @@ function readAssistant(message: JsonRecord, path: string, foreign: ForeignField[
     );
   }
   if (isRecord(message.function_call)) {
-    const name = words(message.function_call.name) ?? "";
+    const name = asString(message.function_call.name) ?? "";
     parts.push({
       type: "tool-call",
       id: `call_${name}`,
       name,
-      arguments: words(message.function_call.arguments) ?? "{}",
+      arguments: asString(message.function_call.arguments) ?? "{}",
       custom: false,
       path: `${path}.function_call`,
     });
@@ -113,9 +113,9 @@ function readToolCall(call: unknown, path: string): ToolCallPart {
   if (!isRecord(call)) throw wrong(path, "expected an object");
   const custom = call.type === "custom";
   const body = custom ? call.custom : call.function;
-  const id = words(call.id);
+  const id = asString(call.id);
   if (id === undefined) throw wrong(`${path}.id`, "expected an id");
-  const name = isRecord(body) ? words(body.name) : undefined;
+  const name = isRecord(body) ? asString(body.name) : undefined;
   if (!isRecord(body) || name === undefined) {
     throw wrong(`${path}.${custom ? "custom" : "function"}.name`, "expected a name");
   }
@@ -124,7 +124,7 @@ function readToolCall(call: unknown, path: string): ToolCallPart {
     type: "tool-call",
     id,
     name,
-    arguments: custom ? words(body.input) ?? "" : words(body.arguments) ?? "{}",
+    arguments: custom ? asString(body.input) ?? "" : asString(body.arguments) ?? "{}",
     custom,
     ...(signature === undefined
       ? {}
@@ -137,7 +137,7 @@ function readToolCall(call: unknown, path: string): ToolCallPart {
 /** The extension in which the native vendor's own chat front carries signatures. */
 function thoughtSignature(call: JsonRecord): string | undefined {
   const extra = isRecord(call.extra_content) ? call.extra_content.google : undefined;
-  return isRecord(extra) ? words(extra.thought_signature) : undefined;
+  return isRecord(extra) ? asString(extra.thought_signature) : undefined;
 }
 
 function readResult(
@@ -147,7 +147,7 @@ function readResult(
   foreign: ForeignField[],
 ): Part {
   if (callId === undefined) throw wrong(`${path}.tool_call_id`, "expected the id of a tool call");
-  const name = words(message.name);
+  const name = asString(message.name);
   return {
     type: "tool-result",
     callId,
@@ -181,7 +181,7 @@ function readPart(part: unknown, path: string, foreign: ForeignField[]): Part | 
       if (typeof part.text !== "string") throw wrong(`${path}.text`, "expected a string");
       return { type: "text", text: part.text, ...cache, path };
     case "refusal":
-      return { type: "refusal", text: words(part.refusal) ?? "", path };
+      return { type: "refusal", text: asString(part.refusal) ?? "", path };
     case "image_url":
       return { ...readImage(part.image_url, path), ...cache };
     case "video_url":
@@ -198,11 +198,11 @@ function readPart(part: unknown, path: string, foreign: ForeignField[]): Part | 
 }
 
 function readImage(value: unknown, path: string, kind: "image" | "video" = "image"): MediaPart {
-  const url = typeof value === "string" ? value : isRecord(value) ? words(value.url) : undefined;
+  const url = typeof value === "string" ? value : isRecord(value) ? asString(value.url) : undefined;
   if (url === undefined) throw wrong(`${path}.${kind}_url.url`, "expected an address");
   const source = mediaSource(url);
   if (!source) throw wrong(`${path}.${kind}_url.url`, "expected an https address or a data URL");
-  const detail = isRecord(value) ? words(value.detail) : undefined;
+  const detail = isRecord(value) ? asString(value.detail) : undefined;
   const isFile = source.type === "base64" && kind === "image" &&
     !source.mimeType.startsWith("image/");
   return {
@@ -218,9 +218,9 @@ function readImage(value: unknown, path: string, kind: "image" | "video" = "imag
 }
 
 function readAudio(value: unknown, path: string): MediaPart {
-  const data = isRecord(value) ? standardBase64(words(value.data) ?? "") : undefined;
+  const data = isRecord(value) ? standardBase64(asString(value.data) ?? "") : undefined;
   if (!isRecord(value) || !data) throw wrong(`${path}.input_audio.data`, "expected base64");
-  const format = words(value.format) ?? "wav";
+  const format = asString(value.format) ?? "wav";
   return {
     type: "media",
     kind: "audio",
@@ -231,9 +231,9 @@ function readAudio(value: unknown, path: string): MediaPart {
 
 function readFile(value: unknown, path: string): MediaPart {
   if (!isRecord(value)) throw wrong(`${path}.file`, "expected an object");
-  const name = words(value.filename);
+  const name = asString(value.filename);
   const named = name === undefined ? {} : { name, fieldPaths: { name: `${path}.file.filename` } };
-  const id = words(value.file_id);
+  const id = asString(value.file_id);
   if (id !== undefined) {
     return {
       type: "media",
@@ -243,7 +243,7 @@ function readFile(value: unknown, path: string): MediaPart {
       path,
     };
   }
-  const data = words(value.file_data);
+  const data = asString(value.file_data);
   if (data === undefined) throw wrong(`${path}.file.file_data`, "expected a data URL");
   const isAddress = /^(data:|https?:)/.test(data);
   const plain = isAddress ? undefined : standardBase64(data);

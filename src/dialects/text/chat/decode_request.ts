@@ -9,7 +9,7 @@ import type {
   Tool,
   ToolChoice,
 } from "../../kernel/canonical_request.ts";
-import { isRecord, type JsonRecord, words } from "../../kernel/json.ts";
+import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { otherFields } from "../../kernel/other_fields.ts";
 import { readMessages } from "./decode_messages.ts";
 import { readCacheMark } from "../../kernel/read_cache_mark.ts";
@@ -64,10 +64,10 @@ function readSettings(request: JsonRecord, foreign: ForeignField[]): Settings {
     logitBias: readLogitBias(request.logit_bias),
     format: readFormat(request.response_format, foreign),
     reasoning: readReasoning(request),
-    verbosity: words(request.verbosity),
-    user: words(request.safety_identifier) ?? words(request.user),
-    serviceTier: words(request.service_tier),
-    promptCacheKey: words(request.prompt_cache_key) || undefined,
+    verbosity: asString(request.verbosity),
+    user: asString(request.safety_identifier) ?? asString(request.user),
+    serviceTier: asString(request.service_tier),
+    promptCacheKey: asString(request.prompt_cache_key) || undefined,
     metadata: isRecord(request.metadata)
       ? request.metadata as Readonly<Record<string, string>>
       : undefined,
@@ -127,13 +127,13 @@ function readTools(request: JsonRecord): Tool[] {
 
 function readFunction(value: unknown, path: string): Tool {
   if (!isRecord(value)) throw wrong(path, "expected an object");
-  const name = words(value.name);
+  const name = asString(value.name);
   if (name === undefined) throw wrong(`${path}.name`, "expected a name");
   return {
     type: "function",
     name,
     ...defined({
-      description: words(value.description),
+      description: asString(value.description),
       parameters: isRecord(value.parameters) ? value.parameters : undefined,
       strict: flag(value.strict),
     }),
@@ -144,12 +144,12 @@ function readFunction(value: unknown, path: string): Tool {
 
 function readCustom(tool: JsonRecord, path: string): Tool {
   const custom = isRecord(tool.custom) ? tool.custom : {};
-  const name = words(custom.name);
+  const name = asString(custom.name);
   if (name === undefined) throw wrong(`${path}.custom.name`, "expected a name");
   return {
     type: "custom",
     name,
-    ...defined({ description: words(custom.description), format: custom.format ?? undefined }),
+    ...defined({ description: asString(custom.description), format: custom.format ?? undefined }),
     path,
   };
 }
@@ -167,7 +167,7 @@ function readToolChoice(request: JsonRecord): ToolChoice | undefined {
       return { mode: mode === "required" ? "required" : "auto", names };
     }
     if (isVendorTool(choice)) return undefined;
-    const name = toolNameOf(choice) ?? words(choice.name);
+    const name = toolNameOf(choice) ?? asString(choice.name);
     if (name !== undefined) return { mode: "required", names: [name] };
   }
   throw wrong("tool_choice", "expected 'none', 'auto', 'required' or an object that names a tool");
@@ -176,7 +176,7 @@ function readToolChoice(request: JsonRecord): ToolChoice | undefined {
 function toolNameOf(tool: unknown): string | undefined {
   if (!isRecord(tool)) return undefined;
   const body = isRecord(tool.function) ? tool.function : isRecord(tool.custom) ? tool.custom : {};
-  return words(body.name);
+  return asString(body.name);
 }
 
 function readStop(stop: unknown): string[] | undefined {
@@ -205,13 +205,13 @@ function readFormat(format: unknown, foreign: ForeignField[]): OutputFormat | un
   }
   const named = format.json_schema;
   if (!isRecord(named)) throw wrong("response_format.json_schema", "expected an object");
-  const name = words(named.name);
+  const name = asString(named.name);
   if (name === undefined) throw wrong("response_format.json_schema.name", "expected a name");
   return {
     type: "json-schema",
     name,
     schema: isRecord(named.schema) ? named.schema : {},
-    ...defined({ description: words(named.description), strict: flag(named.strict) }),
+    ...defined({ description: asString(named.description), strict: flag(named.strict) }),
   };
 }
 
@@ -220,7 +220,7 @@ const efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as 
 /** `reasoning_effort`, or the aggregator's `reasoning` object. */
 function readReasoning(request: JsonRecord): Reasoning | undefined {
   const extended = isRecord(request.reasoning) ? request.reasoning : {};
-  const said = words(request.reasoning_effort) ?? words(extended.effort);
+  const said = asString(request.reasoning_effort) ?? asString(extended.effort);
   const effort = efforts.find((one) => one === said);
   if (said !== undefined && effort === undefined) {
     throw wrong("reasoning_effort", `expected one of ${efforts.join(", ")}`);

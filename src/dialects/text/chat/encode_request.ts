@@ -12,7 +12,7 @@ import { Breakpoints } from "../../kernel/breakpoints.ts";
 import { withoutRefused } from "../../kernel/refused_settings.ts";
 import { aliasToolNames, toolNamesOf } from "../../kernel/tool_names.ts";
 import type { EncodedRequest, Target } from "../../kernel/translator.ts";
-import { loseSearchFields, searchFor, writePlace } from "../../kernel/web_search.ts";
+import { loseSearchFields, searchFor, writeSearchLocation } from "../../kernel/web_search.ts";
 import { writeMessages } from "./encode_messages.ts";
 
 /** Names that every chat server takes (translation.md §5.1). */
@@ -105,7 +105,7 @@ function writeSearchTool(search: WebSearch): Record<string, unknown> {
       excluded_domains: search.blockedDomains,
       max_uses: search.maxUses,
       search_context_size: search.contextSize,
-      user_location: writePlace(search.location),
+      user_location: writeSearchLocation(search.location),
     }),
   };
 }

@@ -1,5 +1,5 @@
 import type { BlockKind, Citation } from "../../kernel/canonical.ts";
-import { isRecord, type JsonRecord, words } from "../../kernel/json.ts";
+import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { mediaSource } from "../../kernel/media_source.ts";
 import type { TextUnits } from "../../kernel/text_units.ts";
 
@@ -12,9 +12,9 @@ export function readCitations(delta: JsonRecord, text: TextUnits, from: number):
   if (!Array.isArray(delta.annotations)) return [];
   return delta.annotations.flatMap((annotation: unknown): Citation[] => {
     const cited = isRecord(annotation) ? annotation.url_citation : undefined;
-    const url = isRecord(cited) ? words(cited.url) : undefined;
+    const url = isRecord(cited) ? asString(cited.url) : undefined;
     if (!isRecord(cited) || url === undefined) return [];
-    return [{ url, title: words(cited.title), ...rangeOf(cited, text, from) }];
+    return [{ url, title: asString(cited.title), ...rangeOf(cited, text, from) }];
   });
 }
 
@@ -62,7 +62,7 @@ export function readImages(delta: JsonRecord): { content: Media; data: string }[
   if (!Array.isArray(delta.images)) return [];
   return delta.images.flatMap((image: unknown) => {
     const holder = isRecord(image) ? image.image_url : undefined;
-    const url = isRecord(holder) ? words(holder.url) : undefined;
+    const url = isRecord(holder) ? asString(holder.url) : undefined;
     const source = url === undefined ? undefined : mediaSource(url);
     if (source?.type !== "base64") return [];
     const { mimeType, data } = source;
@@ -78,7 +78,7 @@ export function readAudio(
   | undefined {
   if (!isRecord(delta.audio)) return undefined;
   const { id, data, transcript } = delta.audio;
-  return { id: words(id), data: words(data), transcript: words(transcript) };
+  return { id: asString(id), data: asString(data), transcript: asString(transcript) };
 }
 
 function index(value: unknown): number | undefined {

@@ -1,5 +1,5 @@
 import type { FinishReason } from "../../../shared/interaction.ts";
-import { type JsonRecord, words } from "../../kernel/json.ts";
+import { asString, type JsonRecord } from "../../kernel/json.ts";
 import { carriesError, readVendorError, type VendorError } from "../../kernel/vendor_error.ts";
 
 /**
@@ -31,7 +31,7 @@ export function saysError(raw: unknown): boolean {
 /** Why a choice failed whose reason says so: told in it or beside it, else by the reason alone. */
 export function readFailure(choice: JsonRecord, answer: JsonRecord): VendorError {
   const error = readVendorError(carriesError(choice) ? choice : answer, undefined);
-  const raw = words(choice.finish_reason) ?? "";
+  const raw = asString(choice.finish_reason) ?? "";
   const isOverload = /insufficient/i.test(raw) && error.message === undefined;
   return isOverload ? { ...error, code: raw, type: "overloaded_error" } : error;
 }

@@ -9,7 +9,7 @@ import {
   unknownCost,
   type VendorState,
 } from "../../kernel/hosted.ts";
-import { isRecord, type JsonRecord, words } from "../../kernel/json.ts";
+import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 
 /**
  * Tools of this dialect: the callers' own, and those that an aggregator runs (npm @openrouter/sdk
@@ -62,7 +62,7 @@ function namedIn(
   if (!Array.isArray(list)) return [];
   return list.flatMap((one: unknown, index): HostedTool[] => {
     if (!isRecord(one)) return [];
-    const name = words(one[key]) ?? usual;
+    const name = asString(one[key]) ?? usual;
     const settings = isRecord(one.parameters) ? one.parameters : one;
     const limit = name === "function" || name === "custom" ? {} : limitOf(settings.max_uses);
     const cost = Object.hasOwn(costs, name) ? costs[name]! : unknownCost;
@@ -102,7 +102,7 @@ function searches(request: JsonRecord): HostedTool[] {
 function alternatives(models: unknown): HostedTool[] {
   if (!Array.isArray(models)) return [];
   return models.flatMap((model: unknown, index): HostedTool[] => {
-    const name = words(model);
+    const name = asString(model);
     if (name === undefined) return [];
     const path = `models[${index}]`;
     return [{ path, name, cost: { type: "model", model: name, role: "instead" }, maxUses: 1 }];
@@ -116,7 +116,7 @@ function filesOf(messages: unknown): VendorState[] {
     const content = isRecord(message) && Array.isArray(message.content) ? message.content : [];
     return content.flatMap((part: unknown, at): VendorState[] => {
       const file = isRecord(part) ? part.file : undefined;
-      if (!isRecord(file) || words(file.file_id) === undefined) return [];
+      if (!isRecord(file) || asString(file.file_id) === undefined) return [];
       return [{ path: `messages[${index}].content[${at}].file.file_id` }];
     });
   });

@@ -1,13 +1,13 @@
 import { isRecord, type JsonRecord } from "../../kernel/json.ts";
-import type { Known } from "../../kernel/other_fields.ts";
+import type { KnownFieldSet } from "../../kernel/other_fields.ts";
 import { knownMark } from "../../kernel/read_cache_mark.ts";
 import { isSearchType } from "../../kernel/web_search.ts";
 import { isVendorTool } from "./foreign.ts";
 
-const url: Known = { url: true, detail: true };
+const url: KnownFieldSet = { url: true, detail: true };
 
 /** Part types, each with the member of its own name. */
-const ofPart: Readonly<Record<string, Known>> = {
+const ofPart: Readonly<Record<string, KnownFieldSet>> = {
   text: true,
   refusal: true,
   image_url: url,
@@ -16,16 +16,16 @@ const ofPart: Readonly<Record<string, Known>> = {
   file: { file_data: true, filename: true, file_id: true },
 };
 
-function part({ type }: JsonRecord): Known | undefined {
+function part({ type }: JsonRecord): KnownFieldSet | undefined {
   const name = String(type);
   if (!Object.hasOwn(ofPart, name)) return undefined;
   return { type: true, [name]: ofPart[name]!, ...knownMark };
 }
 
-const named: Known = { name: true };
+const named: KnownFieldSet = { name: true };
 
 /** Calls put together from a stream keep their `index`. */
-const call: Known = {
+const call: KnownFieldSet = {
   id: true,
   type: true,
   index: true,
@@ -40,7 +40,7 @@ const call: Known = {
  * the caller's to send. Sound that the vendor keeps: its words are lost with it, so that is told
  * apart.
  */
-const assistant: Known = {
+const assistant: KnownFieldSet = {
   role: true,
   content: part,
   refusal: true,
@@ -55,7 +55,7 @@ const assistant: Known = {
   ...knownMark,
 };
 
-const ofRole: Readonly<Record<string, Known>> = {
+const ofRole: Readonly<Record<string, KnownFieldSet>> = {
   system: { role: true, content: part, ...knownMark },
   developer: { role: true, content: part, ...knownMark },
   user: { role: true, content: part, name: true, ...knownMark },
@@ -64,7 +64,7 @@ const ofRole: Readonly<Record<string, Known>> = {
   function: { role: true, content: part, name: true, ...knownMark },
 };
 
-const ofFunction: Known = {
+const ofFunction: KnownFieldSet = {
   name: true,
   description: true,
   parameters: true,
@@ -72,9 +72,9 @@ const ofFunction: Known = {
   ...knownMark,
 };
 
-const place: Known = { city: true, country: true, region: true, timezone: true };
+const place: KnownFieldSet = { city: true, country: true, region: true, timezone: true };
 
-const search: Known = {
+const search: KnownFieldSet = {
   type: true,
   search_context_size: true,
   user_location: { type: true, approximate: place, ...place },
@@ -85,17 +85,17 @@ const search: Known = {
   ...knownMark,
 };
 
-const ofTool: Known = {
+const ofTool: KnownFieldSet = {
   type: true,
   function: ofFunction,
   custom: { name: true, description: true, format: true },
   ...knownMark,
 };
 
-const toolName: Known = { type: true, function: named, custom: named, name: true };
+const toolName: KnownFieldSet = { type: true, function: named, custom: named, name: true };
 
 /** What the decoder knows within the members of a chat request (chat-completions.md §1 to §3). */
-export const knownFields: Readonly<Record<string, Known>> = {
+export const knownFields: Readonly<Record<string, KnownFieldSet>> = {
   messages: ({ role }) => ofRole[String(role)] ?? undefined,
   tools: (tool) => isSearchType(tool.type) ? search : isVendorTool(tool) ? undefined : ofTool,
   web_search_options: search,

@@ -13,7 +13,7 @@ import {
 import { Fault } from "../../../shared/fault.ts";
 import { mergeTags, type PromptTags, readTags } from "../../../shared/prompt_tags.ts";
 import type { RequestChanges, RequestFacts } from "../../kernel/dialect.ts";
-import { isRecord, type JsonRecord, words } from "../../kernel/json.ts";
+import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 
 /** What the gateway must know of a chat request; `body` has passed the contract. */
 export function readChatRequest(body: unknown): RequestFacts {
@@ -27,10 +27,10 @@ export function readChatRequest(body: unknown): RequestFacts {
     model: String(request.model),
     stream: request.stream === true,
     wantsStreamUsage: options.include_usage === true,
-    endUser: words(request.safety_identifier) ?? words(request.user),
+    endUser: asString(request.safety_identifier) ?? asString(request.user),
     maxOutputTokens: bounds.length > 0 ? greatest(bounds) * choices : undefined,
     choices,
-    serviceTier: words(request.service_tier),
+    serviceTier: asString(request.service_tier),
     ...readTagBlocks(request.messages as readonly unknown[]),
   };
 }

@@ -8,7 +8,7 @@ import type {
 } from "../../kernel/canonical.ts";
 import type { DialectQuirks } from "../../kernel/dialect.ts";
 import { estimatedUsage } from "../../kernel/estimated_usage.ts";
-import { choiceIndex, isRecord, type JsonRecord, unixTime, words } from "../../kernel/json.ts";
+import { asString, choiceIndex, isRecord, type JsonRecord, unixTime } from "../../kernel/json.ts";
 import { dataUrl } from "../../kernel/media_source.ts";
 import { TextUnits } from "../../kernel/text_units.ts";
 import type { AnswerContext } from "../../kernel/translator.ts";
@@ -35,8 +35,8 @@ export function decodeChatAnswer(answer: unknown, quirks: DialectQuirks): Canoni
   if (failed) return [{ type: "error", error: readFailure(failed, json) }];
   const events: CanonicalEvent[] = [{
     type: "start",
-    id: words(json.id),
-    model: words(json.model),
+    id: asString(json.id),
+    model: asString(json.model),
     created: unixTime(json.created),
   }];
   const nextBlock = { value: 0 };
@@ -48,7 +48,7 @@ export function decodeChatAnswer(answer: unknown, quirks: DialectQuirks): Canoni
   }
   const usage = readChatUsage(json.usage, quirks);
   if (usage) {
-    const tier = words(json.service_tier);
+    const tier = asString(json.service_tier);
     events.push({ type: "usage", usage: tier ? { ...usage, serviceTier: tier } : usage });
   }
   return events;
@@ -58,7 +58,7 @@ export function decodeChatAnswer(answer: unknown, quirks: DialectQuirks): Canoni
 function isAnswer(choice: unknown): choice is JsonRecord {
   return isRecord(choice) &&
     (isRecord(choice.message) || isRecord(choice.delta) ||
-      words(choice.finish_reason) !== undefined);
+      asString(choice.finish_reason) !== undefined);
 }
 
 /** A whole answer as `chat.completion`, with the keys that the schema requires. */

@@ -3,7 +3,7 @@ import { errors } from "../../../../contracts/kernel/errors.ts";
 import type { Fault } from "../../../shared/fault.ts";
 import type { CanonicalEvent } from "../../kernel/canonical.ts";
 import type { DecodedEvent, DialectQuirks, StreamDecoder } from "../../kernel/dialect.ts";
-import { choiceIndex, isRecord, type JsonRecord, unixTime, words } from "../../kernel/json.ts";
+import { asString, choiceIndex, isRecord, type JsonRecord, unixTime } from "../../kernel/json.ts";
 import { carriesError, readVendorError, type VendorError } from "../../kernel/vendor_error.ts";
 import { ChoiceReader } from "./choice.ts";
 import { readFailure, saysError } from "./finish.ts";
@@ -74,8 +74,8 @@ export class ChatStreamDecoder implements StreamDecoder {
       this.#started = true;
       events.push({
         type: "start",
-        id: words(json.id),
-        model: words(json.model),
+        id: asString(json.id),
+        model: asString(json.model),
         created: unixTime(json.created),
       });
     }
@@ -87,7 +87,7 @@ export class ChatStreamDecoder implements StreamDecoder {
     }
     const usage = readChatUsage(json.usage ?? fastInferenceUsage(json), this.#quirks);
     if (usage) {
-      if (words(json.service_tier)) usage.serviceTier = words(json.service_tier)!;
+      if (asString(json.service_tier)) usage.serviceTier = asString(json.service_tier)!;
       events.push({ type: "usage", usage });
     }
     return { events, usageOnly: usage !== undefined && choices.length === 0, terminal: false };

@@ -1,5 +1,5 @@
 import type { CanonicalEvent } from "../../kernel/canonical.ts";
-import { choiceIndex, isRecord, type JsonRecord, unixTime, words } from "../../kernel/json.ts";
+import { asString, choiceIndex, isRecord, type JsonRecord, unixTime } from "../../kernel/json.ts";
 import { CandidateReader } from "./candidate.ts";
 import { isBlocked } from "./finish.ts";
 import { mapsCount, searchCount } from "./grounding.ts";
@@ -60,13 +60,13 @@ export class AnswerReader {
   }
 
   #start(json: JsonRecord, events: CanonicalEvent[]): void {
-    this.#model ??= words(json.modelVersion);
+    this.#model ??= asString(json.modelVersion);
     if (this.#started) return;
     this.#started = true;
     events.push({
       type: "start",
-      id: words(json.responseId),
-      model: words(json.modelVersion),
+      id: asString(json.responseId),
+      model: asString(json.modelVersion),
       created: unixSeconds(json.createTime),
     });
   }

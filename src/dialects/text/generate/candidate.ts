@@ -5,7 +5,7 @@ import type {
   TokenLogprob,
 } from "../../kernel/canonical.ts";
 import type { Opaque } from "../../kernel/canonical_request.ts";
-import { isRecord, type JsonRecord, words } from "../../kernel/json.ts";
+import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { unifyFinish } from "./finish.ts";
 import { readCitations, readSearch } from "./grounding.ts";
 import { readLogprobs } from "./logprobs.ts";
@@ -70,8 +70,8 @@ export class CandidateReader {
     if (logprobs && this.#text?.kind === "text") {
       this.#delta(this.#text.block, "", events, logprobs);
     }
-    this.#finishReason = words(candidate.finishReason) ?? this.#finishReason;
-    if (this.#isInvalid()) this.#invalid(words(candidate.finishMessage), events);
+    this.#finishReason = asString(candidate.finishReason) ?? this.#finishReason;
+    if (this.#isInvalid()) this.#invalid(asString(candidate.finishMessage), events);
   }
 
   /** Closes what is open and says how the candidate ended, if it did. */
@@ -160,13 +160,13 @@ export class CandidateReader {
   }
 
   #functionCall(call: JsonRecord, opaque: Opaque | undefined, events: CanonicalEvent[]): void {
-    const name = words(call.name);
+    const name = asString(call.name);
     if (name === undefined) return this.#goOn(call, events);
     this.#closeCall(events);
     this.#closeText(events);
     this.#sawToolCall = true;
     this.#sawContent = true;
-    const id = words(call.id) ?? "";
+    const id = asString(call.id) ?? "";
     const block = this.#start({ kind: "tool-call", id, name, custom: false }, events);
     const args = isRecord(call.args) ? call.args : {};
     if (call.willContinue === true || Array.isArray(call.partialArgs)) {
@@ -185,7 +185,7 @@ export class CandidateReader {
 
   #startMedia(part: JsonRecord, events: CanonicalEvent[]): { block: number; data: string } {
     const inline = isRecord(part.inlineData) ? part.inlineData : {};
-    const mimeType = words(inline.mimeType) ?? "";
+    const mimeType = asString(inline.mimeType) ?? "";
     const media = /^(image|audio)\//.exec(mimeType)?.[1] as "image" | "audio" | undefined;
     if (media === undefined) {
       const { thoughtSignature: _, ...value } = part;
@@ -195,7 +195,7 @@ export class CandidateReader {
       };
     }
     const block = this.#start({ kind: "media", media, mimeType, id: undefined }, events);
-    return { block, data: words(inline.data) ?? "" };
+    return { block, data: asString(inline.data) ?? "" };
   }
 
   #start(content: BlockKind, events: CanonicalEvent[]): number {
@@ -260,6 +260,6 @@ export class CandidateReader {
 }
 
 function signature(part: JsonRecord): Opaque | undefined {
-  const value = words(part.thoughtSignature);
+  const value = asString(part.thoughtSignature);
   return value === undefined ? undefined : { dialect: "generate", kind: "thoughtSignature", value };
 }

@@ -1,11 +1,11 @@
 import { lossesOf, noStream } from "../../kernel/image_losses.ts";
-import type { ImageWire } from "../../kernel/image_wire.ts";
+import type { ImageCodec } from "../../kernel/image_wire.ts";
 import { isRecord } from "../../kernel/json.ts";
 import { decodeContent, encodeContent } from "./draw_content.ts";
 import { decodePredict, encodePredict } from "./draw_predict.ts";
 
 /** Pictures of the native vendor: models that only draw, and models that draw beside speaking. */
-export const draw: ImageWire = {
+export const generateImageCodec: ImageCodec = {
   takesAddresses: false,
   hasModel: (model) => isPredicted(model) || /\bimage\b/.test(model),
   encode(ask) {

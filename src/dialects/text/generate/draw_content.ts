@@ -1,7 +1,7 @@
 import { Fault } from "../../../shared/fault.ts";
-import { given } from "../../kernel/given.ts";
+import { optionalField } from "../../kernel/given.ts";
 import type { EncodedImages, ImageAnswer, ImageAsk } from "../../kernel/image_wire.ts";
-import { isRecord, type JsonRecord, words } from "../../kernel/json.ts";
+import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { standardBase64 } from "../../kernel/media_source.ts";
 import { asRatio, notAllowed } from "../../kernel/picture_shape.ts";
 import { withOptions } from "../../kernel/vendor_options.ts";
@@ -25,7 +25,10 @@ export function encodeContent(
   const isOlder = ask.model.startsWith("gemini-2");
   const resolutions = isOlder ? ["1K"] as const : ["1K", "2K", "4K"] as const;
   const { ratio, resolution } = asRatio(ask, { ratios, resolutions });
-  const config = { ...given("aspectRatio", ratio), ...given("imageSize", resolution) };
+  const config = {
+    ...optionalField("aspectRatio", ratio),
+    ...optionalField("imageSize", resolution),
+  };
   const pictures = ask.references.flatMap((one) =>
     one.type === "base64" ? [{ inlineData: { mimeType: one.mimeType, data: one.data } }] : []
   );
@@ -35,7 +38,7 @@ export function encodeContent(
       generationConfig: {
         responseModalities: ["TEXT", "IMAGE"],
         ...(Object.keys(config).length > 0 ? { imageConfig: config } : {}),
-        ...given("seed", ask.seed),
+        ...optionalField("seed", ask.seed),
       },
     },
     ask.options,
@@ -63,14 +66,16 @@ export function decodeContent(json: unknown): ImageAnswer {
   }
   const [candidate] = Array.isArray(json.candidates) ? json.candidates.filter(isRecord) : [];
   const images = partsOf(candidate).flatMap((part) => {
-    const data = isRecord(part.inlineData) ? standardBase64(words(part.inlineData.data) ?? "") : "";
+    const data = isRecord(part.inlineData)
+      ? standardBase64(asString(part.inlineData.data) ?? "")
+      : "";
     return data && part.thought !== true ? [{ data }] : [];
   });
   const usage = readUsage(json.usageMetadata);
   return {
     images,
     ...(images.length > 0 ? {} : whyNone(json, candidate)),
-    ...given("usage", usage),
+    ...optionalField("usage", usage),
   };
 }
 
@@ -80,12 +85,15 @@ function whyNone(
   candidate: JsonRecord | undefined,
 ): { refusal: string } | { failure: string } {
   const feedback = isRecord(json.promptFeedback) ? json.promptFeedback : {};
-  const finish = words(candidate?.finishReason) ?? "";
-  const said = words(candidate?.finishMessage);
+  const finish = asString(candidate?.finishReason) ?? "";
+  const said = asString(candidate?.finishMessage);
   const text = partsOf(candidate)
-    .flatMap((part) => part.thought === true ? [] : words(part.text) ?? []).join("").slice(0, 500);
+    .flatMap((part) => part.thought === true ? [] : asString(part.text) ?? []).join("").slice(
+      0,
+      500,
+    );
   if (isBlocked(feedback.blockReason)) {
-    return { refusal: words(feedback.blockReasonMessage) ?? `prompt: ${feedback.blockReason}` };
+    return { refusal: asString(feedback.blockReasonMessage) ?? `prompt: ${feedback.blockReason}` };
   }
   if (withheld.test(finish)) return { refusal: said ?? finish };
   return { failure: `no image, finish ${finish || "none"}${text === "" ? "" : ", but text"}` };

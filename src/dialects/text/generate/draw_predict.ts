@@ -1,7 +1,7 @@
 import { Fault } from "../../../shared/fault.ts";
-import { given } from "../../kernel/given.ts";
+import { optionalField } from "../../kernel/given.ts";
 import type { EncodedImages, ImageAnswer, ImageAsk } from "../../kernel/image_wire.ts";
-import { isRecord, words } from "../../kernel/json.ts";
+import { asString, isRecord } from "../../kernel/json.ts";
 import { standardBase64 } from "../../kernel/media_source.ts";
 import { asRatio, notAllowed, type Resolution } from "../../kernel/picture_shape.ts";
 import { withOptions } from "../../kernel/vendor_options.ts";
@@ -30,12 +30,12 @@ export function encodePredict(
   const { ratio, resolution } = asRatio(ask, { ratios, resolutions: resolutionsOf(ask.model) });
   const type = ask.format ?? (ask.compression === undefined ? undefined : "jpeg");
   const parameters = {
-    ...given("aspectRatio", ratio),
-    ...given("imageSize", resolution),
-    ...given("negativePrompt", ask.negativePrompt),
-    ...given("personGeneration", ask.personGeneration),
-    ...given("outputMimeType", type && `image/${type}`),
-    ...given("outputCompressionQuality", ask.compression),
+    ...optionalField("aspectRatio", ratio),
+    ...optionalField("imageSize", resolution),
+    ...optionalField("negativePrompt", ask.negativePrompt),
+    ...optionalField("personGeneration", ask.personGeneration),
+    ...optionalField("outputMimeType", type && `image/${type}`),
+    ...optionalField("outputCompressionQuality", ask.compression),
     // A picture with a watermark is another one each time.
     ...(ask.seed === undefined ? {} : { seed: ask.seed, addWatermark: false }),
     includeRaiReason: true,
@@ -80,10 +80,10 @@ export function decodePredict(json: unknown): ImageAnswer {
   }
   const entries = Array.isArray(json.predictions) ? json.predictions.filter(isRecord) : [];
   const images = entries.flatMap((entry) => {
-    const data = standardBase64(words(entry.bytesBase64Encoded) ?? "");
-    return data ? [{ data, ...given("revisedPrompt", words(entry.prompt)) }] : [];
+    const data = standardBase64(asString(entry.bytesBase64Encoded) ?? "");
+    return data ? [{ data, ...optionalField("revisedPrompt", asString(entry.prompt)) }] : [];
   });
-  const reason = entries.map((entry) => words(entry.raiFilteredReason)).find((one) => one);
+  const reason = entries.map((entry) => asString(entry.raiFilteredReason)).find((one) => one);
   const refusal = reason ?? (images.length === 0 ? "All pictures were withheld." : undefined);
-  return { images, ...given("refusal", refusal) };
+  return { images, ...optionalField("refusal", refusal) };
 }

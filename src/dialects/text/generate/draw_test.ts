@@ -6,13 +6,13 @@ import {
   lossesOf,
   refused,
 } from "../../../../tests/support/image_ask.ts";
-import { draw } from "./draw.ts";
+import { generateImageCodec } from "./draw.ts";
 
 const predicted = "imagen-4.0-generate-001";
 const drawing = "gemini-3-pro-image-preview";
 
 Deno.test("more than four pictures of a predicting model are several calls", () => {
-  const { calls } = draw.encode(imageAsk(predicted, { count: 10 }));
+  const { calls } = generateImageCodec.encode(imageAsk(predicted, { count: 10 }));
   assert.deepEqual(calls.map(({ path, count }) => [path, count]), [
     [`/models/${predicted}:predict`, 4],
     [`/models/${predicted}:predict`, 4],
@@ -27,7 +27,7 @@ Deno.test("a predicting model gets its parameters, and a seed only without a wat
     resolution: "2K",
     format: "jpeg",
   });
-  assert.deepEqual(bodiesOf(draw, ask), [{
+  assert.deepEqual(bodiesOf(generateImageCodec, ask), [{
     instances: [{ prompt: "A lighthouse" }],
     parameters: {
       sampleCount: 1,
@@ -42,7 +42,7 @@ Deno.test("a predicting model gets its parameters, and a seed only without a wat
       includeRaiReason: true,
     },
   }]);
-  assert.deepEqual(lossesOf(draw, ask), [
+  assert.deepEqual(lossesOf(generateImageCodec, ask), [
     "background:meaning",
     "moderation:meaning",
     "quality:hint",
@@ -53,7 +53,7 @@ Deno.test("a predicting model gets its parameters, and a seed only without a wat
 
 Deno.test("what a predicting model doesn't have is refused with what it has", () => {
   const encode = (more: Parameters<typeof imageAsk>[1], model = predicted) => () =>
-    draw.encode(imageAsk(model, more));
+    generateImageCodec.encode(imageAsk(model, more));
   refused(encode({ ratio: "3:2" }), "aspect_ratio", "1:1, 3:4, 4:3, 9:16, 16:9");
   refused(encode({ resolution: "4K" }), "resolution", "1K, 2K");
   refused(encode({ resolution: "2K" }, "imagen-4.0-fast-generate-001"), "resolution", "1K");
@@ -68,21 +68,23 @@ Deno.test("what a predicting model doesn't have is refused with what it has", ()
 
 Deno.test("withheld pictures are missing or say why; an empty answer is a refusal", () => {
   const picture = { bytesBase64Encoded: "aGk=", mimeType: "image/png" };
-  const partly = draw.decode({ predictions: [picture, { raiFilteredReason: "Code 58061214" }] });
+  const partly = generateImageCodec.decode({
+    predictions: [picture, { raiFilteredReason: "Code 58061214" }],
+  });
   assert.deepEqual(partly.images, [{ data: "aGk=" }]);
   assert.equal(partly.refusal, "Code 58061214");
-  assert.equal(draw.decode({ predictions: [picture] }).refusal, undefined);
-  for (const empty of [{}, { predictions: [] }]) assert(draw.decode(empty).refusal);
+  assert.equal(generateImageCodec.decode({ predictions: [picture] }).refusal, undefined);
+  for (const empty of [{}, { predictions: [] }]) assert(generateImageCodec.decode(empty).refusal);
 });
 
 Deno.test("pictures of a model that speaks too are a call each", () => {
-  const { calls } = draw.encode(imageAsk(drawing, { count: 3 }));
+  const { calls } = generateImageCodec.encode(imageAsk(drawing, { count: 3 }));
   assert.deepEqual(
     calls.map(({ path }) => path),
     Array(3).fill(`/models/${drawing}:generateContent`),
   );
   const [body] = bodiesOf(
-    draw,
+    generateImageCodec,
     imageAsk(drawing, {
       ratio: "21:9",
       resolution: "4K",
@@ -105,16 +107,20 @@ Deno.test("pictures of a model that speaks too are a call each", () => {
     },
   });
   refused(
-    () => draw.encode(imageAsk("gemini-2.5-flash-image", { resolution: "2K" })),
+    () => generateImageCodec.encode(imageAsk("gemini-2.5-flash-image", { resolution: "2K" })),
     "resolution",
     "1K",
   );
-  refused(() => draw.encode(imageAsk(drawing, { format: "jpeg" })), "output_format", "png");
+  refused(
+    () => generateImageCodec.encode(imageAsk(drawing, { format: "jpeg" })),
+    "output_format",
+    "png",
+  );
 });
 
 Deno.test("drafts are skipped, and usage tells the picture's tokens", () => {
   const blob = (data: string) => ({ inlineData: { mimeType: "image/png", data } });
-  const answer = draw.decode({
+  const answer = generateImageCodec.decode({
     candidates: [{
       content: {
         role: "model",
@@ -136,12 +142,14 @@ Deno.test("drafts are skipped, and usage tells the picture's tokens", () => {
 Deno.test("a withheld picture is a refusal, one that wasn't drawn a failure", () => {
   const candidate = (finishReason: string) => ({ candidates: [{ finishReason, index: 0 }] });
   for (const reason of ["IMAGE_SAFETY", "PROHIBITED_CONTENT", "IMAGE_RECITATION", "SAFETY"]) {
-    assert.equal(draw.decode(candidate(reason)).refusal, reason);
+    assert.equal(generateImageCodec.decode(candidate(reason)).refusal, reason);
   }
   for (const reason of ["NO_IMAGE", "STOP", "OTHER"]) {
-    const { refusal, failure } = draw.decode(candidate(reason));
+    const { refusal, failure } = generateImageCodec.decode(candidate(reason));
     assert.equal(refusal, undefined);
     assert(failure?.includes(reason));
   }
-  assert(draw.decode({ promptFeedback: { blockReason: "PROHIBITED_CONTENT" } }).refusal);
+  assert(
+    generateImageCodec.decode({ promptFeedback: { blockReason: "PROHIBITED_CONTENT" } }).refusal,
+  );
 });

@@ -11,8 +11,8 @@ import { Fault } from "../../../shared/fault.ts";
 import type { BillableUsage } from "../../../pricing/pricing.ts";
 import { bareModel } from "./models.ts";
 import { readUsage } from "./usage.ts";
-import { isRecord, type JsonRecord, words } from "../../kernel/json.ts";
-import type { AnswerReader, EventNews, Operation, Outcome } from "../../kernel/operation.ts";
+import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
+import type { AnswerReader, Operation, OperationEvent, Outcome } from "../../kernel/operation.ts";
 import { type OperationRequest, parsedRecord, recordText } from "../../kernel/operation_request.ts";
 
 const shared = {
@@ -67,7 +67,7 @@ function nameModel(
   fields: JsonRecord,
   place: TextRange | undefined,
 ): Edit[] {
-  const written = words(fields.model);
+  const written = asString(fields.model);
   if (written === undefined || place === undefined) return [];
   if (![request.model, model].includes(bareModel(written))) {
     throw new Fault("invalid_value", {
@@ -101,7 +101,7 @@ class VectorReader implements AnswerReader {
     this.#usage = readUsage(answer?.usageMetadata);
   }
 
-  event(): EventNews {
+  event(): OperationEvent {
     return {};
   }
 
@@ -121,7 +121,7 @@ class VectorReader implements AnswerReader {
 
 function textOf(content: unknown): string {
   const parts = isRecord(content) ? listed(content.parts) : [];
-  return parts.map(({ text }) => words(text) ?? "").join("\n");
+  return parts.map(({ text }) => asString(text) ?? "").join("\n");
 }
 
 function listed(value: unknown): JsonRecord[] {

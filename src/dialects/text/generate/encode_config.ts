@@ -7,7 +7,7 @@ import type {
 import type { Target } from "../../kernel/translator.ts";
 import { writeThinking } from "./encode_thinking.ts";
 import type { ModelTraits } from "./models.ts";
-import type { SwellRoom } from "../../kernel/schema_refs.ts";
+import type { SchemaBudget } from "../../kernel/schema_refs.ts";
 import { lowerSchema } from "./schema_lowering.ts";
 
 export interface EncodedConfig {
@@ -23,7 +23,7 @@ export function writeConfig(
   target: Target,
   traits: ModelTraits,
   losses: Loss[],
-  room: SwellRoom,
+  room: SchemaBudget,
 ): EncodedConfig {
   const pathOf = (name: SettingName) => request.paths[name] ?? name;
   const lose = (name: SettingName, weight: LossWeight) => {
@@ -98,7 +98,7 @@ function writeFormat(
   traits: ModelTraits,
   path: string,
   losses: Loss[],
-  room: SwellRoom,
+  room: SchemaBudget,
 ): { instruction: string | undefined; [field: string]: unknown } {
   const format = request.format;
   if (!format || format.type === "text") return { instruction: undefined };

@@ -1,6 +1,6 @@
 import { pushAll } from "../../../base/lists.ts";
 import { finish, type Steps } from "../../../base/steps.ts";
-import { SwellRoom } from "../../kernel/schema_refs.ts";
+import { SchemaBudget } from "../../kernel/schema_refs.ts";
 import type { CanonicalRequest, Loss } from "../../kernel/canonical_request.ts";
 import { cacheLosses } from "../../kernel/cache_losses.ts";
 import type { EncodedRequest, Target } from "../../kernel/translator.ts";
@@ -24,7 +24,7 @@ export function* encodeGenerateSteps(
 ): Steps<EncodedRequest> {
   const traits = modelTraits(target.model);
   const losses: Loss[] = request.foreign.map(({ path, weight }) => ({ path, weight }));
-  const room = new SwellRoom();
+  const room = new SchemaBudget();
   const { aliasOf, toolNames } = yield* nameTools(request);
   const { contents, system } = yield* writeContents(request, { traits, aliasOf, losses });
   const search = planSearch(request, target, traits, losses);

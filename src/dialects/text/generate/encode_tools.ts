@@ -7,7 +7,7 @@ import { loseSearchFields, searchFor } from "../../kernel/web_search.ts";
 import type { Target } from "../../kernel/translator.ts";
 import type { ModelTraits } from "./models.ts";
 import { lowerSchema } from "./schema_lowering.ts";
-import type { SwellRoom } from "../../kernel/schema_refs.ts";
+import type { SchemaBudget } from "../../kernel/schema_refs.ts";
 
 /** Names of functions: dots and colons too, but no digit or dash in front (§2.2). */
 const acceptedName = /^[A-Za-z_][A-Za-z0-9_.:-]{0,63}$/;
@@ -68,7 +68,7 @@ export function* writeTools(
     search: WebSearch | undefined;
     aliasOf: (name: string) => string;
     losses: Loss[];
-    room: SwellRoom;
+    room: SchemaBudget;
   },
 ): Steps<Record<string, unknown>> {
   const searching = search ? [{ googleSearch: {} }] : [];
@@ -122,7 +122,7 @@ function declare(
   traits: ModelTraits,
   aliasOf: (name: string) => string,
   losses: Loss[],
-  room: SwellRoom,
+  room: SchemaBudget,
 ): Record<string, unknown> {
   if (tool.type === "custom" && tool.format !== undefined) {
     losses.push({ path: `${tool.path}.format`, weight: "hint" });
@@ -148,7 +148,7 @@ function writeParameters(
   tool: Tool,
   traits: ModelTraits,
   losses: Loss[],
-  room: SwellRoom,
+  room: SchemaBudget,
 ): Record<string, unknown> {
   const schema = { ...parameters, type: "object" };
   const lowered = lowerSchema(schema, traits, tool.path, losses, room);

@@ -1,6 +1,6 @@
 import type { Citation, SearchWork } from "../../kernel/canonical.ts";
 import { sha256Hex } from "../../../base/hash.ts";
-import { isRecord, type JsonRecord, words } from "../../kernel/json.ts";
+import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 
 /**
  * Citations out of a candidate's `groundingMetadata` or `citationMetadata`. `text` is the block
@@ -56,7 +56,7 @@ export function mapsCount(candidate: JsonRecord): number | undefined {
 export function readSearch(candidate: JsonRecord): SearchWork | undefined {
   const grounding = isRecord(candidate.groundingMetadata) ? candidate.groundingMetadata : {};
   if (!Array.isArray(grounding.webSearchQueries)) return undefined;
-  const queries = grounding.webSearchQueries.flatMap((one: unknown) => words(one) ?? []);
+  const queries = grounding.webSearchQueries.flatMap((one: unknown) => asString(one) ?? []);
   if (queries.length === 0) return undefined;
   const chunks = records(grounding.groundingChunks);
   const results = chunks.flatMap((chunk) => source(chunk) ?? []);
@@ -119,8 +119,8 @@ function writeCitations(
 function source(chunk: JsonRecord): { url: string; title: string | undefined } | undefined {
   for (const kind of ["web", "retrievedContext", "maps"]) {
     const place = chunk[kind];
-    const url = isRecord(place) ? words(place.uri) : undefined;
-    if (url !== undefined) return { url, title: words((place as JsonRecord).title) };
+    const url = isRecord(place) ? asString(place.uri) : undefined;
+    if (url !== undefined) return { url, title: asString((place as JsonRecord).title) };
   }
   return undefined;
 }
@@ -132,11 +132,11 @@ function recitations(
   if (!isRecord(metadata)) return [];
   const list = records(metadata.citationSources ?? metadata.citations);
   return list.flatMap((one): Citation[] => {
-    const url = words(one.uri);
+    const url = asString(one.uri);
     if (url === undefined) return [];
     const end = offset(one.endIndex);
     const start = end === undefined ? undefined : offset(one.startIndex ?? 0);
-    return [{ url, title: words(one.title), start, end }];
+    return [{ url, title: asString(one.title), start, end }];
   });
 }
 

@@ -8,7 +8,7 @@ import {
   unknownCost,
   type VendorState,
 } from "../../kernel/hosted.ts";
-import { isRecord, type JsonRecord, words } from "../../kernel/json.ts";
+import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { camelCase } from "./reader.ts";
 import { isOwnFile } from "./file_address.ts";
 
@@ -37,7 +37,7 @@ export function hostedWork(body: unknown): HostedWork {
   const tools: HostedTool[] = [];
   const state: VendorState[] = [];
   const cached = keyOf(request, "cachedContent");
-  if (cached !== undefined && words(request[cached]) !== undefined) state.push({ path: cached });
+  if (cached !== undefined && asString(request[cached]) !== undefined) state.push({ path: cached });
   const list = Array.isArray(request.tools) ? request.tools : [];
   for (const [index, tool] of list.entries()) {
     if (isRecord(tool)) readTool(tool, `tools[${index}]`, tools, state);
@@ -49,7 +49,7 @@ export function hostedWork(body: unknown): HostedWork {
   const system = keyOf(request, "systemInstruction");
   if (system !== undefined) filesIn(request[system], system, state);
   const key = keyOf(request, "serviceTier") ?? "serviceTier";
-  const tier = namedAt(key, words(request[key])?.toLowerCase());
+  const tier = namedAt(key, asString(request[key])?.toLowerCase());
   return { tools, state, ...(tier && { tier }) };
 }
 

@@ -1,12 +1,12 @@
-import type { Known } from "../../kernel/other_fields.ts";
+import type { KnownFieldSet } from "../../kernel/other_fields.ts";
 
-const inlineData: Known = { mimeType: true, data: true, displayName: true };
-const fileData: Known = { mimeType: true, fileUri: true, displayName: true };
+const inlineData: KnownFieldSet = { mimeType: true, data: true, displayName: true };
+const fileData: KnownFieldSet = { mimeType: true, fileUri: true, displayName: true };
 
 /** No field of this dialect, but of what gateways in front of other vendors take. */
-const cacheControl: Known = { type: true, ttl: true };
+const cacheControl: KnownFieldSet = { type: true, ttl: true };
 
-const part: Known = {
+const part: KnownFieldSet = {
   text: true,
   inlineData,
   fileData,
@@ -33,7 +33,7 @@ const part: Known = {
  * What the decoder knows within the members of a generate request (generate-content.md §2, §3), in
  * the first spelling. Other members of `tools` and `generationConfig` have weights of their own.
  */
-export const knownFields: Readonly<Record<string, Known>> = {
+export const knownFields: Readonly<Record<string, KnownFieldSet>> = {
   contents: { role: true, parts: part },
   systemInstruction: { role: true, parts: { text: true, cacheControl } },
   tools: {

@@ -2,8 +2,8 @@ import { inputTokenBound } from "../../../shared/token_estimate.ts";
 import { Fault } from "../../../shared/fault.ts";
 import { withoutPictures } from "../../kernel/picture_text.ts";
 import { imageTokens } from "../../kernel/image_tokens.ts";
-import { isRecord, type JsonRecord, words } from "../../kernel/json.ts";
-import type { AnswerReader, EventNews, Operation, Outcome } from "../../kernel/operation.ts";
+import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
+import type { AnswerReader, Operation, OperationEvent, Outcome } from "../../kernel/operation.ts";
 import { type OperationRequest, parsedRecord, recordText } from "../../kernel/operation_request.ts";
 import type { PriceRow } from "../../../pricing/pricing.ts";
 
@@ -46,7 +46,7 @@ function parametersOf({ fields }: OperationRequest): JsonRecord {
 /** What the price of a picture depends on. */
 function kindOf(request: OperationRequest): { size: string } {
   const { imageSize, sampleImageSize } = parametersOf(request);
-  return { size: words(imageSize) ?? words(sampleImageSize) ?? "1K" };
+  return { size: asString(imageSize) ?? asString(sampleImageSize) ?? "1K" };
 }
 
 class PictureReader implements AnswerReader {
@@ -67,7 +67,7 @@ class PictureReader implements AnswerReader {
     this.#pictures = made.filter((one) => isRecord(one) && "bytesBase64Encoded" in one).length;
   }
 
-  event(): EventNews {
+  event(): OperationEvent {
     return {};
   }
 

@@ -1,7 +1,7 @@
 import { Fault } from "../../../shared/fault.ts";
 import type { Loss } from "../../kernel/canonical_request.ts";
 import { isRecord, type JsonRecord } from "../../kernel/json.ts";
-import { inlineRefs, type SwellRoom } from "../../kernel/schema_refs.ts";
+import { inlineRefs, type SchemaBudget } from "../../kernel/schema_refs.ts";
 import { below } from "./schema_pointer.ts";
 import { schemaSubset } from "./schema_subset.ts";
 
@@ -23,7 +23,7 @@ export function lowerSchema(
   target: { jsonSchema: boolean },
   path: string,
   losses: Loss[],
-  room?: SwellRoom,
+  room?: SchemaBudget,
 ): LoweredSchema {
   const inlined = inlineRefs(schema, room);
   if (inlined.problem === "unresolved" || inlined.problem === "too_large") {

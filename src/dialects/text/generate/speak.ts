@@ -1,6 +1,6 @@
 import { Fault } from "../../../shared/fault.ts";
-import { given } from "../../kernel/given.ts";
-import { isRecord, type JsonRecord, words } from "../../kernel/json.ts";
+import { optionalField } from "../../kernel/given.ts";
+import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { notAllowed } from "../../kernel/picture_shape.ts";
 import {
   checkLength,
@@ -11,8 +11,8 @@ import {
 import type {
   EncodedSpeech,
   SpeechAsk,
+  SpeechCodec,
   SpeechPiece,
-  SpeechWire,
 } from "../../kernel/speech_wire.ts";
 import { withOptions } from "../../kernel/vendor_options.ts";
 import { isBlocked, unifyFinish } from "./finish.ts";
@@ -20,7 +20,7 @@ import { generatePath } from "./path.ts";
 import { readUsage } from "./usage.ts";
 
 /** Models of the native vendor that answer in sound (images-and-speech.md §3.2). */
-export const speak: SpeechWire = {
+export const generateSpeechCodec: SpeechCodec = {
   hasModel: (model) => /\btts\b/.test(model),
   encode,
   read,
@@ -51,7 +51,7 @@ function encode(ask: SpeechAsk): EncodedSpeech {
       contents: [{ role: "user", parts: [{ text: textOf(ask) }] }],
       generationConfig: {
         responseModalities: ["AUDIO"],
-        speechConfig: { ...voicesOf(ask), ...given("languageCode", ask.language) },
+        speechConfig: { ...voicesOf(ask), ...optionalField("languageCode", ask.language) },
       },
     },
     ask.options,
@@ -103,18 +103,18 @@ function read(json: unknown): SpeechPiece {
   const parts = Array.isArray(content.parts) ? content.parts.filter(isRecord) : [];
   const sounds = parts.flatMap((part) => isRecord(part.inlineData) ? [part.inlineData] : []);
   const feedback = isRecord(json.promptFeedback) ? json.promptFeedback : {};
-  const finish = words(candidate?.finishReason);
+  const finish = asString(candidate?.finishReason);
   const refusal = isBlocked(feedback.blockReason)
-    ? words(feedback.blockReasonMessage) ?? `prompt: ${feedback.blockReason}`
+    ? asString(feedback.blockReasonMessage) ?? `prompt: ${feedback.blockReason}`
     : finish !== undefined && unifyFinish(finish, false) === "content_filter"
-    ? words(candidate?.finishMessage) ?? finish
+    ? asString(candidate?.finishMessage) ?? finish
     : undefined;
   return {
-    ...given("data", joined(sounds.flatMap(({ data }) => words(data) ?? []))),
-    ...given("mimeType", words(sounds[0]?.mimeType)),
-    ...given("usage", readUsage(json.usageMetadata)),
+    ...optionalField("data", joined(sounds.flatMap(({ data }) => asString(data) ?? []))),
+    ...optionalField("mimeType", asString(sounds[0]?.mimeType)),
+    ...optionalField("usage", readUsage(json.usageMetadata)),
     ...(finish === undefined ? {} : { isLast: true }),
-    ...given("refusal", sounds.length > 0 ? undefined : refusal),
+    ...optionalField("refusal", sounds.length > 0 ? undefined : refusal),
   };
 }
 

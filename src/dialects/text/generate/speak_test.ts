@@ -1,12 +1,12 @@
 import assert from "@std/assert";
 import { refused } from "../../../../tests/support/image_ask.ts";
 import { speechAsk } from "../../../../tests/support/speech_ask.ts";
-import { speak } from "./speak.ts";
+import { generateSpeechCodec } from "./speak.ts";
 
 const model = "gemini-2.5-flash-preview-tts";
 
 Deno.test("voice, language and how to say it go where the vendor reads them", () => {
-  const { path, body, format } = speak.encode(speechAsk(model, {
+  const { path, body, format } = generateSpeechCodec.encode(speechAsk(model, {
     voice: "puck",
     language: "de-CH",
     instructions: "Say cheerfully",
@@ -27,7 +27,7 @@ Deno.test("voice, language and how to say it go where the vendor reads them", ()
 
 Deno.test("two speakers are a dialogue", () => {
   const speakers = [{ speaker: "Ada", voice: "Kore" }, { speaker: "Grace", voice: "Puck" }];
-  const { body } = speak.encode(speechAsk(model, { speakers }));
+  const { body } = generateSpeechCodec.encode(speechAsk(model, { speakers }));
   const config = body.generationConfig as { speechConfig: Record<string, unknown> };
   assert.deepEqual(config.speechConfig, {
     multiSpeakerVoiceConfig: {
@@ -38,11 +38,14 @@ Deno.test("two speakers are a dialogue", () => {
     },
   });
   refused(
-    () => speak.encode(speechAsk(model, { speakers, instructions: "Whisper" })),
+    () => generateSpeechCodec.encode(speechAsk(model, { speakers, instructions: "Whisper" })),
     "instructions",
   );
   refused(
-    () => speak.encode(speechAsk(model, { speakers: [{ speaker: "Ada", voice: "alloy" }] })),
+    () =>
+      generateSpeechCodec.encode(
+        speechAsk(model, { speakers: [{ speaker: "Ada", voice: "alloy" }] }),
+      ),
     "speakers[0].voice",
     "Kore",
   );
@@ -50,22 +53,22 @@ Deno.test("two speakers are a dialogue", () => {
 
 Deno.test("what the model doesn't have is refused with what it has", () => {
   const encode = (more: Parameters<typeof speechAsk>[1]) => () =>
-    speak.encode(speechAsk(model, more));
+    generateSpeechCodec.encode(speechAsk(model, more));
   refused(encode({ voice: "alloy" }), "voice", "Kore", "Sulafat");
   refused(encode({ format: "mp3" }), "response_format", "wav, pcm");
   refused(encode({ sampleRate: 48_000 }), "sample_rate", "24000");
   refused(encode({ text: "x".repeat(32_001) }), "input", "32000");
-  assert.deepEqual(speak.encode(speechAsk(model, { speed: 2 })).losses, [
+  assert.deepEqual(generateSpeechCodec.encode(speechAsk(model, { speed: 2 })).losses, [
     { path: "speed", weight: "meaning" },
   ]);
-  assert.deepEqual(speak.encode(speechAsk(model, { sampleRate: 24_000 })).losses, []);
+  assert.deepEqual(generateSpeechCodec.encode(speechAsk(model, { sampleRate: 24_000 })).losses, []);
 });
 
 Deno.test("an answer's samples, type and usage are read, of several parts in a row", () => {
   const part = (data: string) => ({
     inlineData: { mimeType: "audio/L16;codec=pcm;rate=24000", data },
   });
-  const piece = speak.read({
+  const piece = generateSpeechCodec.read({
     candidates: [{ content: { parts: [part("AAA="), part("/w==")] }, finishReason: "STOP" }],
     usageMetadata: { promptTokenCount: 3, candidatesTokenCount: 50 },
   });
@@ -76,9 +79,14 @@ Deno.test("an answer's samples, type and usage are read, of several parts in a r
 });
 
 Deno.test("a blocked text is a refusal, silence is nothing, an error is one", () => {
-  assert(speak.read({ promptFeedback: { blockReason: "PROHIBITED_CONTENT" } }).refusal);
-  assert.equal(speak.read({ candidates: [{ finishReason: "SAFETY" }] }).refusal, "SAFETY");
-  const silence = speak.read({ candidates: [{ finishReason: "OTHER" }] });
+  assert(
+    generateSpeechCodec.read({ promptFeedback: { blockReason: "PROHIBITED_CONTENT" } }).refusal,
+  );
+  assert.equal(
+    generateSpeechCodec.read({ candidates: [{ finishReason: "SAFETY" }] }).refusal,
+    "SAFETY",
+  );
+  const silence = generateSpeechCodec.read({ candidates: [{ finishReason: "OTHER" }] });
   assert.deepEqual([silence.refusal, silence.data], [undefined, undefined]);
-  assert(speak.read({ error: { code: 503 } }).error);
+  assert(generateSpeechCodec.read({ error: { code: 503 } }).error);
 });

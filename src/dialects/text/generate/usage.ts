@@ -1,5 +1,5 @@
 import type { Usage } from "../../../shared/usage.ts";
-import { count, isRecord, type JsonRecord, miscounts, words } from "../../kernel/json.ts";
+import { asString, count, isRecord, type JsonRecord, miscounts } from "../../kernel/json.ts";
 
 /**
  * Reads `usageMetadata` (generate-content.md §4.1) into the neutral form of translation.md §9;
@@ -17,7 +17,7 @@ export function readUsage(
   if (prompt === undefined && candidates === undefined && thoughts === undefined) return undefined;
   const input = (kind: string) =>
     sum(modality(raw.promptTokensDetails, kind), modality(raw.toolUsePromptTokensDetails, kind));
-  const tier = words(raw.serviceTier);
+  const tier = asString(raw.serviceTier);
   const cacheRead = count(raw.cachedContentTokenCount);
   return {
     // A prompt that isn't told was at least what was cached of it.

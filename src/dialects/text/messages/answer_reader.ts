@@ -1,5 +1,5 @@
 import type { CanonicalEvent } from "../../kernel/canonical.ts";
-import { isRecord, type JsonRecord, words } from "../../kernel/json.ts";
+import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { BlockReader } from "./block_reader.ts";
 import { readStopReason } from "./finish.ts";
 import { laterUsage, readUsage } from "./usage.ts";
@@ -18,16 +18,16 @@ export class AnswerReader {
 
   /** False when a message of another id stands in the same answer. */
   start(message: JsonRecord, events: CanonicalEvent[]): boolean {
-    const id = words(message.id);
+    const id = asString(message.id);
     if (this.#started) return id === this.#id;
     this.#started = true;
     this.#id = id;
-    events.push({ type: "start", id, model: words(message.model), created: undefined });
+    events.push({ type: "start", id, model: asString(message.model), created: undefined });
     if (Array.isArray(message.content)) {
       for (const block of message.content) this.blocks.whole(block, events);
     }
     this.usage(message.usage, events);
-    const reason = words(message.stop_reason);
+    const reason = asString(message.stop_reason);
     if (reason !== undefined) this.finish(reason, message, events);
     return true;
   }
@@ -46,12 +46,12 @@ export class AnswerReader {
     const reason = readStopReason(raw, this.blocks.sawToolCall);
     this.blocks.closeAll(events, reason !== "length");
     const details = isRecord(told.stop_details) ? told.stop_details : {};
-    const explanation = words(details.explanation);
+    const explanation = asString(details.explanation);
     // Why it refused is all that such an answer says (translation.md §10).
     if (reason === "content_filter" && explanation !== undefined && !this.blocks.sawText) {
       this.blocks.refusal(explanation, events);
     }
-    const stopSequence = words(told.stop_sequence);
+    const stopSequence = asString(told.stop_sequence);
     events.push({
       type: "finish",
       choice: 0,

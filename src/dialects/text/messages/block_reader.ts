@@ -1,7 +1,7 @@
 import type { BlockKind, CanonicalEvent, Citation } from "../../kernel/canonical.ts";
 import type { Opaque } from "../../kernel/canonical_request.ts";
 import { innerJson } from "../../kernel/inner_json.ts";
-import { isRecord, type JsonRecord, words } from "../../kernel/json.ts";
+import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { readCitation } from "./citation.ts";
 import { readSearchBlock } from "./search_blocks.ts";
 
@@ -57,14 +57,14 @@ export class BlockReader {
     switch (value.type) {
       case "text": {
         this.#open.set(index, emptyBlock("text"));
-        this.#say(index, "text", words(value.text), events);
+        this.#say(index, "text", asString(value.text), events);
         const citations = Array.isArray(value.citations) ? value.citations : [];
         for (const one of citations) this.#cite(index, one, events);
         break;
       }
       case "thinking":
         this.#open.set(index, emptyBlock("reasoning", opaqueOf("signature", value.signature)));
-        this.#say(index, "reasoning", words(value.thinking), events);
+        this.#say(index, "reasoning", asString(value.thinking), events);
         break;
       case "redacted_thinking": {
         this.#open.set(index, emptyBlock("reasoning", opaqueOf("redacted", value.data)));
@@ -83,10 +83,10 @@ export class BlockReader {
     const open = this.#open.get(index);
     switch (delta.type) {
       case "text_delta":
-        this.#say(index, "text", words(delta.text), events);
+        this.#say(index, "text", asString(delta.text), events);
         break;
       case "thinking_delta":
-        this.#say(index, "reasoning", words(delta.thinking), events);
+        this.#say(index, "reasoning", asString(delta.thinking), events);
         break;
       case "signature_delta":
         if (open?.kind === "reasoning") {
@@ -94,13 +94,13 @@ export class BlockReader {
         }
         break;
       case "input_json_delta":
-        this.#json(open, words(delta.partial_json), events);
+        this.#json(open, asString(delta.partial_json), events);
         break;
       case "citations_delta":
         this.#cite(index, delta.citation, events);
         break;
       case "compaction_delta":
-        if (open?.kind === "vendor") this.#gather(open.more, words(delta.content));
+        if (open?.kind === "vendor") this.#gather(open.more, asString(delta.content));
         break;
     }
   }
@@ -126,8 +126,8 @@ export class BlockReader {
 
   #startTool(index: number, value: JsonRecord, events: CanonicalEvent[]): void {
     this.sawToolCall = true;
-    const id = words(value.id) ?? "";
-    const name = words(value.name) ?? "";
+    const id = asString(value.id) ?? "";
+    const name = asString(value.name) ?? "";
     const block = this.#begin({ kind: "tool-call", id, name, custom: false }, events);
     const input = isRecord(value.input) ? value.input : {};
     this.#open.set(index, { kind: "tool", block, input, wrote: false });
@@ -240,7 +240,7 @@ function emptyBlock(kind: WordsBlock["kind"], opaque?: Opaque): WordsBlock {
 }
 
 function opaqueOf(kind: "signature" | "redacted", value: unknown): Opaque | undefined {
-  const text = words(value);
+  const text = asString(value);
   return text === undefined ? undefined : { dialect: "messages", kind, value: text };
 }
 

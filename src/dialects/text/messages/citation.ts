@@ -1,5 +1,5 @@
 import type { Citation } from "../../kernel/canonical.ts";
-import { isRecord, words } from "../../kernel/json.ts";
+import { asString, isRecord } from "../../kernel/json.ts";
 
 /**
  * A citation that names an address. Those into the caller's own documents (pages, characters) have
@@ -7,9 +7,9 @@ import { isRecord, words } from "../../kernel/json.ts";
  */
 export function readCitation(value: unknown): Citation | undefined {
   if (!isRecord(value)) return undefined;
-  const url = words(value.url) ?? words(value.source);
+  const url = asString(value.url) ?? asString(value.source);
   if (url === undefined || !/^https?:/i.test(url)) return undefined;
-  return { url, title: words(value.title), start: undefined, end: undefined };
+  return { url, title: asString(value.title), start: undefined, end: undefined };
 }
 
 export function writeCitation(citation: Citation): Record<string, unknown> {

@@ -3,7 +3,7 @@ import type { MediaPart, TextPart } from "../../kernel/canonical_request.ts";
 import { isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { base64Source, standardBase64 } from "../../kernel/media_source.ts";
 import { readCacheMark } from "../../kernel/read_cache_mark.ts";
-import { objectAt, stringAt, wordsAt, wrong } from "./shape.ts";
+import { asStringAt, objectAt, stringAt, wrong } from "./shape.ts";
 
 /** An `image` block (messages.md §2.2). */
 export function readImage(block: JsonRecord, path: string): MediaPart {
@@ -21,7 +21,7 @@ export function readImage(block: JsonRecord, path: string): MediaPart {
 /** A `document` block: a file; one given as content blocks becomes what it holds. */
 export function readDocument(block: JsonRecord, path: string): (TextPart | MediaPart)[] {
   const source = sourceOf(block, path);
-  const name = wordsAt(block, "title", `${path}.title`);
+  const name = asStringAt(block, "title", `${path}.title`);
   const named = name === undefined ? {} : { name, fieldPaths: { name: `${path}.title` } };
   const file = (found: MediaPart["source"]): MediaPart => ({
     type: "media",
@@ -64,7 +64,7 @@ function readSource(
     case "base64": {
       const data = standardBase64(stringAt(source, "data", `${path}.data`));
       if (!data) throw wrong(`${path}.data`, "expected base64");
-      return base64Source(data, wordsAt(source, "media_type", `${path}.media_type`) ?? mimeHint);
+      return base64Source(data, asStringAt(source, "media_type", `${path}.media_type`) ?? mimeHint);
     }
     case "url":
       return { type: "url", url: stringAt(source, "url", `${path}.url`), mimeType: mimeHint };

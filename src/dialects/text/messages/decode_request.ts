@@ -11,14 +11,14 @@ import type {
   Turn,
   WebSearch,
 } from "../../kernel/canonical_request.ts";
-import { isRecord, type JsonRecord, words } from "../../kernel/json.ts";
+import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { otherFields } from "../../kernel/other_fields.ts";
 import { markLast, readCacheMark } from "../../kernel/read_cache_mark.ts";
 import { readTools } from "./decode_tools.ts";
 import { readSystem, readTurns } from "./decode_turns.ts";
 import { foreignFields } from "./foreign.ts";
 import { knownFields } from "./known_fields.ts";
-import { defined, numberAt, objectAt, wordsAt, wrong } from "./shape.ts";
+import { asStringAt, defined, numberAt, objectAt, wrong } from "./shape.ts";
 
 /** Reads a messages request (messages.md §2) into the canonical form. Null is "not set". */
 export function decodeMessagesRequest(body: unknown): CanonicalRequest {
@@ -131,7 +131,7 @@ function readToolChoice(
     case "any":
       return { toolChoice: { mode: "required" }, ...parallel };
     case "tool": {
-      const name = wordsAt(choice, "name", "tool_choice.name");
+      const name = asStringAt(choice, "name", "tool_choice.name");
       if (name === undefined) throw wrong("tool_choice.name", "expected the name of a tool");
       if (webSearch && name === "web_search" && !tools.some((tool) => tool.name === name)) {
         const paths = { ...webSearch.paths, demanded: "tool_choice" };
@@ -167,7 +167,7 @@ const efforts = ["low", "medium", "high", "xhigh", "max"] as const;
 /** `thinking` and `output_config.effort` (translation.md §8.1, reverse). */
 function readReasoning(request: JsonRecord, foreign: ForeignField[]): Reasoning | undefined {
   const config = objectAt(request, "output_config", "output_config") ?? {};
-  const said = wordsAt(config, "effort", "output_config.effort");
+  const said = asStringAt(config, "effort", "output_config.effort");
   const effort = efforts.find((one) => one === said);
   if (said !== undefined && effort === undefined) {
     throw wrong("output_config.effort", `expected one of ${efforts.join(", ")}`);
@@ -198,11 +198,11 @@ function readReasoning(request: JsonRecord, foreign: ForeignField[]): Reasoning 
 
 function readUser(request: JsonRecord): string | undefined {
   const metadata = objectAt(request, "metadata", "metadata") ?? {};
-  return wordsAt(metadata, "user_id", "metadata.user_id");
+  return asStringAt(metadata, "user_id", "metadata.user_id");
 }
 
 /** The neutral names are the chat dialect's: `default` is what is called `standard_only` here. */
 function readServiceTier(request: JsonRecord): string | undefined {
-  const tier = words(request.service_tier);
+  const tier = asString(request.service_tier);
   return tier === "standard_only" ? "default" : tier;
 }

@@ -2,7 +2,7 @@ import type { ForeignField, Tool, WebSearch } from "../../kernel/canonical_reque
 import { isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { readCacheMark } from "../../kernel/read_cache_mark.ts";
 import { readSearchTool } from "../../kernel/web_search.ts";
-import { defined, objectAt, stringAt, wordsAt, wrong } from "./shape.ts";
+import { asStringAt, defined, objectAt, stringAt, wrong } from "./shape.ts";
 
 /** The type of the vendor's web search, whatever its date. */
 const searchType = /^web_search_\d{8}$/;
@@ -43,7 +43,7 @@ function readTool(tool: JsonRecord, path: string): Tool {
     type: "function",
     name: stringAt(tool, "name", `${path}.name`),
     ...defined({
-      description: wordsAt(tool, "description", `${path}.description`),
+      description: asStringAt(tool, "description", `${path}.description`),
       parameters: objectAt(tool, "input_schema", `${path}.input_schema`),
       strict: typeof tool.strict === "boolean" ? tool.strict : undefined,
     }),

@@ -1,6 +1,6 @@
 import type { CanonicalRequest, Loss } from "../../kernel/canonical_request.ts";
 import { isRecord, type JsonRecord } from "../../kernel/json.ts";
-import { inlineRefs, type SwellRoom } from "../../kernel/schema_refs.ts";
+import { inlineRefs, type SchemaBudget } from "../../kernel/schema_refs.ts";
 import type { ModelFacts } from "./model_table.ts";
 import { strictSchema } from "./strict_schema.ts";
 import { toolSchema } from "./tool_schema.ts";
@@ -24,7 +24,7 @@ export function planFormat(
   request: CanonicalRequest,
   facts: ModelFacts,
   losses: Loss[],
-  room: SwellRoom,
+  room: SchemaBudget,
 ): FormatPlan {
   const { format } = request;
   if (format === undefined || format.type === "text") return { stripFence: false };
@@ -68,7 +68,7 @@ function forcesCall({ toolChoice, tools }: CanonicalRequest): boolean {
 /** A tool's input is an object: any other root goes into a member of one. */
 function objectRoot(
   schema: JsonRecord,
-  room: SwellRoom,
+  room: SchemaBudget,
   path: string,
 ): { schema: JsonRecord; unwrap: string | undefined } {
   const inlined = inlineRefs(schema, room);

@@ -5,7 +5,7 @@ import type { CanonicalEvent } from "../../kernel/canonical.ts";
 import type { CanonicalRequest, OutputFormat } from "../../kernel/canonical_request.ts";
 import { foldEvents } from "../../kernel/fold.ts";
 import type { EncodedRequest } from "../../kernel/translator.ts";
-import { Undoing } from "../../kernel/undo.ts";
+import { ResponseRewriter } from "../../kernel/undo.ts";
 import { messages } from "./mod.ts";
 
 type Json = Record<string, unknown>;
@@ -184,7 +184,7 @@ Deno.test("a call of the caller's tool stays one where JSON is emulated, however
       { type: "tool_use", id: name, name, input: { a: 1 } }
     )),
   ];
-  const undoing = new Undoing(undo, () => "minted");
+  const undoing = new ResponseRewriter(undo, () => "minted");
   const events = messages.decodeAnswer({
     id: "m",
     content,
@@ -212,7 +212,7 @@ Deno.test("plain JSON mode is a sentence, with the fence to be stripped", () => 
 Deno.test("an emulated JSON answer ends as text with stop, one in words is not lost", () => {
   const { undo } = encode({ type: "object", additionalProperties: true });
   const answer = (content: Json[], reason: string) => {
-    const undoing = new Undoing(undo, () => "minted");
+    const undoing = new ResponseRewriter(undo, () => "minted");
     const events: CanonicalEvent[] = messages.decodeAnswer(
       { id: "m", content, stop_reason: reason, usage: { input_tokens: 1, output_tokens: 1 } },
       {},

@@ -1,5 +1,5 @@
 import { finish, type Steps } from "../../../base/steps.ts";
-import { SwellRoom } from "../../kernel/schema_refs.ts";
+import { SchemaBudget } from "../../kernel/schema_refs.ts";
 import type { CanonicalRequest, Loss, SystemText } from "../../kernel/canonical_request.ts";
 import type { EncodedRequest, Target } from "../../kernel/translator.ts";
 import { searchFor } from "../../kernel/web_search.ts";
@@ -33,7 +33,7 @@ export function* encodeMessagesSteps(
   const facts = modelFacts(target.model);
   const limit = target.maxOutputTokens ?? facts.maxOutputTokens;
   const marks = new CacheMarks();
-  const room = new SwellRoom();
+  const room = new SchemaBudget();
   const format = planFormat(request, facts, losses, room);
   const search = searchFor(request, target, losses, facts.webSearch);
   const tools = planTools(request, { facts, format, search, marks, losses, room });

@@ -1,9 +1,9 @@
 import { pushAll } from "../../../base/lists.ts";
-import type { SwellRoom } from "../../kernel/schema_refs.ts";
+import type { SchemaBudget } from "../../kernel/schema_refs.ts";
 import type { CanonicalRequest, Loss, Tool, WebSearch } from "../../kernel/canonical_request.ts";
 import { isRecord } from "../../kernel/json.ts";
 import { aliasToolNames } from "../../kernel/tool_names.ts";
-import { loseSearchFields, writePlace } from "../../kernel/web_search.ts";
+import { loseSearchFields, writeSearchLocation } from "../../kernel/web_search.ts";
 import type { CacheMarks } from "./cache_marks.ts";
 import type { FormatPlan } from "./encode_format.ts";
 import type { ModelFacts } from "./model_table.ts";
@@ -37,7 +37,7 @@ export interface ToolContext {
   search: WebSearch | undefined;
   marks: CacheMarks;
   losses: Loss[];
-  room: SwellRoom;
+  room: SchemaBudget;
 }
 
 export function planTools(
@@ -98,7 +98,7 @@ function writeSearch(search: WebSearch, losses: Loss[]): Record<string, unknown>
       : blockedDomains
       ? { blocked_domains: blockedDomains }
       : {}),
-    ...(location ? { user_location: writePlace(location) } : {}),
+    ...(location ? { user_location: writeSearchLocation(location) } : {}),
   };
 }
 
@@ -138,7 +138,7 @@ interface Writing {
   aliasOf: (name: string) => string;
   marks: CacheMarks;
   losses: Loss[];
-  room: SwellRoom;
+  room: SchemaBudget;
 }
 
 function writeTool(

@@ -9,7 +9,7 @@ import {
   unknownCost,
   type VendorState,
 } from "../../kernel/hosted.ts";
-import { isRecord, type JsonRecord, words } from "../../kernel/json.ts";
+import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 
 /**
  * Tools of this dialect by the name in front of their date (npm @anthropic-ai/sdk 1.12.0,
@@ -69,7 +69,7 @@ export function hostedWork(body: unknown): HostedWork {
 
 /** `web_search_20260318`: what it is, and since when. */
 function kindOf(tool: unknown): { name: string; date: number } {
-  const type = isRecord(tool) ? words(tool.type) ?? "custom" : "custom";
+  const type = isRecord(tool) ? asString(tool.type) ?? "custom" : "custom";
   const dated = /^(.*)_(\d{8})$/.exec(type);
   return dated ? { name: dated[1]!, date: Number(dated[2]) } : { name: type, date: 0 };
 }
@@ -77,11 +77,11 @@ function kindOf(tool: unknown): { name: string; date: number } {
 function readTool(tool: JsonRecord, path: string, includesCode: boolean): HostedTool {
   const { name } = kindOf(tool);
   const limit = limitOf(tool.max_uses);
-  const shown = { path, name: words(tool.type) ?? "custom" };
+  const shown = { path, name: asString(tool.type) ?? "custom" };
   if (name === "advisor") {
     const cost: ToolCost = {
       type: "model",
-      model: words(tool.model) ?? "",
+      model: asString(tool.model) ?? "",
       role: "besides",
       maxOutputTokens: limitOf(tool.max_tokens).maxUses ?? adviceTokens,
     };
@@ -98,7 +98,7 @@ function readTool(tool: JsonRecord, path: string, includesCode: boolean): Hosted
 function fallbacks(list: unknown): HostedTool[] {
   if (!Array.isArray(list)) return [];
   return list.flatMap((one: unknown, index): HostedTool[] => {
-    const model = isRecord(one) ? words(one.model) : words(one);
+    const model = isRecord(one) ? asString(one.model) : asString(one);
     if (model === undefined) return [];
     const path = `fallbacks[${index}]`;
     const cost: ToolCost = { type: "model", model, role: "besides" };
@@ -116,7 +116,7 @@ export function threadState(thread: JsonRecord): VendorState {
 }
 
 function regionOf({ inference_geo: geo }: JsonRecord): Pick<HostedWork, "region"> {
-  const name = words(geo);
+  const name = asString(geo);
   if (name === undefined || name === "global" || name === "not_available") return {};
   return { region: { path: "inference_geo", name } };
 }

@@ -1,11 +1,11 @@
 import type { JsonRecord } from "../../kernel/json.ts";
-import type { Known } from "../../kernel/other_fields.ts";
+import type { KnownFieldSet } from "../../kernel/other_fields.ts";
 import { knownMark } from "../../kernel/read_cache_mark.ts";
 import { isSearchTool } from "./decode_tools.ts";
 
 const { cache_control } = knownMark;
 
-const ofSource: Readonly<Record<string, Known>> = {
+const ofSource: Readonly<Record<string, KnownFieldSet>> = {
   base64: { type: true, media_type: true, data: true },
   text: { type: true, media_type: true, data: true },
   url: { type: true, url: true },
@@ -13,12 +13,12 @@ const ofSource: Readonly<Record<string, Known>> = {
   content: { type: true, content: (block) => block.type === "image" ? image : text },
 };
 
-const source = (record: JsonRecord): Known | undefined => kind(ofSource, record.type);
+const source = (record: JsonRecord): KnownFieldSet | undefined => kind(ofSource, record.type);
 
-const text: Known = { type: true, text: true, cache_control };
-const image: Known = { type: true, source, cache_control };
+const text: KnownFieldSet = { type: true, text: true, cache_control };
+const image: KnownFieldSet = { type: true, source, cache_control };
 
-const ofBlock: Readonly<Record<string, Known>> = {
+const ofBlock: Readonly<Record<string, KnownFieldSet>> = {
   text,
   image,
   document: { type: true, source, title: true, cache_control },
@@ -36,16 +36,16 @@ const ofBlock: Readonly<Record<string, Known>> = {
   compaction: { type: true, content: true },
 };
 
-const block = (record: JsonRecord): Known | undefined => kind(ofBlock, record.type);
+const block = (record: JsonRecord): KnownFieldSet | undefined => kind(ofBlock, record.type);
 
 /** Sources that an answer's text had and is given back with were never the caller's to send. */
-const answered: Known = { type: true, text: true, cache_control, citations: true };
+const answered: KnownFieldSet = { type: true, text: true, cache_control, citations: true };
 
 /**
  * What the decoder knows within the members of a messages request (messages.md §2). Blocks and
  * tools of other kinds are named whole.
  */
-export const knownFields: Readonly<Record<string, Known>> = {
+export const knownFields: Readonly<Record<string, KnownFieldSet>> = {
   system: text,
   messages: ({ role }) => ({
     role: true,
@@ -65,7 +65,7 @@ export const knownFields: Readonly<Record<string, Known>> = {
   metadata: { user_id: true },
 };
 
-const search: Known = {
+const search: KnownFieldSet = {
   type: true,
   name: true,
   allowed_domains: true,
@@ -75,7 +75,7 @@ const search: Known = {
   cache_control,
 };
 
-const tool: Known = {
+const tool: KnownFieldSet = {
   type: true,
   name: true,
   description: true,
@@ -84,7 +84,10 @@ const tool: Known = {
   cache_control,
 };
 
-function kind(of: Readonly<Record<string, Known>>, type: unknown): Known | undefined {
+function kind(
+  of: Readonly<Record<string, KnownFieldSet>>,
+  type: unknown,
+): KnownFieldSet | undefined {
   const name = String(type);
   return Object.hasOwn(of, name) ? of[name] : undefined;
 }

@@ -9,7 +9,7 @@ import { finish, type Steps } from "../../../base/steps.ts";
 import { Fault } from "../../../shared/fault.ts";
 import { mergeTags, type PromptTags, readTags } from "../../../shared/prompt_tags.ts";
 import type { RequestChanges, RequestFacts } from "../../kernel/dialect.ts";
-import { isRecord, type JsonRecord, words } from "../../kernel/json.ts";
+import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 
 /** What the gateway must know of a messages request; `body` has passed the contract. */
 export function readMessagesRequest(body: unknown): RequestFacts {
@@ -19,10 +19,10 @@ export function readMessagesRequest(body: unknown): RequestFacts {
     model: String(request.model),
     stream: request.stream === true,
     wantsStreamUsage: true,
-    endUser: words(metadata.user_id),
+    endUser: asString(metadata.user_id),
     maxOutputTokens: typeof request.max_tokens === "number" ? request.max_tokens : undefined,
     choices: 1,
-    serviceTier: words(request.speed) ?? words(request.service_tier),
+    serviceTier: asString(request.speed) ?? asString(request.service_tier),
     ...readTagBlocks(request),
   };
 }

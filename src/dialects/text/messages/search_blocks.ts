@@ -1,20 +1,20 @@
 import { sha256Hex } from "../../../base/hash.ts";
 import type { SearchWork } from "../../kernel/canonical.ts";
-import { isRecord, type JsonRecord, words } from "../../kernel/json.ts";
+import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 
 /** What a block says of a web search that the vendor made (messages.md §2.2), for other dialects. */
 export function readSearchBlock(block: JsonRecord): SearchWork | undefined {
   if (block.type === "server_tool_use" && block.name === "web_search") {
-    const query = isRecord(block.input) ? words(block.input.query) : undefined;
-    return { id: words(block.id) ?? "", queries: query === undefined ? [] : [query] };
+    const query = isRecord(block.input) ? asString(block.input.query) : undefined;
+    return { id: asString(block.id) ?? "", queries: query === undefined ? [] : [query] };
   }
   if (block.type !== "web_search_tool_result") return undefined;
   const found = Array.isArray(block.content) ? block.content.filter(isRecord) : [];
   return {
-    id: words(block.tool_use_id) ?? "",
+    id: asString(block.tool_use_id) ?? "",
     results: found.flatMap((one) => {
-      const url = words(one.url);
-      return url === undefined ? [] : [{ url, title: words(one.title) }];
+      const url = asString(one.url);
+      return url === undefined ? [] : [{ url, title: asString(one.title) }];
     }),
   };
 }

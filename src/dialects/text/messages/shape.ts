@@ -35,7 +35,7 @@ export function stringAt(record: JsonRecord, key: string, path: string): string 
 }
 
 /** A string that may be absent; an empty one is. */
-export function wordsAt(record: JsonRecord, key: string, path: string): string | undefined {
+export function asStringAt(record: JsonRecord, key: string, path: string): string | undefined {
   const value = record[key];
   if (value === undefined || value === null || value === "") return undefined;
   if (typeof value !== "string") throw wrong(path, "expected a string");

@@ -1,7 +1,7 @@
 import type { SseEvent } from "../../../base/sse.ts";
 import type { CanonicalEvent } from "../../kernel/canonical.ts";
 import type { DecodedEvent, StreamDecoder } from "../../kernel/dialect.ts";
-import { isRecord, type JsonRecord, words } from "../../kernel/json.ts";
+import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { carriesError, readVendorError } from "../../kernel/vendor_error.ts";
 import { AnswerReader } from "./answer_reader.ts";
 import { UnreadableBlocks } from "./block_reader.ts";
@@ -28,7 +28,7 @@ export class MessagesStreamDecoder implements StreamDecoder {
       return this.#fail(invalid("A stream event was not JSON."));
     }
     if (!isRecord(json)) return nothing;
-    const type = words(json.type) ?? event.event;
+    const type = asString(json.type) ?? event.event;
     if (type === "error" || carriesError(json)) return this.#fail(json);
     try {
       return this.#take(type, json);
@@ -66,7 +66,7 @@ export class MessagesStreamDecoder implements StreamDecoder {
       case "message_delta": {
         const delta = isRecord(json.delta) ? json.delta : {};
         reader.usage(json.usage, events);
-        const reason = words(delta.stop_reason);
+        const reason = asString(delta.stop_reason);
         if (reason !== undefined) reader.finish(reason, delta, events);
         break;
       }

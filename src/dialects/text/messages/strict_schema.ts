@@ -1,5 +1,5 @@
 import { isRecord, type JsonRecord } from "../../kernel/json.ts";
-import { inlineRefs, SchemaRefs, SwellRoom } from "../../kernel/schema_refs.ts";
+import { inlineRefs, SchemaBudget, SchemaRefs } from "../../kernel/schema_refs.ts";
 import { inputSchema, SchemaTooLarge } from "./tool_schema.ts";
 
 /** A schema as structured output and strict tools take it (messages.md §8.1). */
@@ -17,7 +17,7 @@ export interface StrictSchema {
  * Lowers a schema: what is not accepted moves into the description, `oneOf` becomes `anyOf`, every
  * object is closed.
  */
-export function strictSchema(root: JsonRecord, room = new SwellRoom()): StrictSchema {
+export function strictSchema(root: JsonRecord, room = new SchemaBudget()): StrictSchema {
   const lowering = new Lowering(root, room);
   const schema = inlineRefs(root, room).problem === undefined ? lowered(root, lowering) : undefined;
   return {
@@ -70,9 +70,9 @@ class Lowering {
   optionalProperties = 0;
   isOpen = false;
   readonly #refs: SchemaRefs;
-  readonly #room: SwellRoom;
+  readonly #room: SchemaBudget;
 
-  constructor(root: JsonRecord, room: SwellRoom) {
+  constructor(root: JsonRecord, room: SchemaBudget) {
     this.#refs = new SchemaRefs(root);
     this.#room = room;
   }

@@ -1,5 +1,5 @@
 import { isRecord, type JsonRecord } from "../../kernel/json.ts";
-import { SchemaRefs, SwellRoom } from "../../kernel/schema_refs.ts";
+import { SchemaBudget, SchemaRefs } from "../../kernel/schema_refs.ts";
 import { wrong } from "./shape.ts";
 
 /**
@@ -9,9 +9,9 @@ import { wrong } from "./shape.ts";
  */
 export function inputSchema(
   parameters: JsonRecord | undefined,
-  { refs = new SchemaRefs(parameters ?? {}), room = new SwellRoom() }: {
+  { refs = new SchemaRefs(parameters ?? {}), room = new SchemaBudget() }: {
     refs?: SchemaRefs;
-    room?: SwellRoom;
+    room?: SchemaBudget;
   } = {},
 ): JsonRecord {
   if (!parameters || Object.keys(parameters).length === 0) {
@@ -24,7 +24,7 @@ export function inputSchema(
 /** The same for a schema at this path of the request; throws `invalid_value` for one that swells. */
 export function toolSchema(
   parameters: JsonRecord | undefined,
-  room: SwellRoom,
+  room: SchemaBudget,
   path: string,
 ): JsonRecord {
   try {
@@ -45,10 +45,10 @@ export class SchemaTooLarge extends Error {}
 
 class Flattening {
   readonly #refs: SchemaRefs;
-  readonly #room: SwellRoom;
+  readonly #room: SchemaBudget;
   #count = 0;
 
-  constructor(refs: SchemaRefs, room: SwellRoom) {
+  constructor(refs: SchemaRefs, room: SchemaBudget) {
     this.#refs = refs;
     this.#room = room;
   }

@@ -1,5 +1,5 @@
 import type { Usage } from "../../../shared/usage.ts";
-import { count, isRecord, type JsonRecord, miscounts, words } from "../../kernel/json.ts";
+import { asString, count, isRecord, type JsonRecord, miscounts } from "../../kernel/json.ts";
 import { vendorCost } from "../../kernel/vendor_cost.ts";
 import { defined } from "./shape.ts";
 
@@ -21,7 +21,7 @@ export function readUsage(raw: unknown): Usage | undefined {
   );
   const tokens = besides.map(readTokens).reduce(add, readTokens(raw));
   const otherModels = passes.flatMap((one) => {
-    const model = words(one.model);
+    const model = asString(one.model);
     const isOther = one.type === "advisor_message" || one.type === "fallback_message";
     return isOther && model !== undefined ? [{ model, usage: readTokens(one) }] : [];
   });
@@ -31,7 +31,7 @@ export function readUsage(raw: unknown): Usage | undefined {
       reasoning: count(details.thinking_tokens),
       webSearches: count(tools.web_search_requests),
       region: regionOf(raw.inference_geo),
-      serviceTier: raw.speed === "fast" ? "fast" : words(raw.service_tier),
+      serviceTier: raw.speed === "fast" ? "fast" : asString(raw.service_tier),
       otherModels: otherModels.length > 0 ? otherModels : undefined,
     }),
     ...vendorCost(raw.cost),
@@ -41,7 +41,7 @@ export function readUsage(raw: unknown): Usage | undefined {
 
 /** Anywhere is no region. */
 function regionOf(geo: unknown): string | undefined {
-  return geo === "global" || geo === "not_available" ? undefined : words(geo);
+  return geo === "global" || geo === "not_available" ? undefined : asString(geo);
 }
 
 /** A later report over an earlier one: totals so far, in which null means "as before" (§5). */

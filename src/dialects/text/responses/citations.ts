@@ -1,5 +1,5 @@
 import type { Citation } from "../../kernel/canonical.ts";
-import { isRecord, words } from "../../kernel/json.ts";
+import { asString, isRecord } from "../../kernel/json.ts";
 import type { TextUnits } from "../../kernel/text_units.ts";
 
 /**
@@ -8,7 +8,7 @@ import type { TextUnits } from "../../kernel/text_units.ts";
  */
 export function readCitation(annotation: unknown, text: TextUnits): Citation | undefined {
   if (!isRecord(annotation) || annotation.type !== "url_citation") return undefined;
-  const url = words(annotation.url);
+  const url = asString(annotation.url);
   if (url === undefined) return undefined;
   const end = index(annotation.end_index);
   // The schema wants both numbers, so a range of nothing stands for an unknown one.
@@ -16,7 +16,7 @@ export function readCitation(annotation: unknown, text: TextUnits): Citation | u
   const start = known ? index(annotation.start_index) : undefined;
   return {
     url,
-    title: words(annotation.title),
+    title: asString(annotation.title),
     start: start === undefined ? undefined : text.unitsAt(start),
     end: known ? text.unitsAt(end) : undefined,
   };

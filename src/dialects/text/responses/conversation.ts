@@ -6,7 +6,7 @@ import {
   type TextRange,
 } from "../../../base/json_text.ts";
 import type { Conversation } from "../../kernel/dialect.ts";
-import { isRecord, type JsonRecord, words } from "../../kernel/json.ts";
+import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import {
   continueFrom,
   inputItems,
@@ -24,7 +24,7 @@ import {
 export const conversation: Conversation = {
   previousField: "previous_response_id",
 
-  previousId: (body) => isRecord(body) ? words(body.previous_response_id) : undefined,
+  previousId: (body) => isRecord(body) ? asString(body.previous_response_id) : undefined,
 
   wantsKept: (body) => isRecord(body) && body.store !== false,
 
@@ -35,7 +35,7 @@ export const conversation: Conversation = {
   referencedIds: (body) => inputItems(body).map(referenceOf).filter((id) => id !== undefined),
 
   itemIds: (answer) =>
-    (storedOutput(answer)?.output ?? []).map((item) => words(item.id)).filter((id) =>
+    (storedOutput(answer)?.output ?? []).map((item) => asString(item.id)).filter((id) =>
       id !== undefined
     ),
 
@@ -61,7 +61,7 @@ export const conversation: Conversation = {
   resolve({ body, bodyText }, answers) {
     const items = new Map(
       answers.flatMap((answer) => storedOutput(answer)?.output ?? [])
-        .map((item) => [words(item.id), item]),
+        .map((item) => [asString(item.id), item]),
     );
     const resolved = resolveReferences(inputItems(body), (id) => items.get(id));
     const input = withoutUnsealedReasoning(resolved);

@@ -8,7 +8,7 @@ import type {
   ToolResultPart,
   Turn,
 } from "../../kernel/canonical_request.ts";
-import { isRecord, type JsonRecord, words } from "../../kernel/json.ts";
+import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { markLast, readCacheMark } from "../../kernel/read_cache_mark.ts";
 import { type ContentPart, readContent } from "./decode_content.ts";
 import { readEnvelope } from "./envelope.ts";
@@ -151,7 +151,7 @@ function readOutput(item: JsonRecord, path: string, foreign: ForeignField[]): To
 function readReasoning(item: JsonRecord, path: string): ReasoningPart {
   const sealed = field.text(item, "encrypted_content", `${path}.encrypted_content`);
   const text = [...texts(item.summary), ...texts(item.content)].join(reasoningSeparator);
-  const itemId = words(item.id);
+  const itemId = asString(item.id);
   return {
     type: "reasoning",
     text,
@@ -173,7 +173,7 @@ export const reasoningSeparator = "\n\n";
 function texts(list: unknown): string[] {
   if (!Array.isArray(list)) return [];
   return list.flatMap((part: unknown) => {
-    const text = isRecord(part) ? words(part.text) : undefined;
+    const text = isRecord(part) ? asString(part.text) : undefined;
     return text === undefined ? [] : [text];
   });
 }

@@ -7,7 +7,7 @@ import type {
   SettingName,
   WebSearch,
 } from "../../kernel/canonical_request.ts";
-import { isRecord, type JsonRecord, words } from "../../kernel/json.ts";
+import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { otherFields } from "../../kernel/other_fields.ts";
 import { readItems } from "./decode_items.ts";
 import { readTools } from "./decode_tools.ts";
@@ -100,7 +100,7 @@ const fieldNames: Readonly<Partial<Record<SettingName, string>>> = {
 };
 
 function pathsOf(request: JsonRecord, settings: Settings): CanonicalRequest["paths"] {
-  const names = words(request.safety_identifier) === undefined
+  const names = asString(request.safety_identifier) === undefined
     ? fieldNames
     : { ...fieldNames, user: "safety_identifier" };
   return Object.fromEntries(Object.entries(names).filter(([name]) => name in settings));
@@ -150,7 +150,7 @@ function readReasoning(reasoning: JsonRecord | undefined): Reasoning | undefined
   if (said !== undefined && effort === undefined) {
     throw wrong("reasoning.effort", `expected one of ${efforts.join(", ")}`);
   }
-  const show = (words(reasoning.summary) ?? words(reasoning.generate_summary)) !== undefined;
+  const show = (asString(reasoning.summary) ?? asString(reasoning.generate_summary)) !== undefined;
   if (effort === undefined && !show) return undefined;
   return { ...defined({ effort }), show };
 }

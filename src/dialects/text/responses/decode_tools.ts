@@ -5,7 +5,7 @@ import type {
   ToolChoice,
   WebSearch,
 } from "../../kernel/canonical_request.ts";
-import { isRecord, type JsonRecord, words } from "../../kernel/json.ts";
+import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { readCacheMark } from "../../kernel/read_cache_mark.ts";
 import { isSearchType, readSearchTool } from "../../kernel/web_search.ts";
 import { defined, field, missing, wrong } from "./fields.ts";
@@ -114,7 +114,7 @@ function readToolChoice(
       foreign.push({ path: "tool_choice", value: choice, weight: "meaning" });
       return offered;
     }
-    const name = words(choice.name);
+    const name = asString(choice.name);
     if (name === undefined) throw missing("tool_choice.name");
     return { ...offered, toolChoice: { mode: "required", names: [name] } };
   }

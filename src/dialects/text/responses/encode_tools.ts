@@ -1,6 +1,6 @@
 import type { CanonicalRequest, Loss, Tool, WebSearch } from "../../kernel/canonical_request.ts";
 import { isRecord } from "../../kernel/json.ts";
-import { loseSearchFields, writePlace } from "../../kernel/web_search.ts";
+import { loseSearchFields, writeSearchLocation } from "../../kernel/web_search.ts";
 import { defined } from "./fields.ts";
 
 /** Writes `tools`, `tool_choice` and `parallel_tool_calls` (responses.md §3); none without tools. */
@@ -30,7 +30,7 @@ function writeSearch(search: WebSearch, losses: Loss[]): Record<string, unknown>
     ...defined({
       filters: search.allowedDomains && { allowed_domains: search.allowedDomains },
       search_context_size: search.contextSize,
-      user_location: writePlace(search.location),
+      user_location: writeSearchLocation(search.location),
     }),
   };
 }

@@ -1,5 +1,5 @@
 import type { FinishReason } from "../../../shared/interaction.ts";
-import { isRecord, type JsonRecord, words } from "../../kernel/json.ts";
+import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 
 /** How an answer ended, in both languages. */
 export interface Ending {
@@ -15,11 +15,11 @@ export function readEnding(
   response: JsonRecord,
   saw: { toolCall: boolean; cutToolCall: boolean },
 ): Ending | undefined {
-  const status = words(response.status) ?? "completed";
+  const status = asString(response.status) ?? "completed";
   if (status === "queued" || status === "in_progress") return undefined;
   if (status === "incomplete") {
     const details = response.incomplete_details;
-    const raw = (isRecord(details) ? words(details.reason) : undefined) ?? "incomplete";
+    const raw = (isRecord(details) ? asString(details.reason) : undefined) ?? "incomplete";
     return { reason: raw === "content_filter" ? "content_filter" : "length", raw };
   }
   if (saw.cutToolCall) return { reason: "length", raw: status };

@@ -9,7 +9,7 @@ import {
   unknownCost,
   type VendorState,
 } from "../../kernel/hosted.ts";
-import { isRecord, type JsonRecord, words } from "../../kernel/json.ts";
+import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 
 /**
  * Tools of this dialect (npm openai 7.57.0, `responses.Tool`; vendor-g's from docs.x.ai, "Tools
@@ -72,7 +72,7 @@ function readTools(list: unknown, at: string, tools: HostedTool[], state: Vendor
 }
 
 function readTool(tool: JsonRecord, path: string): HostedTool {
-  const name = words(tool.type) ?? "function";
+  const name = asString(tool.type) ?? "function";
   if (name === "image_generation") return imageTool(tool, path);
   if (name === "shell") return { path, name, cost: shellCost(tool) };
   const known = Object.hasOwn(costs, name) ? costs[name]! : unknownCost;
@@ -83,7 +83,7 @@ function readTool(tool: JsonRecord, path: string): HostedTool {
 
 /** Its pictures are tokens of another model. */
 function imageTool(tool: JsonRecord, path: string): HostedTool {
-  const model = words(tool.model) ?? defaultImageModel;
+  const model = asString(tool.model) ?? defaultImageModel;
   // An SVG's author is one model more, of which usage says nothing.
   const cost: ToolCost = isGiven(tool.svg) || tool.output_format === "svg"
     ? unknownCost

@@ -1,5 +1,5 @@
 import type { Usage } from "../../../shared/usage.ts";
-import { count, isRecord, type JsonRecord, words } from "../../kernel/json.ts";
+import { asString, count, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { defaultImageModel } from "./hosted.ts";
 
 type HostedCounts = Pick<
@@ -49,8 +49,8 @@ function containers(output: readonly JsonRecord[]): number {
     (type === "shell_call" && !(isRecord(environment) && environment.type === "local"))
   );
   const ids = runs.map((run) =>
-    words(run.container_id) ??
-      (isRecord(run.environment) ? words(run.environment.container_id) : undefined)
+    asString(run.container_id) ??
+      (isRecord(run.environment) ? asString(run.environment.container_id) : undefined)
   );
   return new Set(ids).size;
 }
@@ -72,7 +72,7 @@ export function imageToolUsage(
   const given = isRecord(images.input_tokens_details) ? images.input_tokens_details : {};
   const drawn = isRecord(images.output_tokens_details) ? images.output_tokens_details : {};
   return {
-    model: words(tool.model) ?? defaultImageModel,
+    model: asString(tool.model) ?? defaultImageModel,
     usage: {
       input,
       output,

@@ -1,10 +1,10 @@
 import type { JsonRecord } from "../../kernel/json.ts";
-import type { Known } from "../../kernel/other_fields.ts";
+import type { KnownFieldSet } from "../../kernel/other_fields.ts";
 import { knownMark } from "../../kernel/read_cache_mark.ts";
 import { isSearchType } from "../../kernel/web_search.ts";
 
 /** Parts of messages and of tools' outputs; sources of a text were never the caller's to send. */
-const ofPart: Readonly<Record<string, Known>> = {
+const ofPart: Readonly<Record<string, KnownFieldSet>> = {
   input_text: { type: true, text: true, ...knownMark },
   output_text: { type: true, text: true, annotations: true, logprobs: true, ...knownMark },
   refusal: { type: true, refusal: true },
@@ -21,12 +21,12 @@ const ofPart: Readonly<Record<string, Known>> = {
   input_audio: { type: true, input_audio: { data: true, format: true } },
 };
 
-const part = (record: JsonRecord): Known | undefined => kind(ofPart, record.type);
+const part = (record: JsonRecord): KnownFieldSet | undefined => kind(ofPart, record.type);
 
 /** Ids and states that an output item had, and is given back with. */
-const given: Readonly<Record<string, Known>> = { type: true, id: true, status: true };
+const given: Readonly<Record<string, KnownFieldSet>> = { type: true, id: true, status: true };
 
-const call: Known = {
+const call: KnownFieldSet = {
   ...given,
   call_id: true,
   name: true,
@@ -34,10 +34,10 @@ const call: Known = {
   input: true,
   ...knownMark,
 };
-const output: Known = { ...given, call_id: true, name: true, output: part, ...knownMark };
-const words: Known = { type: true, text: true };
+const output: KnownFieldSet = { ...given, call_id: true, name: true, output: part, ...knownMark };
+const words: KnownFieldSet = { type: true, text: true };
 
-const ofItem: Readonly<Record<string, Known>> = {
+const ofItem: Readonly<Record<string, KnownFieldSet>> = {
   message: { ...given, role: true, content: part, ...knownMark },
   function_call: call,
   custom_tool_call: call,
@@ -46,7 +46,7 @@ const ofItem: Readonly<Record<string, Known>> = {
   reasoning: { ...given, summary: words, content: words, encrypted_content: true },
 };
 
-const ofTool: Readonly<Record<string, Known>> = {
+const ofTool: Readonly<Record<string, KnownFieldSet>> = {
   function: {
     type: true,
     name: true,
@@ -58,7 +58,7 @@ const ofTool: Readonly<Record<string, Known>> = {
   custom: { type: true, name: true, description: true, format: true, ...knownMark },
 };
 
-const search: Known = {
+const search: KnownFieldSet = {
   type: true,
   // Named where it is read: false says something.
   external_web_access: true,
@@ -72,9 +72,9 @@ const search: Known = {
   ...knownMark,
 };
 
-const toolName: Known = { type: true, name: true };
+const toolName: KnownFieldSet = { type: true, name: true };
 
-const ofChoice: Readonly<Record<string, Known>> = {
+const ofChoice: Readonly<Record<string, KnownFieldSet>> = {
   function: toolName,
   custom: toolName,
   allowed_tools: { type: true, mode: true, tools: (tool) => kind(ofTool, tool.type) && toolName },
@@ -84,7 +84,7 @@ const ofChoice: Readonly<Record<string, Known>> = {
  * What the decoder knows within the members of a responses request (responses.md §1 to §3). Items
  * and tools of other kinds are named whole.
  */
-export const knownFields: Readonly<Record<string, Known>> = {
+export const knownFields: Readonly<Record<string, KnownFieldSet>> = {
   input: (item) => kind(ofItem, item.type ?? "message"),
   text: {
     format: { type: true, name: true, description: true, schema: true, strict: true },
@@ -96,7 +96,10 @@ export const knownFields: Readonly<Record<string, Known>> = {
   stream_options: {},
 };
 
-function kind(of: Readonly<Record<string, Known>>, type: unknown): Known | undefined {
+function kind(
+  of: Readonly<Record<string, KnownFieldSet>>,
+  type: unknown,
+): KnownFieldSet | undefined {
   const name = String(type);
   return Object.hasOwn(of, name) ? of[name] : undefined;
 }

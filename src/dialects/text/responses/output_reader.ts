@@ -1,5 +1,5 @@
 import type { CanonicalEvent } from "../../kernel/canonical.ts";
-import { isRecord, type JsonRecord, words } from "../../kernel/json.ts";
+import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { Blocks } from "./blocks.ts";
 import { type ItemReader, itemReader } from "./item_reader.ts";
 
@@ -31,7 +31,7 @@ export class OutputReader {
 
   /** `response.output_item.added`. */
   open(item: JsonRecord, event: JsonRecord, events: CanonicalEvent[]): void {
-    this.#find(words(item.type) ?? "", item.id, event).open(item, events);
+    this.#find(asString(item.type) ?? "", item.id, event).open(item, events);
   }
 
   /** An event within an item; the item is made where its `added` never came. */
@@ -41,7 +41,7 @@ export class OutputReader {
 
   /** `response.output_item.done`: what the pieces left out, then the end of the item. */
   finish(item: JsonRecord, event: JsonRecord, events: CanonicalEvent[]): void {
-    const type = words(item.type) ?? "";
+    const type = asString(item.type) ?? "";
     if (isCall(type) && item.status === "incomplete") this.sawCutToolCall = true;
     this.#find(type, item.id, event).finish(item, events);
   }
@@ -62,7 +62,7 @@ export class OutputReader {
   }
 
   #find(type: string, givenId: unknown, event: JsonRecord): ItemReader {
-    const id = words(givenId);
+    const id = asString(givenId);
     const idKey = id === undefined ? undefined : `${type} ${id}`;
     const index = typeof event.output_index === "number"
       ? `${type} ${event.output_index}`

@@ -1,5 +1,5 @@
 import type { CanonicalEvent } from "../../kernel/canonical.ts";
-import { isRecord, type JsonRecord, words } from "../../kernel/json.ts";
+import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import type { Blocks } from "./blocks.ts";
 import type { ItemReader } from "./item_reader.ts";
 import { missingFrom } from "./pieces.ts";
@@ -30,7 +30,7 @@ export class CallReader implements ItemReader {
     this.#learn(event);
     // `delta` of a piece, or the whole text of a `done`.
     const whole = missingFrom(this.#textOf(event), this.#received);
-    this.#append(words(event.delta) ?? whole, events);
+    this.#append(asString(event.delta) ?? whole, events);
   }
 
   finish(item: JsonRecord, events: CanonicalEvent[]): void {
@@ -48,15 +48,15 @@ export class CallReader implements ItemReader {
   }
 
   #learn(from: JsonRecord): void {
-    this.#name ??= words(from.name);
+    this.#name ??= asString(from.name);
     // The item's own id stands in where a server has no other.
-    this.#id = words(from.call_id) ?? this.#id ?? words(from.id);
+    this.#id = asString(from.call_id) ?? this.#id ?? asString(from.id);
   }
 
   #textOf(from: JsonRecord): string {
     const value = this.#custom ? from.input : from.arguments;
     // Some servers parse the arguments.
-    return isRecord(value) ? JSON.stringify(value) : words(value) ?? "";
+    return isRecord(value) ? JSON.stringify(value) : asString(value) ?? "";
   }
 
   #append(text: string, events: CanonicalEvent[]): void {

@@ -1,5 +1,5 @@
 import type { CanonicalEvent } from "../../kernel/canonical.ts";
-import { isRecord, type JsonRecord, words } from "../../kernel/json.ts";
+import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import type { Blocks } from "./blocks.ts";
 import { reasoningSeparator } from "./decode_items.ts";
 import type { ItemReader } from "./item_reader.ts";
@@ -47,12 +47,12 @@ export class ReasoningReader implements ItemReader {
     this.#finished = true;
     this.#paragraphs(item.summary, (summary_index) => summary({ summary_index }), events);
     this.#paragraphs(item.content, (content_index) => content({ content_index }), events);
-    const sealed = words(item.encrypted_content);
+    const sealed = asString(item.encrypted_content);
     if (sealed === undefined) return this.close(events);
     if (!this.#blocks.isOpen(this.#block)) {
       this.#block = this.#blocks.start({ kind: "reasoning" }, events);
     }
-    const itemId = words(item.id);
+    const itemId = asString(item.id);
     this.#blocks.end(this.#block, events, {
       dialect: "responses",
       kind: "encrypted_content",

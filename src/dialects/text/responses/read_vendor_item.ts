@@ -1,5 +1,5 @@
 import type { CanonicalEvent, SearchWork } from "../../kernel/canonical.ts";
-import { isRecord, type JsonRecord, words } from "../../kernel/json.ts";
+import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { innerJson } from "../../kernel/inner_json.ts";
 import { standardBase64 } from "../../kernel/media_source.ts";
 import type { Blocks } from "./blocks.ts";
@@ -25,7 +25,7 @@ export class VendorItemReader implements ItemReader {
     if (this.#finished) return;
     this.#finished = true;
     const picture = item.type === "image_generation_call"
-      ? standardBase64(words(item.result) ?? "") || undefined
+      ? standardBase64(asString(item.result) ?? "") || undefined
       : undefined;
     if (picture === undefined) {
       const search = item.type === "web_search_call" ? readSearchCall(item) : undefined;
@@ -34,9 +34,9 @@ export class VendorItemReader implements ItemReader {
       this.#blocks.end(block, events);
       return;
     }
-    const mimeType = `image/${words(item.output_format) ?? "png"}`;
+    const mimeType = `image/${asString(item.output_format) ?? "png"}`;
     const block = this.#blocks.start(
-      { kind: "media", media: "image", mimeType, id: words(item.id) },
+      { kind: "media", media: "image", mimeType, id: asString(item.id) },
       events,
     );
     events.push({ type: "block-delta", choice: 0, block, text: picture });
@@ -48,21 +48,21 @@ export class VendorItemReader implements ItemReader {
 
 /** A search of the web; opening what was found is none. Some vendors give its arguments as text. */
 function readSearchCall(item: JsonRecord): SearchWork | undefined {
-  const action = isRecord(item.action) ? item.action : innerJson(words(item.arguments) ?? "");
+  const action = isRecord(item.action) ? item.action : innerJson(asString(item.arguments) ?? "");
   if (!isRecord(action) || (action.type !== undefined && action.type !== "search")) {
     return undefined;
   }
   const list = Array.isArray(action.queries)
-    ? action.queries.flatMap((one) => words(one) ?? [])
+    ? action.queries.flatMap((one) => asString(one) ?? [])
     : [];
-  const single = words(action.query);
+  const single = asString(action.query);
   const sources = Array.isArray(action.sources) ? action.sources.filter(isRecord) : [];
   return {
-    id: words(item.id) ?? "",
+    id: asString(item.id) ?? "",
     queries: list.length > 0 || single === undefined ? list : [single],
     results: sources.flatMap((source) => {
-      const url = words(source.url);
-      return url === undefined ? [] : [{ url, title: words(source.title) }];
+      const url = asString(source.url);
+      return url === undefined ? [] : [{ url, title: asString(source.title) }];
     }),
   };
 }

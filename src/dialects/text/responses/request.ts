@@ -1,7 +1,7 @@
 import { Fault } from "../../../shared/fault.ts";
 import { mergeTags, type PromptTags, readTags } from "../../../shared/prompt_tags.ts";
 import type { RequestFacts } from "../../kernel/dialect.ts";
-import { isRecord, type JsonRecord, words } from "../../kernel/json.ts";
+import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 
 type Path = (string | number)[];
 
@@ -13,12 +13,12 @@ export function readRequest(body: unknown): RequestFacts {
     stream: request.stream === true,
     // Usage always comes with the terminal event: there is nothing to ask for.
     wantsStreamUsage: true,
-    endUser: words(request.safety_identifier) ?? words(request.user),
+    endUser: asString(request.safety_identifier) ?? asString(request.user),
     maxOutputTokens: typeof request.max_output_tokens === "number"
       ? request.max_output_tokens
       : undefined,
     choices: 1,
-    serviceTier: words(request.service_tier),
+    serviceTier: asString(request.service_tier),
     ...readTagBlocks(request),
   };
 }
@@ -48,7 +48,7 @@ function readTagBlocks(request: JsonRecord): Pick<RequestFacts, "tags" | "tagBlo
 }
 
 function systemPath(request: JsonRecord): Path | undefined {
-  if (words(request.instructions) !== undefined) return ["instructions"];
+  if (asString(request.instructions) !== undefined) return ["instructions"];
   return messagePath(request.input, (role) => role === "system" || role === "developer");
 }
 

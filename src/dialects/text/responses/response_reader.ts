@@ -1,6 +1,6 @@
 import type { CanonicalEvent, StartEvent } from "../../kernel/canonical.ts";
 import type { DialectQuirks } from "../../kernel/dialect.ts";
-import { type JsonRecord, unixTime, words } from "../../kernel/json.ts";
+import { asString, type JsonRecord, unixTime } from "../../kernel/json.ts";
 import { readEnding } from "./finish.ts";
 import type { OutputReader } from "./output_reader.ts";
 import { readUsage } from "./usage.ts";
@@ -9,8 +9,8 @@ import { readUsage } from "./usage.ts";
 export function startEvent(response: JsonRecord): StartEvent {
   return {
     type: "start",
-    id: words(response.id),
-    model: words(response.model),
+    id: asString(response.id),
+    model: asString(response.model),
     created: unixTime(response.created_at),
   };
 }

@@ -1,4 +1,4 @@
-import { isRecord, type JsonRecord, words } from "../../kernel/json.ts";
+import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { isEnvelope } from "./envelope.ts";
 import { wrong } from "./fields.ts";
 
@@ -32,7 +32,7 @@ export function continueFrom(turns: readonly StoredTurn[], body: JsonRecord): Js
   const earlier = withoutUnsealedReasoning(
     turns.flatMap((turn) => [...turn.input, ...turn.output]),
   );
-  const known = new Set(earlier.map((item) => words(item.id)));
+  const known = new Set(earlier.map((item) => asString(item.id)));
   // What is named again stands in the conversation already.
   const own = inputItems(body).filter((item) => {
     const id = referenceOf(item);
@@ -63,7 +63,7 @@ export function resolveReferences(
 export function referenceOf(item: Item): string | undefined {
   const isReference = item.type === "item_reference" ||
     ((item.type === undefined || item.type === null) && item.role === undefined);
-  return isReference ? words(item.id) : undefined;
+  return isReference ? asString(item.id) : undefined;
 }
 
 /**
@@ -82,7 +82,7 @@ export function withoutUnsealedReasoning(items: readonly Item[]): Item[] {
 /** Ids of reasoning that only whoever keeps its vendor's state could read. */
 export function unsealedIds(items: unknown): string[] {
   if (!Array.isArray(items)) return [];
-  return items.filter(isUnsealed).map((item) => words(item.id)).filter((id) => id !== undefined);
+  return items.filter(isUnsealed).map((item) => asString(item.id)).filter((id) => id !== undefined);
 }
 
 /** The items with reasoning sealed as `find` knows it. */
@@ -91,7 +91,7 @@ export function sealItems(
   find: (id: string) => string | undefined,
 ): unknown[] {
   return items.map((item: unknown) => {
-    const id = isUnsealed(item) ? words(item.id) : undefined;
+    const id = isUnsealed(item) ? asString(item.id) : undefined;
     const sealed = id === undefined ? undefined : find(id);
     return sealed === undefined ? item : { ...item as Item, encrypted_content: sealed };
   });
@@ -99,7 +99,7 @@ export function sealItems(
 
 export function isUnsealed(item: unknown): item is Item {
   return isRecord(item) && item.type === "reasoning" &&
-    words(item.encrypted_content) === undefined;
+    asString(item.encrypted_content) === undefined;
 }
 
 /** What the caller got, for the store: of a whole response object or of its terminal event. */
@@ -108,9 +108,9 @@ export function storedOutput(
 ): { id: string; output: Item[]; status: string } | undefined {
   const response = isRecord(json) && isRecord(json.response) ? json.response : json;
   if (!isRecord(response)) return undefined;
-  const id = words(response.id);
+  const id = asString(response.id);
   if (id === undefined || !Array.isArray(response.output)) return undefined;
-  const status = words(response.status) ?? "completed";
+  const status = asString(response.status) ?? "completed";
   return { id, output: response.output.filter(isRecord), status };
 }
 
@@ -125,7 +125,7 @@ function withoutReasoning(
   let dropped = false;
   return items.flatMap((item): Item[] => {
     if (item.type === "reasoning") {
-      dropped = drops(words(item.encrypted_content));
+      dropped = drops(asString(item.encrypted_content));
       return dropped ? [] : [item];
     }
     const isModels = item.role === "assistant" || item.type === "function_call" ||

@@ -2,7 +2,7 @@ import { pushAll } from "../../../base/lists.ts";
 import type { SseEvent } from "../../../base/sse.ts";
 import type { CanonicalEvent } from "../../kernel/canonical.ts";
 import type { DecodedEvent, DialectQuirks, StreamDecoder } from "../../kernel/dialect.ts";
-import { isRecord, type JsonRecord, words } from "../../kernel/json.ts";
+import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { carriesError } from "../../kernel/vendor_error.ts";
 import { readFailure } from "./failure.ts";
 import { itemTypeOf } from "./item_reader.ts";
@@ -105,7 +105,7 @@ export class ResponsesStreamDecoder implements StreamDecoder {
     const response = isRecord(json.response) ? json.response : {};
     const error = isRecord(response.error)
       ? response.error
-      : { message: words(response.status) && `The response is ${words(response.status)}.` };
+      : { message: asString(response.status) && `The response is ${asString(response.status)}.` };
     const usage = readUsage(response, this.#quirks);
     const failed = this.#fail({ error });
     // What was produced before the failure is billed.

@@ -1,6 +1,6 @@
 import type { Usage } from "../../../shared/usage.ts";
 import type { DialectQuirks } from "../../kernel/dialect.ts";
-import { count, isRecord, type JsonRecord, miscounts, words } from "../../kernel/json.ts";
+import { asString, count, isRecord, type JsonRecord, miscounts } from "../../kernel/json.ts";
 import { imageToolUsage, readHostedUsage } from "./hosted_usage.ts";
 import { vendorCost } from "../../kernel/vendor_cost.ts";
 
@@ -96,7 +96,7 @@ function cacheWrites(details: JsonRecord): { cacheWrite?: number; cacheWriteLong
 }
 
 function tier(response: JsonRecord): { serviceTier?: string } {
-  const serviceTier = words(response.service_tier);
+  const serviceTier = asString(response.service_tier);
   // `auto` is what was asked for, not what was used.
   return serviceTier === undefined || serviceTier === "auto" ? {} : { serviceTier };
 }

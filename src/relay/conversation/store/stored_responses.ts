@@ -1,16 +1,16 @@
 import type { Interaction } from "../../../shared/interaction.ts";
-import type { KeptStore, StoredResponse } from "../../../shared/stored_response.ts";
+import type { StoredResponse, StoredResponseStore } from "../../../shared/stored_response.ts";
 import type { Queryable, SqlRow } from "../../../database/database.ts";
 import { endBackground } from "../../../background/store/background_end.ts";
-import { storable } from "../../../database/sanitize_text.ts";
+import { sanitizeText } from "../../../database/sanitize_text.ts";
 
 /** Kept answers on PostgreSQL, served or embedded. */
-export function createKept(database: Queryable): KeptStore {
+export function createStoredResponses(database: Queryable): StoredResponseStore {
   return {
     async findResponse(accountId, responseId) {
       const [row] = await database.query(
         `select ${responseColumns} from kept_responses where account_id = $1 and response_id = $2`,
-        [accountId, storable(responseId)],
+        [accountId, sanitizeText(responseId)],
       );
       return row && readResponse(row);
     },
@@ -18,14 +18,14 @@ export function createKept(database: Queryable): KeptStore {
       const rows = await database.query(
         `select ${responseColumns} from kept_responses
          where account_id = $1 and item_ids && $2::text[]`,
-        [accountId, itemIds.map((id) => storable(id))],
+        [accountId, itemIds.map((id) => sanitizeText(id))],
       );
       return rows.map(readResponse);
     },
     async removeResponse(accountId, responseId) {
       const rows = await database.query(
         "delete from kept_responses where account_id = $1 and response_id = $2 returning response_id",
-        [accountId, storable(responseId)],
+        [accountId, sanitizeText(responseId)],
       );
       return rows.length > 0;
     },
@@ -33,7 +33,7 @@ export function createKept(database: Queryable): KeptStore {
       const rows = await database.query(
         `select call_id, reasoning from kept_reasoning
          where account_id = $1 and call_id = any($2::text[])`,
-        [accountId, callIds.map((id) => storable(id))],
+        [accountId, callIds.map((id) => sanitizeText(id))],
       );
       return rows.map((row) => ({
         callId: String(row.call_id),
@@ -43,7 +43,7 @@ export function createKept(database: Queryable): KeptStore {
     async backgroundState(accountId, responseId) {
       const [row] = await database.query(
         "select state from background_calls where account_id = $1 and response_id = $2",
-        [accountId, storable(responseId)],
+        [accountId, sanitizeText(responseId)],
       );
       return row && String(row.state);
     },
@@ -53,24 +53,27 @@ export function createKept(database: Queryable): KeptStore {
 const responseColumns = "response_id, transaction_id, input_items, answer, item_ids, sources";
 
 /** Writes what the rows' calls keep; part of the transaction that writes the rows. */
-export async function insertKept(tx: Queryable, rows: readonly Interaction[]): Promise<void> {
+export async function insertStoredResponses(
+  tx: Queryable,
+  rows: readonly Interaction[],
+): Promise<void> {
   const unwanted = await endBackground(tx, rows);
   const responses = rows.flatMap((row) => {
     const response = unwanted.has(row.transactionId) ? undefined : row.kept?.response;
     return response === undefined ? [] : [{
       ...ownerOf(row),
-      response_id: storable(response.responseId),
-      input_items: storable(response.inputItemsText),
-      answer: storable(response.answerText),
-      item_ids: response.itemIds.map((id) => storable(id)),
+      response_id: sanitizeText(response.responseId),
+      input_items: sanitizeText(response.inputItemsText),
+      answer: sanitizeText(response.answerText),
+      item_ids: response.itemIds.map((id) => sanitizeText(id)),
       sources: response.sources,
     }];
   });
   const reasoning = rows.flatMap((row) =>
     (row.kept?.reasoning ?? []).map((one) => ({
       ...ownerOf(row),
-      call_id: storable(one.callId),
-      reasoning: storable(one.reasoningText),
+      call_id: sanitizeText(one.callId),
+      reasoning: sanitizeText(one.reasoningText),
     }))
   );
   if (responses.length > 0) await tx.query(insertResponses, [JSON.stringify(responses)]);
