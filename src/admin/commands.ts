@@ -20,7 +20,7 @@ import {
 import { creditCommands, type CreditDeps } from "./credit_commands.ts";
 import { exportUsage } from "./export_command.ts";
 import { priceCommands } from "./price_commands.ts";
-import type { PriceCommandDeps } from "./price_parts.ts";
+import type { PriceCommandDeps } from "./price_commands_deps.ts";
 import { scrubCommands, type ScrubDeps } from "./scrub_command.ts";
 import { journalCommands, type JournalDeps } from "./journal_command.ts";
 import { inviteCommands, type InviteDeps } from "./invite_command.ts";
@@ -88,13 +88,13 @@ const commands: Readonly<Record<string, Command<AdminDeps>>> = {
  * that `readsInput`. Never throws: failures are results.
  */
 export function runCommand(
-  parts: AdminDeps,
+  deps: AdminDeps,
   argv: readonly string[],
   input = "",
 ): Promise<CommandResult> {
-  return runCommandOf(commands, parts, argv, input, async (name, json) => {
+  return runCommandOf(commands, deps, argv, input, async (name, json) => {
     const entry = auditEntry(name, json);
-    if (entry) await parts.audit.record(entry);
+    if (entry) await deps.audit.record(entry);
   });
 }
 
@@ -190,16 +190,16 @@ function moreModels(words: readonly string[]): string[] {
   return result;
 }
 
-async function createKey(parts: AdminDeps, values: Values): Promise<CommandResult> {
+async function createKey(deps: AdminDeps, values: Values): Promise<CommandResult> {
   const name = required(values, "name");
-  const owner = await findAccount(parts.accounts, optional(values, "account"));
+  const owner = await findAccount(deps.accounts, optional(values, "account"));
   const scopes = many(values, "scope");
-  const wrong = scopes.find((scope) => !parts.scopes.includes(scope));
+  const wrong = scopes.find((scope) => !deps.scopes.includes(scope));
   if (wrong !== undefined) {
-    throw new UsageError(`--scope ${wrong}: expected one of ${parts.scopes.join(", ")}`);
+    throw new UsageError(`--scope ${wrong}: expected one of ${deps.scopes.join(", ")}`);
   }
-  const minted = mintKey(parts.clock);
-  const key = await parts.apiKeys.insert({
+  const minted = mintKey(deps.clock);
+  const key = await deps.apiKeys.insert({
     id: minted.id,
     accountId: owner.id,
     name,
@@ -216,7 +216,7 @@ async function createKey(parts: AdminDeps, values: Values): Promise<CommandResul
     promptCache: choice(values, "prompt-cache", ["on", "off"]) !== "off",
     capDayNanos: usd(values, "cap-day-usd"),
     capMonthNanos: usd(values, "cap-month-usd"),
-    expiresAt: futureTime(values, "expires", parts.clock.now()),
+    expiresAt: futureTime(values, "expires", deps.clock.now()),
   });
   const value = minted.value.reveal();
   return done(
@@ -225,10 +225,10 @@ async function createKey(parts: AdminDeps, values: Values): Promise<CommandResul
   );
 }
 
-async function listKeys(parts: AdminDeps, values: Values): Promise<CommandResult> {
+async function listKeys(deps: AdminDeps, values: Values): Promise<CommandResult> {
   const wanted = optional(values, "account");
-  const owner = wanted === undefined ? undefined : await findAccount(parts.accounts, wanted);
-  const keys = await parts.apiKeys.list(owner?.id);
+  const owner = wanted === undefined ? undefined : await findAccount(deps.accounts, wanted);
+  const keys = await deps.apiKeys.list(owner?.id);
   return done(
     keys.map(keyJson),
     keys.map((key) =>
@@ -237,28 +237,28 @@ async function listKeys(parts: AdminDeps, values: Values): Promise<CommandResult
         key.prefix + "…",
         key.name,
         `account ${key.accountId}`,
-        keyState(key, parts.clock.now()),
+        keyState(key, deps.clock.now()),
       ].join("  ")
     ),
   );
 }
 
 async function revokeKey(
-  parts: AdminDeps,
+  deps: AdminDeps,
   _values: Values,
   [id]: readonly string[],
 ): Promise<CommandResult> {
-  const revoked = await parts.apiKeys.revoke(id!);
-  parts.keysChanged([id!]);
+  const revoked = await deps.apiKeys.revoke(id!);
+  deps.keysChanged([id!]);
   if (!revoked) {
-    const exists = (await parts.apiKeys.list()).some((key) => key.id === id);
+    const exists = (await deps.apiKeys.list()).some((key) => key.id === id);
     const message = exists ? `Key ${id} was revoked before.` : `No key has the id ${id}.`;
     return { exitCode: exists ? 0 : 1, json: { id, revoked: exists }, lines: [message] };
   }
-  const found = await parts.apiKeys.findById(id!);
+  const found = await deps.apiKeys.findById(id!);
   if (found) {
     const { accountId, name, prefix } = found.key;
-    await parts.audit.record({
+    await deps.audit.record({
       accountId,
       actor: commandLine,
       action: "api_key.revoked",
@@ -269,22 +269,22 @@ async function revokeKey(
   return done({ id, revoked: true }, [`Key ${id} is revoked.`]);
 }
 
-async function createAccount(parts: AdminDeps, values: Values): Promise<CommandResult> {
+async function createAccount(deps: AdminDeps, values: Values): Promise<CommandResult> {
   const name = required(values, "name");
   if (/^\d+$/.test(name)) {
     throw new UsageError("--name: a name of digits alone would look like an id");
   }
-  if (await parts.accounts.find(name)) {
+  if (await deps.accounts.find(name)) {
     throw new Error(`An account named '${name}' exists already.`);
   }
-  const made = await parts.accounts.create({ name, tier: "free", ...tierLimits.free });
+  const made = await deps.accounts.create({ name, tier: "free", ...tierLimits.free });
   return done(accountJson(made), [
     `Account '${made.name}' has the id ${made.id}, tier ${made.tier}.`,
   ]);
 }
 
-async function listAccounts(parts: AdminDeps): Promise<CommandResult> {
-  const accounts = await parts.accounts.list();
+async function listAccounts(deps: AdminDeps): Promise<CommandResult> {
+  const accounts = await deps.accounts.list();
   return done(
     accounts.map(accountJson),
     accounts.map((one) => `${one.id}  ${one.name}  ${one.tier}`),

@@ -50,7 +50,7 @@ function setup(accountNames: readonly string[] = ["operator", "team"]) {
   const limits = { tier: "enterprise", requestsPerMinute: 9, burst: 9 } as const;
   accountNames.forEach((name) => void accountStore.create({ name, ...limits }));
   const audit: AuditEntry[] = [];
-  const parts: AdminDeps = {
+  const deps: AdminDeps = {
     accounts: accountStore,
     apiKeys,
     audit: { record: (entry) => Promise.resolve(void audit.push(entry)), list: unused },
@@ -59,7 +59,7 @@ function setup(accountNames: readonly string[] = ["operator", "team"]) {
     registry: createRegistry({}, []),
     openPrices: unused,
     priceVersions: { keep: unused, find: unused },
-    caughtUp: unused,
+    flushRecords: unused,
     vendorKeys: unusedVendorKeys,
     vendorKeysChanged: unused,
     scrub: () => Promise.resolve({ rewritten: ["replays"], notRewritten: ["backups"] }),
@@ -72,8 +72,8 @@ function setup(accountNames: readonly string[] = ["operator", "team"]) {
     dashboardBase: "http://127.0.0.1:8787",
     hasSignIn: true,
   };
-  const run = (...argv: string[]) => runCommand(parts, argv);
-  return { run, parts, clock, accounts, keys, changed, audit };
+  const run = (...argv: string[]) => runCommand(deps, argv);
+  return { run, parts: deps, clock, accounts, keys, changed, audit };
 }
 
 function unused(): never {
@@ -216,9 +216,9 @@ Deno.test("before the first start there is no account to make a key for: exit 1"
 });
 
 Deno.test("a store that is away ends a command with exit 1, never with a throw", async () => {
-  const { parts } = setup();
+  const { parts: deps } = setup();
   const list = () => Promise.reject(new Fault("store_unavailable"));
-  const { exitCode } = await runCommand({ ...parts, accounts: { ...parts.accounts, list } }, [
+  const { exitCode } = await runCommand({ ...deps, accounts: { ...deps.accounts, list } }, [
     "account",
     "list",
   ]);

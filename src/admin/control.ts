@@ -28,7 +28,7 @@ interface Control {
 /** Opens the listener and writes the file; the result closes both. */
 export async function serveControl(
   dataDir: string,
-  parts: AdminDeps & ExportDeps,
+  deps: AdminDeps & ExportDeps,
 ): Promise<{ close(): Promise<void> }> {
   const token = randomBase62(43);
   const server = Deno.serve(
@@ -40,11 +40,11 @@ export async function serveControl(
       const sent = await request.json().catch(() => undefined) as Partial<Sent> | undefined;
       if (!Array.isArray(sent?.argv)) return new Response(null, { status: 400 });
       if (new URL(request.url).pathname === exportPath) {
-        const events = runExport(parts, sent.argv.map(String), sent.input === withTotalInput);
+        const events = runExport(deps, sent.argv.map(String), sent.input === withTotalInput);
         return new Response(pulledStream(encodeFrames(events)));
       }
       const input = typeof sent.input === "string" ? sent.input : "";
-      return Response.json(await runCommand(parts, sent.argv.map(String), input));
+      return Response.json(await runCommand(deps, sent.argv.map(String), input));
     },
   );
   const path = `${dataDir}/${controlFile}`;

@@ -38,15 +38,15 @@ export const creditCommands: Readonly<Record<string, Command<CreditDeps>>> = {
   },
 };
 
-async function grant(parts: CreditDeps, values: Values): Promise<CommandResult> {
+async function grant(deps: CreditDeps, values: Values): Promise<CommandResult> {
   const nanos = amount(required(values, "usd"));
   const note = optional(values, "note");
   if (note !== undefined && note.length > 500) {
     throw new UsageError("--note: at most 500 characters");
   }
-  const account = await findAccount(parts.accounts, optional(values, "account"));
-  await parts.ledger.grant(account.id, nanos, note === undefined ? {} : { note });
-  const credit = await parts.showCredit(account.id);
+  const account = await findAccount(deps.accounts, optional(values, "account"));
+  await deps.ledger.grant(account.id, nanos, note === undefined ? {} : { note });
+  const credit = await deps.showCredit(account.id);
   return done(
     { account_id: account.id, granted_usd: nanosToUsd(nanos), ...creditJson(credit) },
     [
@@ -57,9 +57,9 @@ async function grant(parts: CreditDeps, values: Values): Promise<CommandResult> 
   );
 }
 
-async function show(parts: CreditDeps, values: Values): Promise<CommandResult> {
-  const account = await findAccount(parts.accounts, optional(values, "account"));
-  const credit = await parts.showCredit(account.id);
+async function show(deps: CreditDeps, values: Values): Promise<CommandResult> {
+  const account = await findAccount(deps.accounts, optional(values, "account"));
+  const credit = await deps.showCredit(account.id);
   return done(creditJson(credit), [
     `Account '${account.name}': balance ${nanosToUsd(credit.balanceNanos)} USD, of which ${
       nanosToUsd(credit.reservedNanos)

@@ -15,7 +15,7 @@ export interface ExportDeps {
   accounts: AccountStore;
   exports: Pick<Exports, "write" | "count">;
   /** Resolves when what this process has recorded is in the store. */
-  caughtUp: () => Promise<void>;
+  flushRecords: () => Promise<void>;
 }
 
 /** What an export says while it runs; it ends by `end`, or throws. */
@@ -48,17 +48,17 @@ export function readExportOptions(argv: readonly string[]): Values {
 
 /** Runs an export; nothing is read until it is asked for. `withTotal` counts the rows first. */
 export async function* runExport(
-  parts: ExportDeps,
+  deps: ExportDeps,
   argv: readonly string[],
   withTotal: boolean,
 ): AsyncGenerator<ExportEvent> {
   const values = readExportOptions(argv);
-  const account = await findAccount(parts.accounts, optional(values, "account"));
+  const account = await findAccount(deps.accounts, optional(values, "account"));
   const order = orderOf(values, account.id);
-  await parts.caughtUp();
-  if (withTotal) yield { kind: "total", rows: await parts.exports.count(account.id, order) };
+  await deps.flushRecords();
+  if (withTotal) yield { kind: "total", rows: await deps.exports.count(account.id, order) };
   let rows = 0;
-  const pieces = await parts.exports.write(account.id, order, (written) => rows = written);
+  const pieces = await deps.exports.write(account.id, order, (written) => rows = written);
   for await (const bytes of pieces) yield { kind: "data", bytes, rows };
   yield { kind: "end", rows };
 }

@@ -40,14 +40,14 @@ export const inviteCommands: Readonly<Record<string, Command<InviteDeps>>> = {
   },
 };
 
-async function invite(parts: InviteDeps, values: Values): Promise<CommandResult> {
+async function invite(deps: InviteDeps, values: Values): Promise<CommandResult> {
   const role = roleOf(values);
   const email = emailOf(values);
-  const account = await findAccount(parts.accounts, optional(values, "account"));
-  const now = parts.clock.now();
-  const { newId, dashboardBase: baseUrl } = parts;
+  const account = await findAccount(deps.accounts, optional(values, "account"));
+  const now = deps.clock.now();
+  const { newId, dashboardBase: baseUrl } = deps;
   const { invitation, link } = makeInvitation({ email, role, now, newId, baseUrl });
-  await parts.people.invite(account.id, invitation, {
+  await deps.people.invite(account.id, invitation, {
     accountId: account.id,
     actor: commandLine,
     action: "person.invited",
@@ -66,7 +66,7 @@ async function invite(parts: InviteDeps, values: Values): Promise<CommandResult>
       `It makes ${
         email === "" ? "whoever opens it first" : email
       } ${role} of account '${account.name}', once, until ${expiresAt.toISOString()}.`,
-      ...(parts.hasSignIn ? [] : ["Sign-in is off: set the OAUTH_ variables before it is opened."]),
+      ...(deps.hasSignIn ? [] : ["Sign-in is off: set the OAUTH_ variables before it is opened."]),
     ],
   );
 }

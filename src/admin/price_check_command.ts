@@ -12,7 +12,7 @@ import {
 import { dimensionWords, priceFieldsOf, rateWords } from "../pricing/table/price_words.ts";
 import { openPublicPrices, publicPackage } from "../pricing/sources/public_prices.ts";
 import { type CommandResult, done, timeOption, type Values } from "./command.ts";
-import type { PriceCommandDeps } from "./price_parts.ts";
+import type { PriceCommandDeps } from "./price_commands_deps.ts";
 
 /** Costs that vendors told are compared over so many days, unless `--since` says otherwise. */
 const comparedDays = 30;
@@ -22,18 +22,22 @@ const comparedDays = 30;
  * public package differ, and what vendors that report their cost charged beside their price lists.
  * Findings are no failure: the exit code says that the check was made, `summary` what it found.
  */
-export async function checkPrices(parts: PriceCommandDeps, values: Values): Promise<CommandResult> {
-  const now = parts.clock.now();
+export async function checkPrices(deps: PriceCommandDeps, values: Values): Promise<CommandResult> {
+  const now = deps.clock.now();
   const since = timeOption(values, "since") ??
     new Date(now.getTime() - comparedDays * 86_400_000);
-  const desk = await parts.openPrices();
+  const commands = await deps.openPrices();
   try {
-    await parts.caughtUp();
-    const publicPrices = await openPublicPrices((label) => desk.registry.find(label)?.baseUrl);
-    const vendors = await findGaps({ ...desk, publicPrices }, now);
-    const table = compareTable({ ...desk, publicPrices }, now);
-    const accounts = (await parts.accounts.list()).map(({ id }) => id);
-    const told = await vendorReportedCosts({ ...desk, store: desk.repricing }, accounts, since);
+    await deps.flushRecords();
+    const publicPrices = await openPublicPrices((label) => commands.registry.find(label)?.baseUrl);
+    const vendors = await findGaps({ ...commands, publicPrices }, now);
+    const table = compareTable({ ...commands, publicPrices }, now);
+    const accounts = (await deps.accounts.list()).map(({ id }) => id);
+    const told = await vendorReportedCosts(
+      { ...commands, store: commands.repricing },
+      accounts,
+      since,
+    );
     const explained = table.differences.filter(({ why }) => why !== undefined);
     const open = table.differences.filter(({ why }) => why === undefined);
     const summary = {
@@ -64,7 +68,7 @@ export async function checkPrices(parts: PriceCommandDeps, values: Values): Prom
     ];
     return done(json, lines);
   } finally {
-    await desk.close();
+    await commands.close();
   }
 }
 

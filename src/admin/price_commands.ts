@@ -1,6 +1,6 @@
 import { type Command, type CommandResult, done, type Values } from "./command.ts";
 import { checkPrices } from "./price_check_command.ts";
-import type { PriceCommandDeps } from "./price_parts.ts";
+import type { PriceCommandDeps } from "./price_commands_deps.ts";
 import { repriceCalls } from "./reprice_command.ts";
 
 const text = { type: "string" } as const;
@@ -36,12 +36,12 @@ export const priceCommands: Readonly<Record<string, Command<PriceCommandDeps>>> 
 
 /** What the `price_version` of a record meant. */
 async function showPrice(
-  parts: PriceCommandDeps,
+  deps: PriceCommandDeps,
   _values: Values,
   [version]: readonly string[],
 ): Promise<CommandResult> {
-  await parts.caughtUp();
-  const found = await parts.priceVersions.find(version!);
+  await deps.flushRecords();
+  const found = await deps.priceVersions.find(version!);
   if (!found) throw new Error(`No price has the version '${version}'.`);
   const { label, model, source, checkedOn, fieldsText, firstSeenAt } = found;
   const price: unknown = JSON.parse(fieldsText);

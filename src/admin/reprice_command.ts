@@ -13,29 +13,29 @@ import {
   UsageError,
   type Values,
 } from "./command.ts";
-import type { PriceCommandDeps } from "./price_parts.ts";
+import type { PriceCommandDeps } from "./price_commands_deps.ts";
 
 /**
  * `reprice`: prices stored calls again at the prices that the files say now, each at the row of its
  * own time, and corrects costs and charges; with `--dry-run` it only shows what would change.
  */
 export async function repriceCalls(
-  parts: PriceCommandDeps,
+  deps: PriceCommandDeps,
   values: Values,
 ): Promise<CommandResult> {
   const dryRun = values["dry-run"] === true;
-  const desk = await parts.openPrices();
+  const commands = await deps.openPrices();
   try {
-    const query = queryOf(values, desk.registry);
+    const query = queryOf(values, commands.registry);
     const wanted = optional(values, "account");
     const accounts = wanted === undefined
-      ? await parts.accounts.list()
-      : [await findAccount(parts.accounts, wanted)];
-    await parts.caughtUp();
+      ? await deps.accounts.list()
+      : [await findAccount(deps.accounts, wanted)];
+    await deps.flushRecords();
     // A version stands for its prices before the first record names it.
-    if (!dryRun) await createPriceArchive(desk.prices, parts.priceVersions)();
+    if (!dryRun) await createPriceArchive(commands.prices, deps.priceVersions)();
     const models = await reprice(
-      { ...desk, store: desk.repricing },
+      { ...commands, store: commands.repricing },
       accounts.map(({ id }) => ({ ...query, accountId: id })),
       dryRun,
     );
@@ -46,7 +46,7 @@ export async function repriceCalls(
       total: totalJson(models),
     }, linesOf(models, dryRun));
   } finally {
-    await desk.close();
+    await commands.close();
   }
 }
 

@@ -1,4 +1,4 @@
-import type { VacuumReport } from "../erasure/scrub.ts";
+import type { VacuumReport } from "../erasure/vacuum.ts";
 import { type Command, type CommandResult, done } from "./command.ts";
 
 /** What the command works on. */
@@ -12,8 +12,8 @@ export const scrubCommands: Readonly<Record<string, Command<ScrubDeps>>> = {
   scrub: { usage: "scrub", options: {}, positionals: [], run: scrub },
 };
 
-async function scrub(parts: ScrubDeps): Promise<CommandResult> {
-  const { rewritten, notRewritten } = await parts.scrub();
+async function scrub(deps: ScrubDeps): Promise<CommandResult> {
+  const { rewritten, notRewritten } = await deps.scrub();
   return done({ rewritten, not_rewritten: notRewritten }, [
     `Rewritten: ${rewritten.join(", ")}.`,
     notRewritten.length === 0

@@ -1,8 +1,8 @@
-import type { VacuumReport } from "../erasure/scrub.ts";
+import type { VacuumReport } from "../erasure/vacuum.ts";
 import type { Secret } from "../base/secret.ts";
 import type { Database } from "../database/database.ts";
 import { openAnalytics } from "../database/open.ts";
-import { createVacuum } from "../erasure/store/scrub.ts";
+import { createVacuum } from "../erasure/store/vacuum.ts";
 
 /** The scrub of databases whose server isn't running here. */
 export async function scrubHere(

@@ -30,15 +30,15 @@ export const tierCommands: Readonly<Record<string, Command<TierDeps>>> = {
 };
 
 async function changeTier(
-  parts: TierDeps,
+  deps: TierDeps,
   values: Values,
   [idOrName, tier]: readonly string[],
 ): Promise<CommandResult> {
-  const account = await findAccount(parts.accounts, idOrName!);
-  const changed = await parts.accounts.setTier(account.id, limitsOf(account, tier!, values));
+  const account = await findAccount(deps.accounts, idOrName!);
+  const changed = await deps.accounts.setTier(account.id, limitsOf(account, tier!, values));
   if (!changed) throw new Error(`No account has the id ${account.id}.`);
-  const keys = await parts.apiKeys.list(account.id);
-  parts.keysChanged(keys.map(({ id }) => id));
+  const keys = await deps.apiKeys.list(account.id);
+  deps.keysChanged(keys.map(({ id }) => id));
   const { id, name, requestsPerMinute, burst } = changed;
   return done(
     { id, name, tier: changed.tier, requests_per_minute: requestsPerMinute, burst },

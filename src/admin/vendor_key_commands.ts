@@ -59,27 +59,27 @@ export const vendorKeyCommands: Readonly<Record<string, Command<VendorKeyDeps>>>
 };
 
 async function setKey(
-  parts: VendorKeyDeps,
+  deps: VendorKeyDeps,
   values: Values,
   _args: readonly string[],
   input: string,
 ): Promise<CommandResult> {
-  const label = vendorOf(parts, values);
+  const label = vendorOf(deps, values);
   const value = usage("standard input", () => parseVendorKey(input));
-  const owner = await findAccount(parts.accounts, optional(values, "account"));
-  const stored = await parts.vendorKeys.set(owner.id, label, value);
-  await parts.vendorKeysChanged();
+  const owner = await findAccount(deps.accounts, optional(values, "account"));
+  const stored = await deps.vendorKeys.set(owner.id, label, value);
+  await deps.vendorKeysChanged();
   return done(
     { account_id: owner.id, vendor: label, last_four: stored.lastFour },
     [`Calls of account '${owner.name}' to ${label} use the key ${shown(stored)} from now on.`],
   );
 }
 
-async function removeKey(parts: VendorKeyDeps, values: Values): Promise<CommandResult> {
-  const label = vendorOf(parts, values);
-  const owner = await findAccount(parts.accounts, optional(values, "account"));
-  const removed = await parts.vendorKeys.remove(owner.id, label);
-  await parts.vendorKeysChanged();
+async function removeKey(deps: VendorKeyDeps, values: Values): Promise<CommandResult> {
+  const label = vendorOf(deps, values);
+  const owner = await findAccount(deps.accounts, optional(values, "account"));
+  const removed = await deps.vendorKeys.remove(owner.id, label);
+  await deps.vendorKeysChanged();
   const json = { account_id: owner.id, vendor: label, removed };
   if (removed) return done(json, [`The key of ${label} of account '${owner.name}' is removed.`]);
   return {
@@ -89,10 +89,10 @@ async function removeKey(parts: VendorKeyDeps, values: Values): Promise<CommandR
   };
 }
 
-async function listKeys(parts: VendorKeyDeps, values: Values): Promise<CommandResult> {
+async function listKeys(deps: VendorKeyDeps, values: Values): Promise<CommandResult> {
   const wanted = optional(values, "account");
-  const owner = wanted === undefined ? undefined : await findAccount(parts.accounts, wanted);
-  const keys = await parts.vendorKeys.list(owner?.id);
+  const owner = wanted === undefined ? undefined : await findAccount(deps.accounts, wanted);
+  const keys = await deps.vendorKeys.list(owner?.id);
   return done(
     keys.map((key) => ({
       account_id: key.accountId,
@@ -108,14 +108,14 @@ async function listKeys(parts: VendorKeyDeps, values: Values): Promise<CommandRe
 }
 
 async function rotate(
-  parts: VendorKeyDeps,
+  deps: VendorKeyDeps,
   _values: Values,
   _args: readonly string[],
   input: string,
 ): Promise<CommandResult> {
   const next = usage("standard input", () => new MasterKey(new Secret(input.trim())));
-  const { resealed, already, source } = await parts.vendorKeys.rotate(next);
-  await parts.vendorKeysChanged();
+  const { resealed, already, source } = await deps.vendorKeys.rotate(next);
+  await deps.vendorKeysChanged();
   const what = already
     ? "The database is sealed under this master key already."
     : `${resealed} vendor key${resealed === 1 ? " is" : "s are"} sealed under the new master key.`;
@@ -125,9 +125,9 @@ async function rotate(
   return done({ resealed, already, source }, [what, todo]);
 }
 
-function vendorOf(parts: VendorKeyDeps, values: Values): string {
+function vendorOf(deps: VendorKeyDeps, values: Values): string {
   const name = required(values, "vendor");
-  return usage("--vendor", () => canStoreKeyOf(parts.registry, name)).label;
+  return usage("--vendor", () => canStoreKeyOf(deps.registry, name)).label;
 }
 
 /** What is wrong with what was given is wrong usage. The value isn't repeated: it may be a key. */

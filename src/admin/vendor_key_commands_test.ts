@@ -22,7 +22,7 @@ function setup() {
   const stored: (StoredVendorKey & { value: Secret })[] = [];
   const rotations: MasterKey[] = [];
   const told: string[] = [];
-  const parts: VendorKeyDeps = {
+  const deps: VendorKeyDeps = {
     accounts: {
       first: () => Promise.resolve(accounts[0]),
       find: (name) =>
@@ -59,15 +59,15 @@ function setup() {
     },
     vendorKeysChanged: () => Promise.resolve(void told.push("told")),
   };
-  const run = (words: string, input = "") => runCommand(parts, words.split(" "), input);
+  const run = (words: string, input = "") => runCommand(deps, words.split(" "), input);
   return { run, stored, rotations, told };
 }
 
-function runCommand(parts: VendorKeyDeps, argv: string[], input: string): Promise<CommandResult> {
+function runCommand(deps: VendorKeyDeps, argv: string[], input: string): Promise<CommandResult> {
   const command = vendorKeyCommands[argv.slice(0, 2).join(" ")];
   if (!command) throw new Error(`no command ${argv}`);
   const { values } = parseArgs({ args: argv.slice(2), options: command.options });
-  return command.run(parts, values, [], input);
+  return command.run(deps, values, [], input);
 }
 
 const value = "sk-canary-0123456789-wxyz";

@@ -51,17 +51,17 @@ export interface BackgroundDeps {
 const keptHeaders =
   /^(?:x-translation-mode|x-prompt-cache|http-referer|x-title|(?:anthropic|openai|x-grok|x-hf)-[a-z0-9-]{1,64})$/;
 
-export function createBackground(parts: BackgroundDeps): Background {
-  return new BackgroundCalls(parts);
+export function createBackground(deps: BackgroundDeps): Background {
+  return new BackgroundCalls(deps);
 }
 
 class BackgroundCalls implements Background {
   readonly #parts: BackgroundDeps;
   readonly #form: BackgroundForm;
 
-  constructor(parts: BackgroundDeps) {
-    this.#parts = parts;
-    this.#form = parts.dialects.responses.background!;
+  constructor(deps: BackgroundDeps) {
+    this.#parts = deps;
+    this.#form = deps.dialects.responses.background!;
   }
 
   async send(request: RelayRequest): Promise<Reply> {
@@ -144,7 +144,7 @@ class BackgroundCalls implements Background {
     { caller, vendor, body, bodyText }: RelayRequest,
     key: BackgroundKey,
     form: BackgroundForm,
-    { call, target, funds, losses }: TakenCall,
+    { call, target, authorization, losses }: TakenCall,
   ): Promise<Reply> {
     const { store, runner, perAccount } = this.#parts;
     const { account } = caller.principal;
@@ -165,15 +165,18 @@ class BackgroundCalls implements Background {
       const most = mostOf(account, perAccount);
       const stored = await store.create({ ...key, request, answerText, repeatable, most });
       if (stored.repeated) {
-        funds.settle(0n);
+        authorization.settle(0n);
         return await this.#again({ ...key, responseId: stored.responseId }, caller, headers);
       }
     } catch (thrown) {
-      funds.settle(0n);
+      authorization.settle(0n);
       throw thrown;
     }
     caller.trace.isLeft = true;
-    runner.add({ ...key, bodyUnits: bodyText.length }, { funds, vendorKey: caller.vendorKey });
+    runner.add({ ...key, bodyUnits: bodyText.length }, {
+      authorization,
+      vendorKey: caller.vendorKey,
+    });
     return jsonReply(answerText, headers);
   }
 

@@ -18,7 +18,7 @@ import type { FullDialect } from "../dialects/kernel/translator.ts";
 /** What a process holds of a call that it works on, or is about to. */
 export interface ClaimedCall extends BackgroundClaim {
   /** Set aside when it was taken in here; absent for a call that was taken over. */
-  funds: Authorization | undefined;
+  authorization: Authorization | undefined;
   /** The one that came with the request. */
   vendorKey: Secret | undefined;
   /** Closes the vendor's connection, or ends the waiting. */
@@ -63,9 +63,9 @@ export class BackgroundRunner {
   #renewedMs = -Infinity;
   #isClosing = false;
 
-  constructor(parts: BackgroundRunnerDeps) {
-    this.#parts = parts;
-    const { all, perAccount } = parts.atWork ?? defaultAtWork;
+  constructor(deps: BackgroundRunnerDeps) {
+    this.#parts = deps;
+    const { all, perAccount } = deps.atWork ?? defaultAtWork;
     this.#most = all;
     this.#queue = createFairQueue({ atOnce: all, atOncePerKey: perAccount });
   }
@@ -76,7 +76,7 @@ export class BackgroundRunner {
   }
 
   /** A call that was just stored, held by this process. */
-  add(key: BackgroundClaim, has: Pick<ClaimedCall, "funds" | "vendorKey">): void {
+  add(key: BackgroundClaim, has: Pick<ClaimedCall, "authorization" | "vendorKey">): void {
     const held: ClaimedCall = {
       ...key,
       ...has,
@@ -103,7 +103,7 @@ export class BackgroundRunner {
     const room = this.#most - this.#queue.inside - this.#queue.waiting;
     if (this.#isClosing || room <= 0) return;
     const taken = await this.#parts.store.takeOver(Math.min(room, 16), [...this.#held.keys()]);
-    for (const key of taken) this.add(key, { funds: undefined, vendorKey: undefined });
+    for (const key of taken) this.add(key, { authorization: undefined, vendorKey: undefined });
   }
 
   /** No more is begun here; calls under way may take so long to end. Then `close`. */
@@ -147,7 +147,7 @@ export class BackgroundRunner {
       if (held.doneMs === undefined) this.#forget(held);
     } finally {
       leave();
-      held.funds?.settle(0n);
+      held.authorization?.settle(0n);
     }
   }
 

@@ -1,5 +1,5 @@
 import type { Clock } from "../base/clock.ts";
-import { systemSetTimer } from "../base/watch.ts";
+import { systemSetTimer } from "../base/deadline.ts";
 import type { BackgroundForm } from "../dialects/kernel/dialect.ts";
 import type { ApiKeyStore, Principal } from "../keys/api_key.ts";
 import type { BackgroundStore, ClaimedBackgroundCall } from "./background_call.ts";
@@ -52,33 +52,33 @@ const restMs = 2_000;
  * `left`: it is someone else's, or to be taken up again. Throws when the store is away.
  */
 export async function workOn(
-  parts: BackgroundAskDeps,
+  deps: BackgroundAskDeps,
   held: ClaimedCall,
 ): Promise<"recorded" | "left"> {
-  if (held.stopped === "given_up") return await giveBack(parts, held, { ms: 0, uncounted: false });
-  const call = await parts.store.begin(held);
+  if (held.stopped === "given_up") return await giveBack(deps, held, { ms: 0, uncounted: false });
+  const call = await deps.store.begin(held);
   if (!call) return "left";
   const task = new BackgroundTask({
-    form: parts.form,
+    form: deps.form,
     transactionId: call.request.begun.transactionId,
     responseId: call.responseId,
     queuedText: call.answerText,
   });
   if (call.state === "cancelled" || call.state === "deleted") {
-    return await conclude(parts, call, task, { status: "cancelled", httpStatus: null });
+    return await conclude(deps, call, task, { status: "cancelled", httpStatus: null });
   }
   if (call.attempts > hopelessAttempts) {
-    const failed = parts.form.moved(call.answerText, { failed: new Fault("internal_error") });
-    await parts.store.giveUp(call, failed);
+    const failed = deps.form.moved(call.answerText, { failed: new Fault("internal_error") });
+    await deps.store.giveUp(call, failed);
     return "left";
   }
-  const refusal = refusalOf(parts, call, held);
-  if (refusal) return await conclude(parts, call, task, endingOf(refusal, false));
-  const principal = await parts.apiKeys.findById(call.request.begun.apiKeyId);
-  if (!principal || !usable(principal, parts.clock.now())) {
-    return await conclude(parts, call, task, endingOf(new Fault("invalid_api_key"), false));
+  const refusal = refusalOf(deps, call, held);
+  if (refusal) return await conclude(deps, call, task, endingOf(refusal, false));
+  const principal = await deps.apiKeys.findById(call.request.begun.apiKeyId);
+  if (!principal || !usable(principal, deps.clock.now())) {
+    return await conclude(deps, call, task, endingOf(new Fault("invalid_api_key"), false));
   }
-  return await ask(parts, { call, held, task, principal });
+  return await ask(deps, { call, held, task, principal });
 }
 
 /** Why a call isn't asked (again). */
@@ -109,7 +109,7 @@ function refusalOf(
 }
 
 async function ask(
-  parts: BackgroundAskDeps,
+  deps: BackgroundAskDeps,
   { call, held, task, principal }: {
     call: ClaimedBackgroundCall;
     held: ClaimedCall;
@@ -117,9 +117,9 @@ async function ask(
     principal: Principal;
   },
 ): Promise<"recorded" | "left"> {
-  const { relay, registry, dialects, form, timeoutMs } = parts;
+  const { relay, registry, dialects, form, timeoutMs } = deps;
   const { bodyText: sentText, vendor } = call.request;
-  const caller = callerOf(parts, call, held, principal);
+  const caller = callerOf(deps, call, held, principal);
   // The reason has to be known before anybody sees that the connection is closed.
   const noteStop = () => task.stopped = held.stopped;
   if (held.stop.signal.aborted) noteStop();
@@ -131,14 +131,14 @@ async function ask(
   let fault: unknown;
   let leave = () => {};
   try {
-    const { value, step, release } = await rereadRequest(parts.heavy, sentText, call.accountId);
+    const { value, step, release } = await rereadRequest(deps.heavy, sentText, call.accountId);
     leave = release;
     const asked = await step(() => form.forVendor(value, sentText));
     const reply = await relay.send({
       ...{ ...asked, sentText, dialect: dialects.responses },
       caller: { ...caller, step, onEncoded: release },
       vendor: vendor === null ? undefined : registry.find(vendor),
-      background: { task, ...(held.funds ? { funds: held.funds } : {}) },
+      background: { task, ...(held.authorization ? { authorization: held.authorization } : {}) },
     });
     if (reply.body instanceof ReadableStream) { for await (const _ of reply.body); }
   } catch (thrown) {
@@ -149,16 +149,16 @@ async function ask(
   }
   if (caller.trace.settled) return "recorded";
   if (task.stopped === "given_up") {
-    return await giveBack(parts, call, {
+    return await giveBack(deps, call, {
       ms: 0,
       uncounted: caller.trace.transactionId === undefined,
     });
   }
   if (fault instanceof Fault && passing.has(fault.code) && !task.stopped) {
     // It was not asked: the store or the journal takes nothing now.
-    return await giveBack(parts, call, { ms: restMs, uncounted: true });
+    return await giveBack(deps, call, { ms: restMs, uncounted: true });
   }
-  return await conclude(parts, call, task, endingOf(fault, task.stopped === "cancelled"));
+  return await conclude(deps, call, task, endingOf(fault, task.stopped === "cancelled"));
 }
 
 const passing: ReadonlySet<Fault["code"]> = new Set<Fault["code"]>([
@@ -200,16 +200,16 @@ function callerOf(
 
 /** Ends a call for which no vendor was asked, or nobody knows how far it was. */
 async function conclude(
-  parts: BackgroundAskDeps,
+  deps: BackgroundAskDeps,
   call: ClaimedBackgroundCall,
   task: BackgroundTask,
   ending: Ending,
 ): Promise<"recorded"> {
-  const { clock, journal, recorder, dialects } = parts;
+  const { clock, journal, recorder, dialects } = deps;
   const { begun, bodyText } = call.request;
   const { text, truncated, media } = boundPayload(
     bodyText,
-    payloadLimits(parts, dialects.responses),
+    payloadLimits(deps, dialects.responses),
   );
   const interaction: Interaction = {
     ...begun,

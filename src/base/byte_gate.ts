@@ -8,7 +8,7 @@ import {
   type MemoryPermit,
   smallBytes,
 } from "./byte_room.ts";
-import { type SetTimer, systemSetTimer } from "./watch.ts";
+import { type SetTimer, systemSetTimer } from "./deadline.ts";
 
 /**
  * Bounds the bytes of bodies that are in memory at once, by what has arrived, whatever was

@@ -1,6 +1,6 @@
 import { finish, type Steps } from "./steps.ts";
 import { type Clock, systemClock } from "./clock.ts";
-import { type SetTimer, systemSetTimer } from "./watch.ts";
+import { type SetTimer, systemSetTimer } from "./deadline.ts";
 
 /** Does a piece of work, at once or in its turn. */
 export interface Step {

@@ -1,4 +1,4 @@
-import { type SetTimer, systemSetTimer } from "./watch.ts";
+import { type SetTimer, systemSetTimer } from "./deadline.ts";
 
 /** Fields of a log line; absent ones are left out. Never a prompt, never a key. */
 export type LogFields = Readonly<Record<string, string | number | boolean | null | undefined>>;

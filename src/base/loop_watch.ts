@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from "./clock.ts";
-import { type SetTimer, systemSetTimer } from "./watch.ts";
+import { type SetTimer, systemSetTimer } from "./deadline.ts";
 
 /**
  * Looks whether the event loop turns. Whoever begins a piece of work notes it (`begins`), and when

@@ -1,4 +1,4 @@
-import { type SetTimer, systemSetTimer } from "./watch.ts";
+import { type SetTimer, systemSetTimer } from "./deadline.ts";
 
 /** How long a reader may ask for nothing. */
 export interface Patience {

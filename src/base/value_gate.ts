@@ -1,4 +1,4 @@
-import { type SetTimer, systemSetTimer } from "./watch.ts";
+import { type SetTimer, systemSetTimer } from "./deadline.ts";
 
 /** Lets in values of bodies as memory is meant for them: what is made of a text is many times it. */
 export interface ValueGate {

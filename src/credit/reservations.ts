@@ -44,8 +44,8 @@ const aheadNanos = 100_000_000n;
 /** So long nothing is taken ahead after a failure, a lease that fell short or one given back. */
 const patienceMs = 1_000;
 
-export function createReservations(parts: ReservationsDeps): Reservations {
-  return new Escrows(parts);
+export function createReservations(deps: ReservationsDeps): Reservations {
+  return new Escrows(deps);
 }
 
 interface Waiter {
@@ -63,9 +63,9 @@ interface SentRequest {
 }
 
 /** One account here. At most one operation of it is under way at the store. */
-interface Desk {
+interface AccountState {
   readonly accountId: number;
-  readonly purse: AccountLease;
+  readonly lease: AccountLease;
   waiters: Waiter[];
   /** A request whose outcome was not learned; it is repeated before anything else. */
   unsure: SentRequest | undefined;
@@ -85,46 +85,46 @@ interface Desk {
 
 class Escrows implements Reservations {
   readonly #parts: ReservationsDeps;
-  readonly #desks = new Map<number, Desk>();
+  readonly #desks = new Map<number, AccountState>();
   #closing = false;
 
-  constructor(parts: ReservationsDeps) {
-    this.#parts = parts;
+  constructor(deps: ReservationsDeps) {
+    this.#parts = deps;
   }
 
   async reserve(accountId: number, boundNanos: bigint): Promise<Reservation> {
     if (boundNanos <= 0n) return freeOfCharge;
-    const desk = this.#deskOf(accountId);
-    desk.purse.noteCall(boundNanos, this.#nowMs());
+    const account = this.#deskOf(accountId);
+    account.lease.noteCall(boundNanos, this.#nowMs());
     // Who came before and waits goes first.
-    const reservation = desk.waiters.length > 0 ? undefined : this.#admit(desk, boundNanos);
+    const reservation = account.waiters.length > 0 ? undefined : this.#admit(account, boundNanos);
     if (reservation) {
-      void this.#work(desk);
+      void this.#work(account);
       return reservation;
     }
     return await new Promise((resolve, reject) => {
-      desk.waiters.push({ boundNanos, resolve, reject });
-      void this.#work(desk);
+      account.waiters.push({ boundNanos, resolve, reject });
+      void this.#work(account);
     });
   }
 
   async show(accountId: number): Promise<Credit> {
     const { ledger, processId } = this.#parts;
     const others = await ledger.show(accountId, processId);
-    const ours = this.#desks.get(accountId)?.purse.inFlightNanos ?? 0n;
+    const ours = this.#desks.get(accountId)?.lease.inFlightNanos ?? 0n;
     return { ...others, reservedNanos: others.reservedNanos + ours };
   }
 
   async tick(): Promise<void> {
     const nowMs = this.#nowMs();
-    for (const desk of this.#desks.values()) desk.purse.fade(nowMs);
+    for (const account of this.#desks.values()) account.lease.fade(nowMs);
     await this.#renew();
     await this.#look();
-    await Promise.all([...this.#desks.values()].map((desk) => this.#work(desk)));
-    for (const desk of this.#desks.values()) {
-      if (desk.busy || desk.unsure || desk.returns.length > 0) continue;
-      if (!desk.purse.isEmpty(this.#nowMs())) continue;
-      this.#desks.delete(desk.accountId);
+    await Promise.all([...this.#desks.values()].map((account) => this.#work(account)));
+    for (const account of this.#desks.values()) {
+      if (account.busy || account.unsure || account.returns.length > 0) continue;
+      if (!account.lease.isEmpty(this.#nowMs())) continue;
+      this.#desks.delete(account.accountId);
     }
   }
 
@@ -132,9 +132,9 @@ class Escrows implements Reservations {
     this.#closing = true;
     // So that nothing is shown as under way any more; the next step tells whether the store is away.
     await this.#renew().catch(() => {});
-    await Promise.all([...this.#desks.values()].map(async (desk) => {
-      await desk.working;
-      await this.#work(desk);
+    await Promise.all([...this.#desks.values()].map(async (account) => {
+      await account.working;
+      await this.#work(account);
     }));
   }
 
@@ -142,13 +142,13 @@ class Escrows implements Reservations {
     return this.#parts.clock.monotonicMs();
   }
 
-  #deskOf(accountId: number): Desk {
+  #deskOf(accountId: number): AccountState {
     const known = this.#desks.get(accountId);
     if (known) return known;
     const leaseMs = this.#parts.leaseSeconds * 1000;
-    const desk: Desk = {
+    const account: AccountState = {
       accountId,
-      purse: new AccountLease({ leaseMs, idleMs, aheadNanos }, this.#nowMs()),
+      lease: new AccountLease({ leaseMs, idleMs, aheadNanos }, this.#nowMs()),
       waiters: [],
       unsure: undefined,
       returns: [],
@@ -159,23 +159,23 @@ class Escrows implements Reservations {
       toldInFlight: 0n,
       giveUp: false,
     };
-    this.#desks.set(accountId, desk);
-    return desk;
+    this.#desks.set(accountId, account);
+    return account;
   }
 
   /** Reserves from memory; what comes back may have to go on to others at once. */
-  #admit(desk: Desk, boundNanos: bigint): Reservation | undefined {
-    const reservation = desk.purse.reserve(boundNanos, () => this.#nowMs());
+  #admit(account: AccountState, boundNanos: bigint): Reservation | undefined {
+    const reservation = account.lease.reserve(boundNanos, () => this.#nowMs());
     if (!reservation) return undefined;
     return {
       ...reservation,
       settle: (chargedNanos) => {
         reservation.settle(chargedNanos);
-        void this.#work(desk);
+        void this.#work(account);
       },
       void: () => {
         reservation.void();
-        void this.#work(desk);
+        void this.#work(account);
       },
     };
   }
@@ -184,85 +184,86 @@ class Escrows implements Reservations {
    * Serves who waits and does what the store has to know, one operation after the other. Nothing
    * is awaited between the last look and the end, so nobody who comes meanwhile is overlooked.
    */
-  #work(desk: Desk): Promise<void> {
-    if (desk.busy) return desk.working;
-    this.#serve(desk);
-    const step = this.#next(desk);
+  #work(account: AccountState): Promise<void> {
+    if (account.busy) return account.working;
+    this.#serve(account);
+    const step = this.#next(account);
     if (!step) return Promise.resolve();
-    desk.busy = true;
-    return desk.working = this.#run(desk, step);
+    account.busy = true;
+    return account.working = this.#run(account, step);
   }
 
-  async #run(desk: Desk, first: () => Promise<void>): Promise<void> {
+  async #run(account: AccountState, first: () => Promise<void>): Promise<void> {
     try {
-      for (let step: typeof first | undefined = first; step; step = this.#next(desk)) {
+      for (let step: typeof first | undefined = first; step; step = this.#next(account)) {
         await step();
-        desk.failing = false;
-        this.#serve(desk);
+        account.failing = false;
+        this.#serve(account);
       }
     } catch (thrown) {
-      this.#failed(desk, thrown);
+      this.#failed(account, thrown);
     } finally {
-      desk.busy = false;
+      account.busy = false;
     }
   }
 
-  #failed(desk: Desk, thrown: unknown): void {
-    desk.failing = true;
-    desk.patientUntilMs = this.#nowMs() + patienceMs;
-    for (const waiter of desk.waiters.splice(0)) waiter.reject(thrown);
+  #failed(account: AccountState, thrown: unknown): void {
+    account.failing = true;
+    account.patientUntilMs = this.#nowMs() + patienceMs;
+    for (const waiter of account.waiters.splice(0)) waiter.reject(thrown);
     if (thrown instanceof Fault && thrown.code === "store_unavailable") return;
     // Nobody knows what the store made of it: the lease is left to run out there.
-    const leaseId = desk.purse.leaseId(this.#nowMs());
-    if (leaseId !== undefined) desk.purse.lost(leaseId);
-    desk.unsure = undefined;
-    desk.returns = [];
+    const leaseId = account.lease.leaseId(this.#nowMs());
+    if (leaseId !== undefined) account.lease.lost(leaseId);
+    account.unsure = undefined;
+    account.returns = [];
     this.#parts.log.error("credit could not be leased or given back", {
-      account: desk.accountId,
+      account: account.accountId,
       reason: messageOf(thrown),
     });
   }
 
-  #serve(desk: Desk): void {
-    desk.waiters = desk.waiters.filter((waiter) => {
-      const reservation = this.#admit(desk, waiter.boundNanos);
+  #serve(account: AccountState): void {
+    account.waiters = account.waiters.filter((waiter) => {
+      const reservation = this.#admit(account, waiter.boundNanos);
       if (!reservation) return true;
       waiter.resolve(reservation);
       return false;
     });
   }
 
-  #next(desk: Desk): (() => Promise<void>) | undefined {
+  #next(account: AccountState): (() => Promise<void>) | undefined {
     const nowMs = this.#nowMs();
-    const { unsure } = desk;
-    if (unsure && !desk.purse.isOfUse(unsure.lease, unsure.sentMs, nowMs)) {
-      desk.unsure = undefined;
-      return this.#next(desk);
+    const { unsure } = account;
+    if (unsure && !account.lease.isOfUse(unsure.lease, unsure.sentMs, nowMs)) {
+      account.unsure = undefined;
+      return this.#next(account);
     }
-    const isPatient = desk.waiters.length === 0 && nowMs < desk.patientUntilMs && !this.#closing;
-    if (unsure) return isPatient ? undefined : () => this.#take(desk, unsure);
-    if (desk.waiters.length === 0) {
-      const surplus = desk.purse.takeSurplus(nowMs, desk.giveUp || this.#closing);
-      desk.giveUp = false;
-      if (surplus) this.#giveBack(desk, surplus.leaseId, surplus.nanos);
+    const isPatient = account.waiters.length === 0 && nowMs < account.patientUntilMs &&
+      !this.#closing;
+    if (unsure) return isPatient ? undefined : () => this.#take(account, unsure);
+    if (account.waiters.length === 0) {
+      const surplus = account.lease.takeSurplus(nowMs, account.giveUp || this.#closing);
+      account.giveUp = false;
+      if (surplus) this.#giveBack(account, surplus.leaseId, surplus.nanos);
     }
-    const [back] = desk.returns;
-    if (back) return desk.failing && isPatient ? undefined : () => this.#release(desk, back);
-    if (desk.waiters.length > 0) {
-      const demand = desk.purse.demand(desk.waiters.map((one) => one.boundNanos), nowMs);
-      return () => this.#take(desk, this.#request(desk, demand, nowMs));
+    const [back] = account.returns;
+    if (back) return account.failing && isPatient ? undefined : () => this.#release(account, back);
+    if (account.waiters.length > 0) {
+      const demand = account.lease.demand(account.waiters.map((one) => one.boundNanos), nowMs);
+      return () => this.#take(account, this.#request(account, demand, nowMs));
     }
     if (this.#closing || isPatient) return undefined;
-    const ahead = desk.purse.demandAhead(nowMs);
-    return ahead && (() => this.#take(desk, this.#request(desk, ahead, nowMs)));
+    const ahead = account.lease.demandAhead(nowMs);
+    return ahead && (() => this.#take(account, this.#request(account, ahead, nowMs)));
   }
 
-  #request(desk: Desk, demand: Demand, nowMs: number): SentRequest {
+  #request(account: AccountState, demand: Demand, nowMs: number): SentRequest {
     const { newId, processId, leaseSeconds } = this.#parts;
-    const held = desk.purse.leaseId(nowMs);
+    const held = account.lease.leaseId(nowMs);
     const request = {
       operationId: newId(),
-      accountId: desk.accountId,
+      accountId: account.accountId,
       processId,
       leaseId: held ?? newId(),
       ...demand,
@@ -272,74 +273,76 @@ class Escrows implements Reservations {
     return { request, lease, sentMs: nowMs };
   }
 
-  async #take(desk: Desk, sent: SentRequest): Promise<void> {
-    const isRepeat = desk.unsure !== undefined;
-    desk.unsure = sent;
+  async #take(account: AccountState, sent: SentRequest): Promise<void> {
+    const isRepeat = account.unsure !== undefined;
+    account.unsure = sent;
     const { request, sentMs } = sent;
     const { grantedNanos, availableNanos, isNew } = await this.#parts.ledger.take(request);
-    desk.unsure = undefined;
-    desk.purse.noteOthers(availableNanos);
+    account.unsure = undefined;
+    account.lease.noteOthers(availableNanos);
     if (grantedNanos > 0n) {
       const lease = { ...sent.lease, isNew, grantedNanos };
-      const isOfUse = desk.purse.taken(lease, sentMs, this.#nowMs());
-      if (!isOfUse) this.#giveBack(desk, request.leaseId, grantedNanos);
+      const isOfUse = account.lease.taken(lease, sentMs, this.#nowMs());
+      if (!isOfUse) this.#giveBack(account, request.leaseId, grantedNanos);
     }
-    if (grantedNanos < request.aheadNanos) desk.patientUntilMs = this.#nowMs() + patienceMs;
-    this.#serve(desk);
+    if (grantedNanos < request.aheadNanos) account.patientUntilMs = this.#nowMs() + patienceMs;
+    this.#serve(account);
     // A repeat was made for others than those who wait now.
-    if (!isRepeat) this.#refuse(desk, availableNanos);
+    if (!isRepeat) this.#refuse(account, availableNanos);
   }
 
   /** Refuses who isn't covered by all that is left together. */
-  #refuse(desk: Desk, availableNanos: bigint): void {
-    const leftNanos = availableNanos + desk.purse.freeNanos(this.#nowMs());
-    desk.waiters = desk.waiters.filter(({ boundNanos, reject }) => {
+  #refuse(account: AccountState, availableNanos: bigint): void {
+    const leftNanos = availableNanos + account.lease.freeNanos(this.#nowMs());
+    account.waiters = account.waiters.filter(({ boundNanos, reject }) => {
       if (boundNanos <= leftNanos) return true;
       reject(insufficient(boundNanos, leftNanos));
-      desk.giveUp = true;
+      account.giveUp = true;
       return false;
     });
   }
 
-  #giveBack(desk: Desk, leaseId: string, amountNanos: bigint): void {
-    const { accountId } = desk;
-    desk.returns.push({ operationId: this.#parts.newId(), accountId, leaseId, amountNanos });
+  #giveBack(account: AccountState, leaseId: string, amountNanos: bigint): void {
+    const { accountId } = account;
+    account.returns.push({ operationId: this.#parts.newId(), accountId, leaseId, amountNanos });
   }
 
-  async #release(desk: Desk, back: LeaseReturn): Promise<void> {
+  async #release(account: AccountState, back: LeaseReturn): Promise<void> {
     const availableNanos = await this.#parts.ledger.release(back);
-    desk.returns = desk.returns.filter((one) => one !== back);
+    account.returns = account.returns.filter((one) => one !== back);
     // What has just gone back for others is not fetched again at once.
-    desk.patientUntilMs = this.#nowMs() + patienceMs;
-    desk.purse.noteOthers(availableNanos);
+    account.patientUntilMs = this.#nowMs() + patienceMs;
+    account.lease.noteOthers(availableNanos);
   }
 
   async #renew(): Promise<void> {
     const sentMs = this.#nowMs();
     const { ledger, shared, leaseSeconds } = this.#parts;
-    const due = [...this.#desks.values()].flatMap((desk) => {
-      const held = desk.purse.held(sentMs);
-      const news = shared && held && held.inFlightNanos !== desk.toldInFlight;
-      return held && (held.isDue || news) ? [{ desk, ...held, accountId: desk.accountId }] : [];
+    const due = [...this.#desks.values()].flatMap((account) => {
+      const held = account.lease.held(sentMs);
+      const news = shared && held && held.inFlightNanos !== account.toldInFlight;
+      return held && (held.isDue || news)
+        ? [{ desk: account, ...held, accountId: account.accountId }]
+        : [];
     });
     if (due.length === 0) return;
     const there = await ledger.renew(due, leaseSeconds);
-    for (const { desk, leaseId, inFlightNanos } of due) {
-      desk.toldInFlight = inFlightNanos;
-      if (there.has(leaseId)) desk.purse.renewed(leaseId, sentMs);
-      else desk.purse.lost(leaseId);
+    for (const { desk: account, leaseId, inFlightNanos } of due) {
+      account.toldInFlight = inFlightNanos;
+      if (there.has(leaseId)) account.lease.renewed(leaseId, sentMs);
+      else account.lease.lost(leaseId);
     }
   }
 
   /** Where others were refused meanwhile, what lies here unused goes back. */
   async #look(): Promise<void> {
     if (!this.#parts.shared) return;
-    const holding = [...this.#desks.values()].filter(({ purse }) =>
-      purse.freeNanos(this.#nowMs()) > 0n
+    const holding = [...this.#desks.values()].filter(({ lease }) =>
+      lease.freeNanos(this.#nowMs()) > 0n
     );
     if (holding.length === 0) return;
     const left = await this.#parts.ledger.available(holding.map(({ accountId }) => accountId));
-    for (const { accountId, purse } of holding) purse.noteOthers(left.get(accountId) ?? 0n);
+    for (const { accountId, lease } of holding) lease.noteOthers(left.get(accountId) ?? 0n);
   }
 }
 

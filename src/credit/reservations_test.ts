@@ -13,7 +13,7 @@ interface Stage {
   clock: FakeClock;
   store: MemoryLedger;
   line: Line;
-  escrow: Reservations;
+  reservations: Reservations;
   logged: string[];
   /** Lets time pass with a tick every second, as in production. */
   pass(seconds: number): Promise<void>;
@@ -28,7 +28,7 @@ async function stage(
   if (balanceNanos > 0n) await store.grant(account, balanceNanos);
   const line = new Line(store);
   const logged: string[] = [];
-  const escrow = createReservations({
+  const reservations = createReservations({
     ledger: line.ledger,
     clock,
     log: createLog((text) => logged.push(text), () => clock.now()),
@@ -40,11 +40,11 @@ async function stage(
   const pass = async (seconds: number) => {
     for (let second = 0; second < seconds; second++) {
       clock.advance(1000);
-      await escrow.tick().catch(() => {});
+      await reservations.tick().catch(() => {});
       await line.quiet();
     }
   };
-  return { clock, store, line, escrow, logged, pass };
+  return { clock, store, line, reservations, logged, pass };
 }
 
 const isRefused = (thrown: unknown) =>
@@ -52,12 +52,12 @@ const isRefused = (thrown: unknown) =>
 const isAway = (thrown: unknown) => thrown instanceof Fault && thrown.code === "store_unavailable";
 
 async function admitted(
-  escrow: Reservations,
+  reservations: Reservations,
   calls: number,
   bound: bigint,
 ): Promise<Reservation[]> {
   const results = await Promise.allSettled(
-    Array.from({ length: calls }, () => escrow.reserve(account, bound)),
+    Array.from({ length: calls }, () => reservations.reserve(account, bound)),
   );
   return results.flatMap((one) => {
     if (one.status === "fulfilled") return [one.value];
@@ -67,21 +67,23 @@ async function admitted(
 }
 
 Deno.test("while the lease has room no call asks the store", async () => {
-  const { store, escrow, line } = await stage(10n * usd);
-  (await escrow.reserve(account, cent)).settle(cent / 2n);
+  const { store, reservations, line } = await stage(10n * usd);
+  (await reservations.reserve(account, cent)).settle(cent / 2n);
   await line.quiet();
   const before = store.requests;
-  for (let call = 0; call < 4; call++) (await escrow.reserve(account, cent)).settle(cent / 100n);
+  for (let call = 0; call < 4; call++) {
+    (await reservations.reserve(account, cent)).settle(cent / 100n);
+  }
   assert.equal(store.requests, before);
 });
 
 Deno.test("the lease is enlarged ahead of need, so that steady calls never wait", async () => {
-  const { escrow, line } = await stage(100n * usd);
-  await escrow.reserve(account, cent);
+  const { reservations, line } = await stage(100n * usd);
+  await reservations.reserve(account, cent);
   let waited = 0;
   for (let call = 0; call < 200; call++) {
     let isThere = false;
-    const reserving = escrow.reserve(account, cent).then((one) => (isThere = true, one));
+    const reserving = reservations.reserve(account, cent).then((one) => (isThere = true, one));
     for (let turn = 0; turn < 3; turn++) await Promise.resolve();
     if (!isThere) waited++;
     (await reserving).settle(cent);
@@ -91,8 +93,8 @@ Deno.test("the lease is enlarged ahead of need, so that steady calls never wait"
 });
 
 Deno.test("of 200 calls at once exactly as many are admitted as the balance pays for", async () => {
-  const { store, escrow, line } = await stage(37n * cent);
-  const calls = await admitted(escrow, 200, cent);
+  const { store, reservations, line } = await stage(37n * cent);
+  const calls = await admitted(reservations, 200, cent);
   assert.equal(calls.length, 37);
   await store.post(calls.map(({ leaseId }, at) => {
     calls[at]!.settle(cent);
@@ -104,9 +106,9 @@ Deno.test("of 200 calls at once exactly as many are admitted as the balance pays
 });
 
 Deno.test("a refusal names what was needed and what is left, lease included", async () => {
-  const { escrow } = await stage(3n * cent);
-  await escrow.reserve(account, cent);
-  await assert.rejects(escrow.reserve(account, 5n * cent), (thrown: unknown) => {
+  const { reservations } = await stage(3n * cent);
+  await reservations.reserve(account, cent);
+  await assert.rejects(reservations.reserve(account, 5n * cent), (thrown: unknown) => {
     assert.ok(isRefused(thrown));
     assert.match((thrown as Fault).message, /up to 0\.050000000 USD.* 0\.020000000 USD are left/);
     return true;
@@ -114,21 +116,21 @@ Deno.test("a refusal names what was needed and what is left, lease included", as
 });
 
 Deno.test("what a call did not cost serves the next, once and not more", async () => {
-  const { escrow } = await stage(10n * cent);
-  const first = await escrow.reserve(account, 10n * cent);
-  await assert.rejects(escrow.reserve(account, cent), isRefused);
+  const { reservations } = await stage(10n * cent);
+  const first = await reservations.reserve(account, 10n * cent);
+  await assert.rejects(reservations.reserve(account, cent), isRefused);
   first.settle(4n * cent);
   first.settle(0n);
   first.void();
-  assert.equal((await admitted(escrow, 20, cent)).length, 6);
+  assert.equal((await admitted(reservations, 20, cent)).length, 6);
 });
 
 Deno.test("a process that refuses gives back what others may use", async () => {
-  const { store, escrow, line } = await stage(usd);
-  (await escrow.reserve(account, cent)).void();
+  const { store, reservations, line } = await stage(usd);
+  (await reservations.reserve(account, cent)).void();
   await line.quiet();
   assert.notEqual(store.left(account), usd);
-  await assert.rejects(escrow.reserve(account, 2n * usd), isRefused);
+  await assert.rejects(reservations.reserve(account, 2n * usd), isRefused);
   await line.quiet();
   assert.equal(store.left(account), usd);
 });
@@ -137,15 +139,15 @@ Deno.test("what one process holds unused goes back when others have emptied the 
   const clock = new FakeClock();
   const one = await stage(40n * cent, { shared: true, clock });
   const other = await stage(0n, { shared: true, clock, store: one.store, processId: "process-2" });
-  (await one.escrow.reserve(account, cent)).void();
-  assert.equal((await admitted(other.escrow, 40, cent)).length, 30);
+  (await one.reservations.reserve(account, cent)).void();
+  assert.equal((await admitted(other.reservations, 40, cent)).length, 30);
   await one.pass(1);
-  assert.equal((await admitted(other.escrow, 40, cent)).length, 10);
+  assert.equal((await admitted(other.reservations, 40, cent)).length, 10);
 });
 
 Deno.test("an idle process gives its lease back after five seconds", async () => {
-  const { store, escrow, pass } = await stage(10n * usd);
-  const call = await escrow.reserve(account, cent);
+  const { store, reservations, pass } = await stage(10n * usd);
+  const call = await reservations.reserve(account, cent);
   call.void();
   await pass(4);
   assert.notEqual(store.left(account), 10n * usd);
@@ -154,8 +156,8 @@ Deno.test("an idle process gives its lease back after five seconds", async () =>
 });
 
 Deno.test("a call that takes long keeps its lease until it ends", async () => {
-  const { store, escrow, pass } = await stage(usd);
-  const call = await escrow.reserve(account, cent);
+  const { store, reservations, pass } = await stage(usd);
+  const call = await reservations.reserve(account, cent);
   await pass(400);
   await store.sweepExpired();
   assert.equal(store.left(account), usd - cent);
@@ -173,51 +175,51 @@ Deno.test("a call that takes long keeps its lease until it ends", async () => {
 });
 
 Deno.test("a store that is away for a minute stops nobody who holds a lease", async () => {
-  const { store, escrow, line, pass } = await stage(10n * usd);
-  (await escrow.reserve(account, cent)).settle(cent / 10n);
+  const { store, reservations, line, pass } = await stage(10n * usd);
+  (await reservations.reserve(account, cent)).settle(cent / 10n);
   await pass(1);
   line.mode = "away";
   for (let second = 0; second < 60; second++) {
-    const call = await escrow.reserve(account, cent);
+    const call = await reservations.reserve(account, cent);
     await pass(1);
     call.settle(cent / 100n);
   }
   line.mode = "fine";
-  (await escrow.reserve(account, cent)).settle(cent / 100n);
+  (await reservations.reserve(account, cent)).settle(cent / 100n);
   await pass(10);
   await store.post([]);
   assert.equal(store.left(account) > 9n * usd, true);
 });
 
 Deno.test("nothing is spent from a lease that has expired", async () => {
-  const { escrow, line, clock, store } = await stage(10n * usd);
-  (await escrow.reserve(account, cent)).void();
+  const { reservations, line, clock, store } = await stage(10n * usd);
+  (await reservations.reserve(account, cent)).void();
   line.mode = "away";
   clock.advance(149_000);
-  const last = await escrow.reserve(account, cent);
+  const last = await reservations.reserve(account, cent);
   clock.advance(1000);
-  await assert.rejects(escrow.reserve(account, cent), isAway);
+  await assert.rejects(reservations.reserve(account, cent), isAway);
   clock.advance(1000);
   await store.sweepExpired();
   line.mode = "fine";
   last.settle(cent);
-  await escrow.reserve(account, cent);
+  await reservations.reserve(account, cent);
   assert.equal(store.leases.size, 1, "a new one");
 });
 
 Deno.test("an answer of the store that never came strands nothing and creates nothing", async () => {
-  const { escrow, line, store, pass } = await stage(usd);
+  const { reservations, line, store, pass } = await stage(usd);
   line.mode = "mute";
-  await assert.rejects(escrow.reserve(account, cent), isAway);
+  await assert.rejects(reservations.reserve(account, cent), isAway);
   line.mode = "fine";
-  const call = await escrow.reserve(account, cent);
+  const call = await reservations.reserve(account, cent);
   call.void();
   line.mode = "mute";
   await pass(8);
   line.mode = "fine";
   await pass(3);
   assert.equal(store.left(account), usd);
-  assert.equal((await admitted(escrow, 120, cent)).length, 100);
+  assert.equal((await admitted(reservations, 120, cent)).length, 100);
 });
 
 Deno.test("three processes admit what the balance pays for once the refused have retried", async () => {
@@ -242,14 +244,14 @@ Deno.test("three processes admit what the balance pays for once the refused have
   };
   // One after the other, so that each takes ahead and leaves a remainder.
   for (let round = 0; round < 4; round++) {
-    for (const { escrow } of stages) spend(await admitted(escrow, 1, cent));
+    for (const { reservations } of stages) spend(await admitted(reservations, 1, cent));
   }
   for (let retry = 0; retry < 3; retry++) {
-    spend(await admitted(stages[0]!.escrow, 100, cent));
+    spend(await admitted(stages[0]!.reservations, 100, cent));
     assert.ok(paid <= 37);
-    for (const { escrow, line } of stages) {
+    for (const { reservations, line } of stages) {
       clock.advance(400);
-      await escrow.tick();
+      await reservations.tick();
       await line.quiet();
     }
   }
@@ -257,8 +259,8 @@ Deno.test("three processes admit what the balance pays for once the refused have
 });
 
 Deno.test("a charge above the bound is carried, and held against no one afterwards", async () => {
-  const { escrow, store } = await stage(10n * cent);
-  const call = await escrow.reserve(account, cent);
+  const { reservations, store } = await stage(10n * cent);
+  const call = await reservations.reserve(account, cent);
   call.settle(20n * cent);
   await store.post([{
     interactionId: "call",
@@ -266,47 +268,47 @@ Deno.test("a charge above the bound is carried, and held against no one afterwar
     leaseId: call.leaseId,
     chargedNanos: 20n * cent,
   }]);
-  await assert.rejects(escrow.reserve(account, 1n), isRefused);
+  await assert.rejects(reservations.reserve(account, 1n), isRefused);
   await store.grant(account, 15n * cent);
-  assert.equal((await admitted(escrow, 9, cent)).length, 5);
+  assert.equal((await admitted(reservations, 9, cent)).length, 5);
 });
 
 Deno.test("a lease that the store has forgotten is spent from no more", async () => {
-  const { escrow, store, pass } = await stage(usd, { shared: true });
-  const before = await escrow.reserve(account, cent);
+  const { reservations, store, pass } = await stage(usd, { shared: true });
+  const before = await reservations.reserve(account, cent);
   store.leases.clear();
   await pass(1);
-  const after = await escrow.reserve(account, cent);
+  const after = await reservations.reserve(account, cent);
   assert.notEqual(after.leaseId, before.leaseId);
   assert.ok(store.leases.has(after.leaseId!));
 });
 
 Deno.test("a call that is free needs no credit", async () => {
-  const { escrow, store } = await stage(0n);
-  const call = await escrow.reserve(account, 0n);
+  const { reservations, store } = await stage(0n);
+  const call = await reservations.reserve(account, 0n);
   call.settle(0n);
   assert.equal(call.leaseId, null);
   assert.equal(store.requests, 0);
 });
 
 Deno.test("closing gives everything back, and what ends later too", async () => {
-  const { escrow, store, line } = await stage(usd);
-  const call = await escrow.reserve(account, cent);
-  assert.equal((await escrow.show(account)).reservedNanos, cent);
-  await escrow.close();
+  const { reservations, store, line } = await stage(usd);
+  const call = await reservations.reserve(account, cent);
+  assert.equal((await reservations.show(account)).reservedNanos, cent);
+  await reservations.close();
   assert.equal(store.left(account), usd - cent);
   call.void();
   await line.quiet();
   assert.equal(store.left(account), usd);
-  assert.equal((await escrow.show(account)).reservedNanos, 0n);
+  assert.equal((await reservations.show(account)).reservedNanos, 0n);
 });
 
 Deno.test("other processes see calls under way within a second", async () => {
-  const { escrow, store, pass } = await stage(usd, { shared: true });
-  const call = await escrow.reserve(account, cent);
+  const { reservations, store, pass } = await stage(usd, { shared: true });
+  const call = await reservations.reserve(account, cent);
   await pass(1);
   assert.equal((await store.show(account)).reservedNanos, cent);
-  assert.equal((await escrow.show(account)).reservedNanos, cent);
+  assert.equal((await reservations.show(account)).reservedNanos, cent);
   call.settle(cent);
   await pass(1);
   assert.equal((await store.show(account)).reservedNanos, 0n);

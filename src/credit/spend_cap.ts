@@ -58,9 +58,9 @@ const pastStaleMs = 60_000;
 const idleMs = 60_000;
 
 export function createSpendCaps(
-  parts: { store: SpendStore; clock: Clock },
+  deps: { store: SpendStore; clock: Clock },
 ): SpendCaps {
-  return new Caps(parts.store, parts.clock);
+  return new Caps(deps.store, deps.clock);
 }
 
 /** What is known of one key's spend. */

@@ -21,7 +21,7 @@ import { playgroundRoutes } from "./pages/playground/page.tsx";
 import { peopleRoutes } from "./pages/people/people.tsx";
 import { retentionRoutes } from "./pages/data/retention.tsx";
 import { vendorKeyRoutes } from "./pages/settings/vendor_keys.tsx";
-import type { DashboardDeps } from "./parts.ts";
+import type { DashboardDeps } from "./deps.ts";
 import { createPlainProvider } from "./plain_provider.ts";
 import { home } from "./return_path.ts";
 import { hashToken, newToken } from "../people/link_token.ts";
@@ -33,51 +33,51 @@ import type { IdentityProvider, SignInSettings } from "./identity_provider.ts";
 const signInStarts = { burst: 100, perSecond: 1 };
 
 /** All below `/dashboard`. */
-export function createDashboard(parts: DashboardDeps): Hono {
-  const desk: PageContext = {
-    ...parts,
+export function createDashboard(deps: DashboardDeps): Hono {
+  const ctx: PageContext = {
+    ...deps,
     assets: readAssets(),
-    cookies: createCookies(parts.baseUrl),
-    starts: createFailureLimit(parts.clock, signInStarts),
+    cookies: createCookies(deps.baseUrl),
+    starts: createFailureLimit(deps.clock, signInStarts),
   };
   const app = new Hono();
   app.use("/dashboard/*", async (context, next) => {
-    const elsewhere = otherLoopback(desk.baseUrl, context);
+    const elsewhere = otherLoopback(ctx.baseUrl, context);
     if (elsewhere !== undefined) return context.redirect(elsewhere, 302);
     await next();
     context.header("referrer-policy", "same-origin");
     if (!context.res.headers.has("cache-control")) context.header("cache-control", "no-store");
     return undefined;
   });
-  app.get("/dashboard/assets/:name", (context) => assetAnswer(desk, context));
-  if (parts.signIn) {
-    signInRoutes(app, desk, providerOf(parts.signIn, `${parts.baseUrl}/dashboard/callback`));
+  app.get("/dashboard/assets/:name", (context) => assetAnswer(ctx, context));
+  if (deps.signIn) {
+    signInRoutes(app, ctx, providerOf(deps.signIn, `${deps.baseUrl}/dashboard/callback`));
     app.get("/dashboard", (context) => context.redirect(home, 303));
-    overviewRoutes(app, desk);
-    interactionListRoutes(app, desk);
-    interactionExportRoutes(app, desk);
-    interactionRoutes(app, desk);
-    newKeyRoutes(app, desk);
-    keyRoutes(app, desk);
-    playgroundRoutes(app, desk);
-    cohortRoutes(app, desk);
-    evalRoutes(app, desk);
-    exportRoutes(app, desk);
-    deletionRoutes(app, desk);
+    overviewRoutes(app, ctx);
+    interactionListRoutes(app, ctx);
+    interactionExportRoutes(app, ctx);
+    interactionRoutes(app, ctx);
+    newKeyRoutes(app, ctx);
+    keyRoutes(app, ctx);
+    playgroundRoutes(app, ctx);
+    cohortRoutes(app, ctx);
+    evalRoutes(app, ctx);
+    exportRoutes(app, ctx);
+    deletionRoutes(app, ctx);
     app.get(
       "/dashboard/settings",
       (context) => context.redirect("/dashboard/settings/vendor-keys", 303),
     );
-    vendorKeyRoutes(app, desk);
-    peopleRoutes(app, desk);
-    limitRoutes(app, desk);
-    retentionRoutes(app, desk);
-    auditRoutes(app, desk);
+    vendorKeyRoutes(app, ctx);
+    peopleRoutes(app, ctx);
+    limitRoutes(app, ctx);
+    retentionRoutes(app, ctx);
+    auditRoutes(app, ctx);
   } else {
-    signInOff(app, desk);
+    signInOff(app, ctx);
   }
-  app.all("/dashboard/*", (context) => notFoundPage(desk, context));
-  app.onError((thrown, context) => failed(desk, context, thrown));
+  app.all("/dashboard/*", (context) => notFoundPage(ctx, context));
+  app.onError((thrown, context) => failed(ctx, context, thrown));
   return app;
 }
 
@@ -85,12 +85,12 @@ export function createDashboard(parts: DashboardDeps): Hono {
  * A new claim link while sign-in is on and nobody owns the first account; undefined otherwise.
  */
 export async function claimLink(
-  parts: Pick<DashboardDeps, "baseUrl" | "signIn" | "signIns" | "clock">,
+  deps: Pick<DashboardDeps, "baseUrl" | "signIn" | "signIns" | "clock">,
 ): Promise<string | undefined> {
-  if (!parts.signIn) return undefined;
+  if (!deps.signIn) return undefined;
   const token = newToken();
-  const isOpen = await parts.signIns.offerClaim(hashToken(token), parts.clock.now());
-  return isOpen ? `${parts.baseUrl}/dashboard/claim?token=${token}` : undefined;
+  const isOpen = await deps.signIns.offerClaim(hashToken(token), deps.clock.now());
+  return isOpen ? `${deps.baseUrl}/dashboard/claim?token=${token}` : undefined;
 }
 
 function providerOf(settings: SignInSettings, redirectUri: string): IdentityProvider {
@@ -112,9 +112,9 @@ function otherLoopback(baseUrl: string, context: Context): string | undefined {
   return base.origin + asked.pathname + asked.search;
 }
 
-function assetAnswer(desk: PageContext, context: Context): Response | Promise<Response> {
-  const asset = desk.assets.find(context.req.param("name") ?? "");
-  if (!asset) return notFoundPage(desk, context);
+function assetAnswer(ctx: PageContext, context: Context): Response | Promise<Response> {
+  const asset = ctx.assets.find(context.req.param("name") ?? "");
+  if (!asset) return notFoundPage(ctx, context);
   const isExact = context.req.query("v") === asset.version;
   return context.body(asset.body, 200, {
     "content-type": asset.type,
@@ -122,10 +122,10 @@ function assetAnswer(desk: PageContext, context: Context): Response | Promise<Re
   });
 }
 
-function failed(desk: PageContext, context: Context, thrown: unknown): Promise<Response> {
-  desk.log.error("a page failed", { path: context.req.path, reason: messageOf(thrown) });
+function failed(ctx: PageContext, context: Context, thrown: unknown): Promise<Response> {
+  ctx.log.error("a page failed", { path: context.req.path, reason: messageOf(thrown) });
   return card(
-    desk,
+    ctx,
     context,
     503,
     "Something went wrong",

@@ -11,7 +11,7 @@ import type { Cookies } from "./cookies.ts";
 import { type Form, readForm } from "./form.ts";
 import { Card, type Frame, SignedIn } from "./layout.tsx";
 import { type Notice, noticeSeconds, parseNotice } from "./notice.ts";
-import type { DashboardDeps } from "./parts.ts";
+import type { DashboardDeps } from "./deps.ts";
 import { hashToken } from "../people/link_token.ts";
 import { csrfOf, openFor, sameText, sealFor } from "./secrets.ts";
 import { isFromElsewhere } from "./visitor.ts";
@@ -72,7 +72,7 @@ export class NotFound extends Error {}
  * only our own pages lead here, others to that path: for what leaves a trace, such as a download.
  */
 export function page(
-  desk: PageContext,
+  ctx: PageContext,
   needed: Role,
   load: (visit: PageRequest) => Page | Response | Promise<Page | Response>,
   { ownLinksAt }: { ownLinksAt?: string } = {},
@@ -81,39 +81,39 @@ export function page(
     if (ownLinksAt !== undefined && isFromElsewhere(context)) {
       return context.redirect(ownLinksAt, 303);
     }
-    const visit = await visitOf(desk, context);
+    const visit = await visitOf(ctx, context);
     if (!visit) return toSignIn(context);
     if (!mayAs(visit.session.role, needed)) {
-      return forbidden(desk, context, visit.session, needed);
+      return forbidden(ctx, context, visit.session, needed);
     }
-    if (!isFromElsewhere(context)) desk.cookies.clear(context, "notice");
-    return await show(desk, context, visit, () => load(visit));
+    if (!isFromElsewhere(context)) ctx.cookies.clear(context, "notice");
+    return await show(ctx, context, visit, () => load(visit));
   };
 }
 
 /** Takes a form from who is signed in with at least that role, sent by one of our own pages. */
 export function action(
-  desk: PageContext,
+  ctx: PageContext,
   needed: Role,
   act: (form: Form, visit: PageRequest) => Outcome | Promise<Outcome>,
   maxFormBytes?: number,
 ): Handler {
   return async (context) => {
-    const token = desk.cookies.read(context, "session");
-    const visit = await visitOf(desk, context);
+    const token = ctx.cookies.read(context, "session");
+    const visit = await visitOf(ctx, context);
     if (!token || !visit) return context.redirect("/dashboard/sign-in", 303);
     const form = await readForm(context, maxFormBytes);
     const isOurs = form && !isFromElsewhere(context) && sameText(form.text("csrf"), visit.csrf);
-    if (!isOurs) return expiredForm(desk, context);
+    if (!isOurs) return expiredForm(ctx, context);
     if (!mayAs(visit.session.role, needed)) {
-      return forbidden(desk, context, visit.session, needed);
+      return forbidden(ctx, context, visit.session, needed);
     }
-    return await show(desk, context, visit, async () => {
+    return await show(ctx, context, visit, async () => {
       const outcome = await act(form, visit);
       if (outcome instanceof Response || "body" in outcome) return outcome;
       if (outcome.notice) {
         const sealed = sealFor(token, JSON.stringify(outcome.notice));
-        desk.cookies.write(context, "notice", sealed, noticeSeconds);
+        ctx.cookies.write(context, "notice", sealed, noticeSeconds);
       }
       return context.redirect(outcome.to, 303);
     });
@@ -122,18 +122,18 @@ export function action(
 
 /** A page for nobody in particular. */
 export function card(
-  desk: PageContext,
+  ctx: PageContext,
   context: Context,
   status: Status,
   title: string,
   body: Child,
 ): Promise<Response> {
-  return html(context, status, <Card title={title} assets={desk.assets}>{body}</Card>);
+  return html(context, status, <Card title={title} assets={ctx.assets}>{body}</Card>);
 }
 
-export function notFoundPage(desk: PageContext, context: Context): Promise<Response> {
+export function notFoundPage(ctx: PageContext, context: Context): Promise<Response> {
   return card(
-    desk,
+    ctx,
     context,
     404,
     "Page not found",
@@ -146,14 +146,14 @@ export function notFoundPage(desk: PageContext, context: Context): Promise<Respo
   );
 }
 
-async function visitOf(desk: PageContext, context: Context): Promise<PageRequest | undefined> {
-  const token = desk.cookies.read(context, "session");
+async function visitOf(ctx: PageContext, context: Context): Promise<PageRequest | undefined> {
+  const token = ctx.cookies.read(context, "session");
   if (!token) return undefined;
-  const now = desk.clock.now();
-  const session = await desk.sessions.find(hashToken(token), now);
+  const now = ctx.clock.now();
+  const session = await ctx.sessions.find(hashToken(token), now);
   if (!session) return undefined;
   // What is said once is not used up by another site's link.
-  const sealed = isFromElsewhere(context) ? undefined : desk.cookies.read(context, "notice");
+  const sealed = isFromElsewhere(context) ? undefined : ctx.cookies.read(context, "notice");
   const actor = {
     personId: session.person.id,
     name: session.person.email ?? session.person.name,
@@ -173,18 +173,18 @@ async function visitOf(desk: PageContext, context: Context): Promise<PageRequest
     fields: new URL(context.req.url).searchParams,
     header: (name) => context.req.header(name),
     end: async () => {
-      await desk.sessions.end(hashToken(token));
-      desk.cookies.clear(context, "session");
+      await ctx.sessions.end(hashToken(token));
+      ctx.cookies.clear(context, "session");
     },
-    switchAccount: (id) => desk.sessions.switchAccount(hashToken(token), id),
+    switchAccount: (id) => ctx.sessions.switchAccount(hashToken(token), id),
     may: (role) => mayAs(session.role, role),
     note,
-    record: async (...told) => await desk.audit.record(note(...told)),
+    record: async (...told) => await ctx.audit.record(note(...told)),
   };
 }
 
 async function show(
-  desk: PageContext,
+  ctx: PageContext,
   context: Context,
   visit: PageRequest,
   load: () => Page | Response | Promise<Page | Response>,
@@ -197,12 +197,12 @@ async function show(
     return await html(
       context,
       status ?? 200,
-      <SignedIn frame={frame} {...{ session, csrf, notice }} assets={desk.assets}>
+      <SignedIn frame={frame} {...{ session, csrf, notice }} assets={ctx.assets}>
         {body}
       </SignedIn>,
     );
   } catch (thrown) {
-    if (isMissing(thrown)) return await notFoundPage(desk, context);
+    if (isMissing(thrown)) return await notFoundPage(ctx, context);
     throw thrown;
   }
 }
@@ -225,13 +225,13 @@ function toSignIn(context: Context): Response {
 }
 
 function forbidden(
-  desk: PageContext,
+  ctx: PageContext,
   context: Context,
   session: Session,
   needed: Role,
 ): Promise<Response> {
   return card(
-    desk,
+    ctx,
     context,
     403,
     "Not allowed",
@@ -247,9 +247,9 @@ function forbidden(
 }
 
 /** For a form that is too old, or that none of our pages sent. */
-export function expiredForm(desk: PageContext, context: Context): Promise<Response> {
+export function expiredForm(ctx: PageContext, context: Context): Promise<Response> {
   return card(
-    desk,
+    ctx,
     context,
     403,
     "This form has expired",

@@ -17,18 +17,18 @@ export const joinPath = "/dashboard/join";
  * its form: the link that began the sign-in may have been anybody's.
  */
 export async function letIn(
-  desk: PageContext,
+  ctx: PageContext,
   context: Context,
   identity: Identity,
   started: SignInStart,
   hasAgreed: boolean,
 ): Promise<Response> {
-  const now = desk.clock.now();
-  const admission = await desk.signIns.admit(identity, started, {
+  const now = ctx.clock.now();
+  const admission = await ctx.signIns.admit(identity, started, {
     now,
     hasAgreed,
-    newPersonId: desk.newId(),
-    allowedDomains: desk.allowedDomains,
+    newPersonId: ctx.newId(),
+    allowedDomains: ctx.allowedDomains,
     joined: ({ accountId, personId }) => {
       const actor = { personId, name: identity.email ?? identity.name };
       const detail = started.claimHash !== null ? "by the claim link" : "";
@@ -36,34 +36,34 @@ export async function letIn(
     },
   });
   if (admission.kind === "admitted") {
-    await openSession(desk, context, admission, started);
+    await openSession(ctx, context, admission, started);
     return context.redirect(started.returnTo, 303);
   }
-  if (admission.kind !== "asks") return await refused(desk, context, admission.kind);
+  if (admission.kind !== "asks") return await refused(ctx, context, admission.kind);
   const token = newToken();
   const { claimHash, invitationHash } = admission;
-  await desk.signIns.begin({
+  await ctx.signIns.begin({
     ...{ stateHash: hashToken(token), returnTo: started.returnTo, claimHash, invitationHash },
     ...{ identity, expiresAt: new Date(now.getTime() + signInMs) },
   }, now);
-  desk.cookies.write(context, "join", token, signInMs / 1000);
+  ctx.cookies.write(context, "join", token, signInMs / 1000);
   return context.redirect(joinPath, 303);
 }
 
 /** Asks the person whom the provider vouched for whether to join. */
-export async function joinPage(desk: PageContext, context: Context): Promise<Response> {
-  const token = desk.cookies.read(context, "join");
-  const now = desk.clock.now();
-  const waiting = token && await desk.signIns.look(hashToken(token), now);
-  if (!token || !waiting || !waiting.identity) return await startedElsewhere(desk, context);
-  const offer = await desk.signIns.offer(waiting, now);
+export async function joinPage(ctx: PageContext, context: Context): Promise<Response> {
+  const token = ctx.cookies.read(context, "join");
+  const now = ctx.clock.now();
+  const waiting = token && await ctx.signIns.look(hashToken(token), now);
+  if (!token || !waiting || !waiting.identity) return await startedElsewhere(ctx, context);
+  const offer = await ctx.signIns.offer(waiting, now);
   if (!offer) {
-    return await refused(desk, context, waiting.claimHash ? "claim_void" : "invitation_void");
+    return await refused(ctx, context, waiting.claimHash ? "claim_void" : "invitation_void");
   }
   const { email, name } = waiting.identity;
   const { accountName, role } = offer;
   return await card(
-    desk,
+    ctx,
     context,
     200,
     waiting.claimHash === null ? "Join this account?" : "Own this gateway?",
@@ -87,38 +87,38 @@ export async function joinPage(desk: PageContext, context: Context): Promise<Res
 }
 
 /** Takes the person's answer, once. */
-export async function joinAnswer(desk: PageContext, context: Context): Promise<Response> {
-  const token = desk.cookies.read(context, "join");
+export async function joinAnswer(ctx: PageContext, context: Context): Promise<Response> {
+  const token = ctx.cookies.read(context, "join");
   const form = await readForm(context);
   const isOurs = token !== undefined && form !== undefined && !isFromElsewhere(context) &&
     sameText(form.text("csrf"), csrfOf(token));
-  if (!isOurs) return await expiredForm(desk, context);
-  desk.cookies.clear(context, "join");
-  const waiting = await desk.signIns.take(hashToken(token), desk.clock.now());
-  if (!waiting || !waiting.identity) return await startedElsewhere(desk, context);
+  if (!isOurs) return await expiredForm(ctx, context);
+  ctx.cookies.clear(context, "join");
+  const waiting = await ctx.signIns.take(hashToken(token), ctx.clock.now());
+  if (!waiting || !waiting.identity) return await startedElsewhere(ctx, context);
   if (form.text("answer") !== "yes") return context.redirect("/dashboard", 303);
-  return await letIn(desk, context, waiting.identity, waiting, true);
+  return await letIn(ctx, context, waiting.identity, waiting, true);
 }
 
 /** Always a new token: one that somebody put into this browser before is worth nothing. */
 async function openSession(
-  desk: PageContext,
+  ctx: PageContext,
   context: Context,
   { personId, accountId }: Extract<Admission, { kind: "admitted" }>,
   started: SignInStart,
 ): Promise<void> {
-  const before = desk.cookies.read(context, "session");
+  const before = ctx.cookies.read(context, "session");
   const replaces = before === undefined ? undefined : hashToken(before);
-  const now = desk.clock.now();
+  const now = ctx.clock.now();
   const token = newToken();
   // Who signs in again looks at the same account as before, unless they have just joined one.
-  const earlier = replaces === undefined ? undefined : await desk.sessions.find(replaces, now);
+  const earlier = replaces === undefined ? undefined : await ctx.sessions.find(replaces, now);
   const isSame = earlier?.person.id === personId && started.claimHash === null &&
     started.invitationHash === null;
   const shown = isSame ? earlier.account.id : accountId;
-  await desk.sessions.start(
+  await ctx.sessions.start(
     { tokenHash: hashToken(token), personId, accountId: shown, now },
     replaces,
   );
-  desk.cookies.write(context, "session", token, sessionMs / 1000);
+  ctx.cookies.write(context, "session", token, sessionMs / 1000);
 }

@@ -11,10 +11,10 @@ import { addressOf, visitorToken } from "./visitor.ts";
 const signInVariables = "OAUTH_ISSUER=https://…\nOAUTH_CLIENT_ID=…\nOAUTH_CLIENT_SECRET=…";
 
 /** Where the dashboard begins while sign-in is off. */
-export function signInOff(app: Hono, desk: PageContext): void {
+export function signInOff(app: Hono, ctx: PageContext): void {
   app.get("/dashboard/*", (context) =>
     card(
-      desk,
+      ctx,
       context,
       200,
       "Sign-in is off",
@@ -23,7 +23,7 @@ export function signInOff(app: Hono, desk: PageContext): void {
           The dashboard is for people who sign in through your identity provider. To turn it on,
           register this service there with the redirect address
         </p>
-        <pre tabindex={0}><code>{`${desk.baseUrl}/dashboard/callback`}</code></pre>
+        <pre tabindex={0}><code>{`${ctx.baseUrl}/dashboard/callback`}</code></pre>
         <p>and start it with what the provider gave you:</p>
         <pre
           tabindex={0}
@@ -38,11 +38,11 @@ export function signInOff(app: Hono, desk: PageContext): void {
 }
 
 /** Where a person signs in without any link. */
-export async function signInPage(desk: PageContext, context: Context): Promise<Response> {
-  const hasOwner = await desk.signIns.hasOwner();
+export async function signInPage(ctx: PageContext, context: Context): Promise<Response> {
+  const hasOwner = await ctx.signIns.hasOwner();
   const signedOut = context.req.query("signed_out") !== undefined;
   return await card(
-    desk,
+    ctx,
     context,
     200,
     signedOut ? "You are signed out" : "Sign in",
@@ -51,7 +51,7 @@ export async function signInPage(desk: PageContext, context: Context): Promise<R
         <>
           <p>Keys, vendor keys and people of this gateway are managed here.</p>
           <StartForm
-            csrf={visitorToken(desk, context)}
+            csrf={visitorToken(ctx, context)}
             fields={{ return_to: returnPath(context.req.query("return_to")) }}
           >
             Sign in
@@ -68,12 +68,12 @@ export async function signInPage(desk: PageContext, context: Context): Promise<R
 }
 
 /** Where the claim link leads. */
-export async function claimPage(desk: PageContext, context: Context): Promise<Response> {
+export async function claimPage(ctx: PageContext, context: Context): Promise<Response> {
   const token = context.req.query("token") ?? "";
-  const offer = await offerOf(desk, context, { claim: token });
+  const offer = await offerOf(ctx, context, { claim: token });
   if (offer instanceof Response) return offer;
   return await card(
-    desk,
+    ctx,
     context,
     200,
     "Claim this gateway",
@@ -83,7 +83,7 @@ export async function claimPage(desk: PageContext, context: Context): Promise<Re
         <strong>{offer.accountName}</strong>, with its keys and settings is yours. This link works
         once.
       </p>
-      <StartForm csrf={visitorToken(desk, context)} fields={{ claim: token }}>
+      <StartForm csrf={visitorToken(ctx, context)} fields={{ claim: token }}>
         Sign in and claim
       </StartForm>
     </>,
@@ -91,12 +91,12 @@ export async function claimPage(desk: PageContext, context: Context): Promise<Re
 }
 
 /** Where an invitation's link leads. */
-export async function invitationPage(desk: PageContext, context: Context): Promise<Response> {
+export async function invitationPage(ctx: PageContext, context: Context): Promise<Response> {
   const token = context.req.query("token") ?? "";
-  const offer = await offerOf(desk, context, { invitation: token });
+  const offer = await offerOf(ctx, context, { invitation: token });
   if (offer instanceof Response) return offer;
   return await card(
-    desk,
+    ctx,
     context,
     200,
     "You are invited",
@@ -105,7 +105,7 @@ export async function invitationPage(desk: PageContext, context: Context): Promi
         Somebody invited you to the account <strong>{offer.accountName}</strong> as{" "}
         {offer.role}. Sign in, and you are asked whether to join.
       </p>
-      <StartForm csrf={visitorToken(desk, context)} fields={{ invitation: token }}>
+      <StartForm csrf={visitorToken(ctx, context)} fields={{ invitation: token }}>
         Sign in and accept
       </StartForm>
     </>,
@@ -114,28 +114,28 @@ export async function invitationPage(desk: PageContext, context: Context): Promi
 
 /** What a link gives, or what is said to who has a void one; guesses are counted. */
 async function offerOf(
-  desk: PageContext,
+  ctx: PageContext,
   context: Context,
   link: { claim?: string; invitation?: string },
 ): Promise<Offer | Response> {
   const address = addressOf(context);
-  if (desk.starts.isReached(address)) {
-    return await tooMany(desk, context, desk.starts.fail(address));
+  if (ctx.starts.isReached(address)) {
+    return await tooMany(ctx, context, ctx.starts.fail(address));
   }
-  const offer = await desk.signIns.offer(linksOf(link), desk.clock.now());
+  const offer = await ctx.signIns.offer(linksOf(link), ctx.clock.now());
   if (offer) return offer;
-  desk.starts.fail(address);
-  return await refused(desk, context, link.claim === undefined ? "invitation_void" : "claim_void");
+  ctx.starts.fail(address);
+  return await refused(ctx, context, link.claim === undefined ? "invitation_void" : "claim_void");
 }
 
 /** For an address that began more sign-ins, or guessed more links, than people do. */
 export async function tooMany(
-  desk: PageContext,
+  ctx: PageContext,
   context: Context,
   seconds: number,
 ): Promise<Response> {
   const answer = await card(
-    desk,
+    ctx,
     context,
     429,
     "Too many sign-ins",
@@ -173,9 +173,9 @@ function StartForm(
 }
 
 /** For a way back from the provider, or a consent, that nobody waits for. */
-export function startedElsewhere(desk: PageContext, context: Context): Promise<Response> {
+export function startedElsewhere(ctx: PageContext, context: Context): Promise<Response> {
   return card(
-    desk,
+    ctx,
     context,
     400,
     "This sign-in can't be finished",
@@ -192,15 +192,15 @@ export function startedElsewhere(desk: PageContext, context: Context): Promise<R
 }
 
 export async function providerFailed(
-  desk: PageContext,
+  ctx: PageContext,
   context: Context,
   thrown: unknown,
 ): Promise<Response> {
   if (!(thrown instanceof ProviderError)) throw thrown;
-  desk.log.warn("a sign-in failed", { kind: thrown.kind, reason: thrown.message.slice(0, 200) });
+  ctx.log.warn("a sign-in failed", { kind: thrown.kind, reason: thrown.message.slice(0, 200) });
   const isDeclined = thrown.kind === "declined";
   return await card(
-    desk,
+    ctx,
     context,
     isDeclined ? 403 : 502,
     isDeclined ? "Sign-in was declined" : "The identity provider can't be used",
@@ -240,13 +240,13 @@ const refusals = {
 } as const;
 
 export function refused(
-  desk: PageContext,
+  ctx: PageContext,
   context: Context,
   kind: keyof typeof refusals,
 ): Promise<Response> {
   const { title, text } = refusals[kind];
   return card(
-    desk,
+    ctx,
     context,
     403,
     title,

@@ -8,15 +8,15 @@ import { csrfOf, sameText } from "./secrets.ts";
 const visitorSeconds = 24 * 3600;
 
 /** The token of forms that are shown to who has no session yet; it follows from a cookie. */
-export function visitorToken(desk: PageContext, context: Context): string {
-  const visitor = desk.cookies.read(context, "visitor") || newToken();
-  desk.cookies.write(context, "visitor", visitor, visitorSeconds);
+export function visitorToken(ctx: PageContext, context: Context): string {
+  const visitor = ctx.cookies.read(context, "visitor") || newToken();
+  ctx.cookies.write(context, "visitor", visitor, visitorSeconds);
   return csrfOf(visitor);
 }
 
 /** Whether one of our own pages sent this form, in this browser. */
-export function isVisitorsForm(desk: PageContext, context: Context, form: Form): boolean {
-  const visitor = desk.cookies.read(context, "visitor");
+export function isVisitorsForm(ctx: PageContext, context: Context, form: Form): boolean {
+  const visitor = ctx.cookies.read(context, "visitor");
   if (!visitor || isFromElsewhere(context)) return false;
   return sameText(form.text("csrf"), csrfOf(visitor));
 }
@@ -32,10 +32,10 @@ export function isFromElsewhere(context: Context): boolean {
 
 /** The address of the browser, as a trusted proxy names it where there is one. */
 export function addressOf(context: Context): string {
-  return (context as Context<Addressed>).get("scene").remoteHost;
+  return (context as Context<Addressed>).get("requestContext").remoteHost;
 }
 
 /** What the middleware knows of every request. */
 interface Addressed {
-  Variables: { scene: { readonly remoteHost: string } };
+  Variables: { requestContext: { readonly remoteHost: string } };
 }

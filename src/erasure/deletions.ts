@@ -54,7 +54,7 @@ export interface DeletionsDeps {
   /** Undefined where no export leaves a file. */
   exports: ExportEraser | undefined;
   /** Resolves when every call answered so far is in the store; throws when the store is away. */
-  caughtUp: () => Promise<void>;
+  flushRecords: () => Promise<void>;
   /** Names this process in claims, over restarts. */
   holder: string;
   clock: Pick<Clock, "now">;
@@ -69,8 +69,8 @@ const stepsAtOnce = 2;
 /** Of one account, that erase or count within a request: those that wait. */
 const requestsWaiting = 64;
 
-export function createDeletions(parts: DeletionsDeps): Deletions {
-  return new Eraser(parts);
+export function createDeletions(deps: DeletionsDeps): Deletions {
+  return new Eraser(deps);
 }
 
 class Eraser implements Deletions {
@@ -85,8 +85,8 @@ class Eraser implements Deletions {
   #isClosing = false;
   #hasReleased = false;
 
-  constructor(parts: DeletionsDeps) {
-    this.#parts = parts;
+  constructor(deps: DeletionsDeps) {
+    this.#parts = deps;
   }
 
   get waiting(): { count: number; seconds: number } {
@@ -97,7 +97,7 @@ class Eraser implements Deletions {
 
   async count(wanted: WantedDeletion): Promise<DeletionCounts> {
     return await this.#requests.run(String(wanted.accountId), async () => {
-      await this.#parts.caughtUp();
+      await this.#parts.flushRecords();
       return await this.#parts.store.count(this.#request(wanted));
     });
   }
@@ -107,8 +107,8 @@ class Eraser implements Deletions {
   }
 
   async #eraseNow(wanted: WantedDeletion): Promise<Deletion> {
-    const { store, caughtUp, holder } = this.#parts;
-    await caughtUp();
+    const { store, flushRecords, holder } = this.#parts;
+    await flushRecords();
     const request = this.#request(wanted);
     const tombstone = await store.add(request, holder);
     try {
@@ -121,7 +121,7 @@ class Eraser implements Deletions {
 
   async queue(wanted: WantedDeletion): Promise<string> {
     // What was answered before is erased as a row, and so is counted.
-    await this.#parts.caughtUp();
+    await this.#parts.flushRecords();
     const request = this.#request(wanted);
     await this.#parts.store.add(request);
     // From here on nobody reads it any more out of this process's memory.
@@ -201,10 +201,10 @@ class Eraser implements Deletions {
 
   /** Safe to repeat from any point. */
   async #eraseAll(deletion: ClaimedDeletion): Promise<void> {
-    const { store, erasures, exports, caughtUp, holder, log } = this.#parts;
+    const { store, erasures, exports, flushRecords, holder, log } = this.#parts;
     const { deletionId, accountId } = deletion.tombstone;
     await erasures.refresh();
-    await caughtUp();
+    await flushRecords();
     await store.expect(deletion);
     for (let isLast = false; !isLast;) {
       if (this.#isClosing) throw new Fault("store_unavailable", { note: "the process ends" });

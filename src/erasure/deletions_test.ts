@@ -47,7 +47,7 @@ function setUp(steps: (() => Promise<ErasedBatch>)[], waiting = 0) {
     store,
     erasures: { refresh: () => note("refresh", undefined) },
     exports: { eraseExports: (account) => note(`exports of ${account}`, 1) },
-    caughtUp: () => note("caught up", undefined),
+    flushRecords: () => note("caught up", undefined),
     holder: "us",
     clock,
     newId: () => "d1",

@@ -32,9 +32,9 @@ export interface ErasureDeps {
 const rememberMs = 24 * 60 * 60 * 1000;
 const dropsRemembered = 10_000;
 
-export function createErasures(parts: ErasureDeps): Erasures {
-  const startedAt = parts.clock.now();
-  const reader = parts.store.newsReader();
+export function createErasures(deps: ErasureDeps): Erasures {
+  const startedAt = deps.clock.now();
+  const reader = deps.store.newsReader();
   /** Calls that were under way when they were made may end after them. */
   let live: Tombstone[] = [];
   const drops = new Set<string>();
@@ -42,7 +42,7 @@ export function createErasures(parts: ErasureDeps): Erasures {
   let tidiesDue = 0;
 
   async function forget(transactionIds: readonly string[]): Promise<void> {
-    await parts.forget(transactionIds);
+    await deps.forget(transactionIds);
     // Once more a moment later: a record is open in the journal until its writer has come back.
     tidiesDue = 2;
   }
@@ -52,14 +52,14 @@ export function createErasures(parts: ErasureDeps): Erasures {
       const { tombstones, transactionIds } = await reader.next();
       if (tombstones.length === 0 && transactionIds.length === 0) break;
       pushAll(live, tombstones.filter(({ before }) => before >= startedAt));
-      if (tombstones.length > 0) await parts.keep(tombstones);
+      if (tombstones.length > 0) await deps.keep(tombstones);
       if (transactionIds.length > 0) await forget(transactionIds);
     }
     if (tidiesDue > 0) {
-      await parts.tidyJournal();
+      await deps.tidyJournal();
       tidiesDue--;
     }
-    const limit = parts.clock.now().getTime() - rememberMs;
+    const limit = deps.clock.now().getTime() - rememberMs;
     live = live.filter(({ before }) => before.getTime() > limit);
   }
 

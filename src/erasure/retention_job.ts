@@ -19,8 +19,8 @@ export interface RetentionDeps {
 }
 
 /** A run of the job: days are of 24 hours, counted back from now. */
-export function createRetentionJob(parts: RetentionDeps): () => Promise<void> {
-  const { store, clock, log, retentionPayloadDays, retentionUsageDays: usageDays } = parts;
+export function createRetentionJob(deps: RetentionDeps): () => Promise<void> {
+  const { store, clock, log, retentionPayloadDays, retentionUsageDays: usageDays } = deps;
   const daysAgo = (days: number) => new Date(clock.now().getTime() - days * 24 * 60 * 60 * 1000);
   return async () => {
     await store.openMonths(clock.now());

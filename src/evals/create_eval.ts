@@ -42,21 +42,21 @@ export type EvalCaller = Pick<Caller, "principal" | "vendorKey" | "requestId" | 
  * Throws faults that name the field.
  */
 export async function startEval(
-  parts: CreateEvalDeps,
+  deps: CreateEvalDeps,
   caller: EvalCaller,
   body: EvalRequest,
   bodyText: string,
   audit?: AuditNote,
 ): Promise<{ evalRunId: string; total: number; repeated: boolean }> {
-  await checkModels(parts, caller, body);
+  await checkModels(deps, caller, body);
   const { account, key } = caller.principal;
-  await checkGraders(parts, account.id, body.graders);
+  await checkGraders(deps, account.id, body.graders);
   const select = selectionOf(body, account.id);
   // A run is about every call whose answer was received before it was asked for.
-  await parts.recorder.drain();
-  const created = await parts.evals.create({
-    evalRunId: parts.newId(),
-    createdAt: parts.clock.now(),
+  await deps.recorder.drain();
+  const created = await deps.evals.create({
+    evalRunId: deps.newId(),
+    createdAt: deps.clock.now(),
     accountId: account.id,
     apiKeyId: key.id,
     name: body.name ?? null,
@@ -70,13 +70,13 @@ export async function startEval(
     requestHash: sha256Hex(bodyText),
     ...(audit ? { audit } : {}),
   });
-  parts.wakeEvals();
+  deps.wakeEvals();
   return created;
 }
 
 /** Every model that the run will call: known, priced, permitted to this key, with a vendor key. */
 async function checkModels(
-  parts: CreateEvalDeps,
+  deps: CreateEvalDeps,
   caller: EvalCaller,
   body: EvalRequest,
 ): Promise<void> {
@@ -86,10 +86,10 @@ async function checkModels(
         "An evaluation goes on after this request and can't keep the vendor key of the dual-key form: store it for the account, or send the service key alone.",
     });
   }
-  for (const { param, target } of permitEval(parts.registry, caller, body)) {
+  for (const { param, target } of permitEval(deps.registry, caller, body)) {
     try {
-      const { mode } = await resolveVendorKey(target.vendor, caller, parts.storedKeys);
-      if (mode === "managed") await requirePrice(parts, target, caller.arrivedAt);
+      const { mode } = await resolveVendorKey(target.vendor, caller, deps.storedKeys);
+      if (mode === "managed") await requirePrice(deps, target, caller.arrivedAt);
     } catch (thrown) {
       throw named(param, thrown);
     }
@@ -142,12 +142,12 @@ function named(param: string, thrown: unknown): unknown {
 }
 
 async function checkGraders(
-  parts: CreateEvalDeps,
+  deps: CreateEvalDeps,
   accountId: number,
   graders: readonly Grader[],
 ): Promise<void> {
   for (const [index, grader] of graders.entries()) {
-    const problem = await parts.graderProblem(accountId, grader);
+    const problem = await deps.graderProblem(accountId, grader);
     if (problem === undefined) continue;
     const param = `graders[${index}].${grader.type === "regex" ? "pattern" : "schema"}`;
     throw new Fault("invalid_value", { param, message: `${param}: ${problem}.` });

@@ -54,18 +54,18 @@ export interface EvalCallDeps {
 const creditMs = 2_000;
 
 /** Makes a call under the account's own rate limit, credit and caps, as any caller's is made. */
-export async function askModel(parts: EvalCallDeps, call: EvalCall): Promise<Asked> {
-  const rate = await parts.rateLimiter.take(call.principal.account);
+export async function askModel(deps: EvalCallDeps, call: EvalCall): Promise<Asked> {
+  const rate = await deps.rateLimiter.take(call.principal.account);
   if (!rate.admitted) {
     const ms = (rate.retryAfterSeconds ?? 1) * 1000;
     return { kind: "wait", code: "rate_limit_exceeded", message: publicText(), ms };
   }
-  if (rate.remaining * 10 < rate.limit) parts.onLowRate();
+  if (rate.remaining * 10 < rate.limit) deps.onLowRate();
   if (call.signal.aborted) return { kind: "stopped" };
-  const caller = jobCaller(parts.clock, { ...call, endpoint: "/api/v1/evals" });
+  const caller = jobCaller(deps.clock, { ...call, endpoint: "/api/v1/evals" });
   const { dialect, body, bodyText } = call;
   try {
-    const reply = await parts.relay.send({ caller, dialect, vendor: undefined, body, bodyText });
+    const reply = await deps.relay.send({ caller, dialect, vendor: undefined, body, bodyText });
     const text = await new Response(reply.body as BodyInit | null).text();
     if (call.signal.aborted || reply.status === 499) return { kind: "stopped" };
     return { kind: "answer", json: JSON.parse(text), spent: spentBy(caller.trace) };

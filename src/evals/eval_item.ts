@@ -44,15 +44,15 @@ export type ItemEnd =
 const maxTries = 4;
 
 /** Asks one stored interaction again and has its answer judged. Throws when the store is away. */
-export async function runItem(parts: EvalItemDeps, context: ItemContext): Promise<ItemEnd> {
-  const stored = await parts.work.stored(context.run, context.item);
+export async function runItem(deps: EvalItemDeps, context: ItemContext): Promise<ItemEnd> {
+  const stored = await deps.work.stored(context.run, context.item);
   try {
-    return await runStored(parts, context, stored);
+    return await runStored(deps, context, stored);
   } catch (thrown) {
     if (thrown instanceof Fault && thrown.code === "store_unavailable") throw thrown;
     // A failure of ours with one interaction is no reason to try it for ever.
     const { evalRunId } = context.run;
-    parts.log.warn("an interaction could not be evaluated", {
+    deps.log.warn("an interaction could not be evaluated", {
       run: evalRunId,
       position: context.item.position,
       reason: thrown instanceof Error ? thrown.name : "unknown",
@@ -62,17 +62,17 @@ export async function runItem(parts: EvalItemDeps, context: ItemContext): Promis
 }
 
 async function runStored(
-  parts: EvalItemDeps,
+  deps: EvalItemDeps,
   context: ItemContext,
   stored: StoredCall | undefined,
 ): Promise<ItemEnd> {
   const { run, item } = context;
-  const dialect = stored && parts.dialects[stored.dialect];
+  const dialect = stored && deps.dialects[stored.dialect];
   const obstacle = obstacleOf(run, stored, dialect);
   if (!stored || !dialect || obstacle !== undefined) {
     return skipped(context, stored, obstacle ?? "erased");
   }
-  const requestText = await withMedia(parts, context, dialect, stored.requestText!);
+  const requestText = await withMedia(deps, context, dialect, stored.requestText!);
   if (requestText === undefined) return skipped(context, stored, "media_erased");
   let asked: { body: unknown; bodyText: string };
   let input: string;
@@ -83,14 +83,14 @@ async function runStored(
     // Nothing but its text was looked at: it is not what today's contracts take.
     return skipped(context, stored, "request_not_repeatable");
   }
-  await parts.work.begin(run, item);
-  const answer = await answerOf(parts, context, stored, dialect, asked);
+  await deps.work.begin(run, item);
+  const answer = await answerOf(deps, context, stored, dialect, asked);
   if (answer.kind !== "answer") return unanswered(context, stored, answer);
   const expected = storedAnswer(stored, dialect);
   const exhibits = { input, answer: answerText(dialect, answer.json), expected };
   const judgements: Judgement[] = [];
   for (const index of run.graders.keys()) {
-    const judgement = await judge(parts, context, stored, exhibits, index);
+    const judgement = await judge(deps, context, stored, exhibits, index);
     if (judgement.kind !== "judgement") return unanswered(context, stored, judgement);
     judgements.push(judgement);
   }
@@ -145,19 +145,19 @@ function withMedia(
 type Tried = Exclude<Asked, { kind: "busy" }>;
 
 async function answerOf(
-  parts: EvalItemDeps,
+  deps: EvalItemDeps,
   context: ItemContext,
   stored: StoredCall,
   dialect: FullDialect,
   asked: { body: unknown; bodyText: string },
 ): Promise<Tried> {
   const requestId = `${context.run.evalRunId}/${context.item.position}`;
-  return await earlierAnswer(parts, context, requestId) ??
-    await call(parts, context, stored, { dialect, ...asked, requestId });
+  return await earlierAnswer(deps, context, requestId) ??
+    await call(deps, context, stored, { dialect, ...asked, requestId });
 }
 
 async function judge(
-  parts: EvalItemDeps,
+  deps: EvalItemDeps,
   context: ItemContext,
   stored: StoredCall,
   exhibits: { input: string; answer: string; expected: string | null },
@@ -166,15 +166,15 @@ async function judge(
   const grader = context.run.graders[index]!;
   if (grader.type !== "judge") {
     const verdict = await gradeText(grader, exhibits, {
-      grade: (rule, text) => parts.graders.grade(rule, text, String(context.run.accountId)),
+      grade: (rule, text) => deps.graders.grade(rule, text, String(context.run.accountId)),
     });
     return { kind: "judgement", verdict, spent: noSpent };
   }
   const { run, item } = context;
-  const chat = parts.dialects.chat!;
+  const chat = deps.dialects.chat!;
   const requestId = `${run.evalRunId}/${item.position}/judge-${index}`;
-  const asked = await earlierAnswer(parts, context, requestId) ??
-    await call(parts, context, stored, {
+  const asked = await earlierAnswer(deps, context, requestId) ??
+    await call(deps, context, stored, {
       dialect: chat,
       ...judgeRequest(grader, exhibits, chat),
       requestId,
@@ -204,13 +204,13 @@ async function earlierAnswer(
 }
 
 async function call(
-  parts: EvalItemDeps,
+  deps: EvalItemDeps,
   { principal, signal, item }: ItemContext,
   { sessionId, userId }: StoredCall,
   request: { dialect: FullDialect; body: unknown; bodyText: string; requestId: string },
 ): Promise<Tried> {
   const ofStored = { sessionId, userId, repeats: [item.transactionId] };
-  const asked = await askModel(parts, { principal, signal, ...ofStored, ...request });
+  const asked = await askModel(deps, { principal, signal, ...ofStored, ...request });
   if (asked.kind !== "busy") return asked;
   const { code, spent, ms } = asked;
   const tries = item.attempts + 1;

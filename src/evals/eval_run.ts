@@ -29,29 +29,29 @@ type Halt =
  * `rest` it finishes the calls under way and leaves the run to whoever takes it up next. Throws when the store is away; the claim then ends by itself.
  */
 export async function workOn(
-  parts: EvalRunDeps,
+  deps: EvalRunDeps,
   run: ClaimedRun,
   signal: AbortSignal,
   rest?: AbortSignal,
 ): Promise<void> {
   const progress = new Progress();
   rest?.addEventListener("abort", () => progress.stop({ kind: "leave" }), { once: true });
-  const itemParts = { ...parts, onLowRate: () => progress.rest() };
-  const queue = itemsOf(parts.work, run);
+  const itemParts = { ...deps, onLowRate: () => progress.rest() };
+  const queue = itemsOf(deps.work, run);
   const work = async () => {
     while (progress.mayGoOn(signal)) {
       const next = await queue.next();
       if (next.done || !progress.mayGoOn(signal)) return;
-      const principal = await checkRun(parts, run, progress);
+      const principal = await checkRun(deps, run, progress);
       if (!principal) return;
       const end = await runItem(itemParts, { run, item: next.value, principal, signal });
-      await takeIn(parts.work, run, next.value, end, progress);
+      await takeIn(deps.work, run, next.value, end, progress);
     }
   };
   const workers = Array.from({ length: callsAtOnce }, () => work());
   const failed = (await Promise.allSettled(workers)).find((one) => one.status === "rejected");
   if (failed) throw failed.reason;
-  await conclude(parts.work, run, progress.halt, signal);
+  await conclude(deps.work, run, progress.halt, signal);
 }
 
 /** How a run is going, shared by its workers. */

@@ -26,8 +26,8 @@ const runsAtOnce = 8;
 /** A run that has worked for so long makes room where all places are taken and others wait. */
 const sliceMs = 30_000;
 
-export function createEvalRunner(parts: EvalRunnerDeps): EvalRunner {
-  return new Runner(parts);
+export function createEvalRunner(deps: EvalRunnerDeps): EvalRunner {
+  return new Runner(deps);
 }
 
 interface Working {
@@ -45,8 +45,8 @@ class Runner implements EvalRunner {
   #again = false;
   #closed = false;
 
-  constructor(parts: EvalRunnerDeps) {
-    this.#parts = parts;
+  constructor(deps: EvalRunnerDeps) {
+    this.#parts = deps;
   }
 
   async tick(): Promise<void> {

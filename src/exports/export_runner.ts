@@ -40,8 +40,8 @@ export class ExportRunner {
   #takenOver: Promise<void> | undefined;
   #stopped = false;
 
-  constructor(parts: ExportRunnerDeps) {
-    this.#parts = parts;
+  constructor(deps: ExportRunnerDeps) {
+    this.#parts = deps;
   }
 
   /** How many jobs run here. */

@@ -70,8 +70,8 @@ const streamsAtOnce = 4;
 /** Of an account; most are short, and who reads slowly is ended after a while. */
 const streamsWaiting = 64;
 
-export function createExports(parts: ExportsDeps): Exports {
-  return new ExportDesk(parts);
+export function createExports(deps: ExportsDeps): Exports {
+  return new ExportDesk(deps);
 }
 
 class ExportDesk implements Exports {
@@ -83,9 +83,9 @@ class ExportDesk implements Exports {
     refuse: manyStreams,
   });
 
-  constructor(parts: ExportsDeps) {
-    this.#parts = parts;
-    this.#runner = new ExportRunner(parts);
+  constructor(deps: ExportsDeps) {
+    this.#parts = deps;
+    this.#runner = new ExportRunner(deps);
   }
 
   get hasBucket(): boolean {

@@ -12,7 +12,7 @@ import { type BodyMemory, readSent, type SentBody } from "./sent_body.ts";
 import type { HeavyBodies } from "./read_json.ts";
 import { asFault, errorReply } from "./errors.ts";
 import { jsonReply } from "./json_reply.ts";
-import type { Env } from "./scene.ts";
+import type { Env } from "./request_context.ts";
 import { toResponse } from "./respond.ts";
 import { previewIssues, validate, validateSteps } from "../shared/validate.ts";
 
@@ -66,17 +66,17 @@ export function bind<
 >(
   app: Hono<Env>,
   contract: Contract<Params, Query, Body, Answer>,
-  parts: BindDeps,
+  deps: BindDeps,
   handler: Handler<Params, Query, Body, Answer>,
 ): void {
-  mount(app, contract, parts, async (context, room) => {
+  mount(app, contract, deps, async (context, room) => {
     const caller = callerOf(context, contract.path);
     // Permission comes before validation (interface.md §5).
     authorize(contract.scope, caller);
-    const { step, ...input } = await readInput(context, contract, parts, room);
+    const { step, ...input } = await readInput(context, contract, deps, room);
     const worker = { key: String(caller.principal.account.id), isPatient: true };
     // The call has begun: whoever leaves now must not keep it from being settled.
-    const heavyStep = runInTurns(parts.heavy.work, worker);
+    const heavyStep = runInTurns(deps.heavy.work, worker);
     const onEncoded = () => room.leaveHeavy?.();
     return await handler({ ...input, caller: { ...caller, step, heavyStep, onEncoded } });
   });
@@ -97,12 +97,12 @@ export function bindPublic<
 >(
   app: Hono<Env>,
   contract: Contract<Params, Query, Body, Answer>,
-  parts: BindDeps,
+  deps: BindDeps,
   handler: (input: Input<Params, Query, Body>) => Promise<Output<Answer>> | Output<Answer>,
   applies?: Applies,
 ): void {
-  mount(app, contract, parts, async (context, room) => {
-    const { step: _, ...input } = await readInput(context, contract, parts, room);
+  mount(app, contract, deps, async (context, room) => {
+    const { step: _, ...input } = await readInput(context, contract, deps, room);
     return await handler(input);
   }, applies);
 }
@@ -110,7 +110,7 @@ export function bindPublic<
 function mount<Answer>(
   app: Hono<Env>,
   contract: Pick<Contract, "patterns" | "path" | "method" | "dialect" | "status">,
-  parts: BindDeps,
+  deps: BindDeps,
   run: (context: Context<Env>, room: BodyMemory) => Promise<Output<Answer>>,
   applies: Applies = () => true,
 ): void {
@@ -119,22 +119,25 @@ function mount<Answer>(
     if (!applies({ query: (name) => query[name], header: (name) => header[name] })) {
       return await next();
     }
-    const scene = context.get("scene");
-    scene.route = contract.path;
+    const requestContext = context.get("requestContext");
+    requestContext.route = contract.path;
     const room: BodyMemory = {};
     try {
       const output = await run(context, room);
       return toResponse(
         isReply(output) ? output.reply : jsonReply(output, { status: contract.status ?? 200 }),
-        scene,
+        requestContext,
       );
     } catch (thrown) {
       const { signal } = context.req.raw;
       const isLeft = room.isLeft || (signal.aborted && thrown === signal.reason);
-      if (isAbort(thrown) || isLeft) return toResponse(leftReply, scene);
+      if (isAbort(thrown) || isLeft) return toResponse(leftReply, requestContext);
       const fault = asFault(thrown);
-      parts.onFault(fault, scene.requestId);
-      return toResponse(errorReply(fault, contract.dialect, scene.requestId), scene);
+      deps.onFault(fault, requestContext.requestId);
+      return toResponse(
+        errorReply(fault, contract.dialect, requestContext.requestId),
+        requestContext,
+      );
     } finally {
       room.leaveHeavy?.();
       room.release?.();
@@ -155,14 +158,14 @@ async function readInput<
 >(
   context: Context<Env>,
   contract: Pick<Contract<Params, Query, Body>, "params" | "query" | "body" | "form">,
-  parts: BindDeps,
+  deps: BindDeps,
   room: BodyMemory,
 ): Promise<Input<Params, Query, Body> & { step: Step }> {
-  const { principal, remoteHost, peerHost } = context.get("scene");
+  const { principal, remoteHost, peerHost } = context.get("requestContext");
   const who = principal ? String(principal.account.id) : remoteHost;
-  const { trace } = context.get("scene");
+  const { trace } = context.get("requestContext");
   trace.waits?.(1);
-  const sent = await readSent(context.req.raw, contract, parts, { room, who })
+  const sent = await readSent(context.req.raw, contract, deps, { room, who })
     .finally(() => trace.waits?.(-1));
   trace.working?.();
   const schema = sent.form ? contract.form : contract.body;
@@ -194,13 +197,13 @@ async function checkBody(schema: z.ZodType | undefined, sent: SentBody): Promise
 }
 
 function callerOf(context: Context<Env>, endpoint: string): Caller {
-  const scene = context.get("scene");
-  if (!scene.principal) throw new Fault("missing_api_key");
+  const requestContext = context.get("requestContext");
+  if (!requestContext.principal) throw new Fault("missing_api_key");
   const header = (name: string) => context.req.header(name);
   return {
-    principal: scene.principal,
-    vendorKey: scene.vendorKey,
-    requestId: scene.requestId,
+    principal: requestContext.principal,
+    vendorKey: requestContext.vendorKey,
+    requestId: requestContext.requestId,
     sessionId: labelHeader(header("x-session-id"), "X-Session-ID"),
     userId: labelHeader(header("x-user-id"), "X-User-ID"),
     endpoint,
@@ -208,9 +211,9 @@ function callerOf(context: Context<Env>, endpoint: string): Caller {
     header,
     headerNames: () => [...context.req.raw.headers.keys()],
     signal: context.req.raw.signal,
-    arrivedAt: scene.arrivedAt,
-    arrivedMs: scene.arrivedMs,
-    trace: scene.trace,
+    arrivedAt: requestContext.arrivedAt,
+    arrivedMs: requestContext.arrivedMs,
+    trace: requestContext.trace,
   };
 }
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import { type Clock, systemClock } from "../base/clock.ts";
 import type { ErrorDialect } from "../../contracts/kernel/contract.ts";
-import { type SetTimer, systemSetTimer } from "../base/watch.ts";
+import { type SetTimer, systemSetTimer } from "../base/deadline.ts";
 import type { Admission, Overloaded } from "../overload/admission.ts";
 import { Fault } from "../shared/fault.ts";
 import { errorReply } from "./errors.ts";
@@ -28,8 +28,8 @@ export interface FrontDoorDeps {
   clock?: Pick<Clock, "monotonicMs">;
 }
 
-export function createFrontDoor(parts: FrontDoorDeps): FrontDoor {
-  return new Door(parts);
+export function createFrontDoor(deps: FrontDoorDeps): FrontDoor {
+  return new Door(deps);
 }
 
 /**
@@ -65,10 +65,10 @@ class Door implements FrontDoor {
   /** So many may be told now; a part of one is kept for the next time. */
   #mayTell = 1;
 
-  constructor(parts: FrontDoorDeps) {
-    this.#parts = parts;
-    this.#later = parts.later ?? systemSetTimer;
-    this.#clock = parts.clock ?? systemClock;
+  constructor(deps: FrontDoorDeps) {
+    this.#parts = deps;
+    this.#later = deps.later ?? systemSetTimer;
+    this.#clock = deps.clock ?? systemClock;
   }
 
   knows(credential: Credential, accountId: number): void {

@@ -15,13 +15,13 @@ export interface AddressDeps {
  * where nobody knows, so that addresses are relative.
  */
 export function ownAddress(
-  parts: AddressDeps,
+  deps: AddressDeps,
   header: (name: string) => string | undefined,
 ): string {
-  if (parts.baseUrl !== undefined) return withoutEnd(parts.baseUrl, "/");
+  if (deps.baseUrl !== undefined) return withoutEnd(deps.baseUrl, "/");
   const host = header("host") ?? "";
   if (!/^[\w.-]+(:\d+)?$|^\[[\da-fA-F:.]+\](:\d+)?$/.test(host)) return "";
-  return `${parts.secure ? "https" : "http"}://${host}`;
+  return `${deps.secure ? "https" : "http"}://${host}`;
 }
 
 /**
@@ -29,11 +29,11 @@ export function ownAddress(
  * machine, or the address that the listener has. Empty otherwise, so that addresses are relative.
  */
 export function publicAddress(
-  parts: AddressDeps,
+  deps: AddressDeps,
   header: (name: string) => string | undefined,
 ): string {
-  const isKnown = parts.baseUrl !== undefined || isOwnHost(header("host") ?? "", parts.host);
-  return isKnown ? ownAddress(parts, header) : "";
+  const isKnown = deps.baseUrl !== undefined || isOwnHost(header("host") ?? "", deps.host);
+  return isKnown ? ownAddress(deps, header) : "";
 }
 
 /** Whether a `Host`, with a port or without, names this machine or what the listener is bound to. */

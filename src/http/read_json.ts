@@ -3,7 +3,7 @@ import type { HeavyWork, Step } from "../base/heavy_work.ts";
 import { runAtOnce, runInTurns } from "../base/heavy_work.ts";
 import { JsonCount, type JsonExcess } from "../base/json_count.ts";
 import { JsonTextError, parseInSteps, type Preview } from "../base/parse_in_steps.ts";
-import { systemSetTimer } from "../base/watch.ts";
+import { systemSetTimer } from "../base/deadline.ts";
 import type { ValueGate } from "../base/value_gate.ts";
 import { Fault } from "../shared/fault.ts";
 import { bodyPieces, notJson, parseJson, type Reading } from "./body.ts";

@@ -1,5 +1,5 @@
 import type { Reply } from "../relay/reply.ts";
-import type { RequestContext } from "./scene.ts";
+import type { RequestContext } from "./request_context.ts";
 
 /** The security headers of every response (spec.md), errors and streams included. */
 export const securityHeaders: Readonly<Record<string, string>> = {
@@ -21,10 +21,12 @@ export const pageHeaders: Readonly<Record<string, string>> = {
 };
 
 /** A reply as the web's response, with the headers that name request and transaction. */
-export function toResponse(reply: Reply, scene: RequestContext): Response {
+export function toResponse(reply: Reply, requestContext: RequestContext): Response {
   const headers = new Headers(reply.headers);
-  headers.set("x-request-id", scene.requestId);
-  if (scene.trace.transactionId) headers.set("x-transaction-id", scene.trace.transactionId);
+  headers.set("x-request-id", requestContext.requestId);
+  if (requestContext.trace.transactionId) {
+    headers.set("x-transaction-id", requestContext.trace.transactionId);
+  }
   for (const [name, value] of Object.entries(securityHeaders)) headers.set(name, value);
   return new Response(reply.body as BodyInit | null, { status: reply.status, headers });
 }

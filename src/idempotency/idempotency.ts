@@ -75,8 +75,8 @@ const believeMs = 30_000;
 /** How long the end of an answer may wait for the store. */
 const holdMs = 1000;
 
-export function createIdempotency(parts: IdempotencyDeps): Idempotency {
-  return new Gate(parts);
+export function createIdempotency(deps: IdempotencyDeps): Idempotency {
+  return new Gate(deps);
 }
 
 const leftReply: Reply = { status: 499, headers: {}, body: null };
@@ -88,9 +88,9 @@ class Gate implements Idempotency {
   readonly #attempts = new Map<string, InFlightRequest>();
   readonly #writing = new Set<Promise<void>>();
 
-  constructor(parts: IdempotencyDeps) {
-    this.#parts = parts;
-    this.#memory = new ReplayMemory(parts.clock);
+  constructor(deps: IdempotencyDeps) {
+    this.#parts = deps;
+    this.#memory = new ReplayMemory(deps.clock);
   }
 
   get unsaved(): number {

@@ -28,14 +28,14 @@ const maxUnknown = 10_000;
 const usableMs = 1000;
 
 export function createKeyCache(
-  parts: {
+  deps: {
     store: Pick<ApiKeyStore, "findByHash" | "changedSince">;
     clock: Clock;
     /** Hashes of all keys that may be used. */
     usableHashes?: () => Promise<readonly string[]>;
   },
 ): KeyCache {
-  return new CachedKeyRing(parts.store, parts.clock, parts.usableHashes);
+  return new CachedKeyRing(deps.store, deps.clock, deps.usableHashes);
 }
 
 class CachedKeyRing implements KeyCache {

@@ -26,8 +26,8 @@ export interface VendorKeyCacheDeps {
   log: Log;
 }
 
-export function createVendorKeyCache(parts: VendorKeyCacheDeps): VendorKeyCache {
-  return new CachedVendorKeys(parts);
+export function createVendorKeyCache(deps: VendorKeyCacheDeps): VendorKeyCache {
+  return new CachedVendorKeys(deps);
 }
 
 class CachedVendorKeys implements VendorKeyCache {
@@ -37,8 +37,8 @@ class CachedVendorKeys implements VendorKeyCache {
   #masterKeyMatches = true;
   #loading: Promise<void> | undefined;
 
-  constructor(parts: VendorKeyCacheDeps) {
-    this.#parts = parts;
+  constructor(deps: VendorKeyCacheDeps) {
+    this.#parts = deps;
   }
 
   async find(accountId: number, vendorLabel: string): Promise<Secret | undefined> {

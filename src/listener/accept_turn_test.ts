@@ -2,7 +2,7 @@ import assert from "@std/assert";
 import net from "node:net";
 import type { CrowdOrder } from "../../tests/support/busy_crowd_worker.ts";
 import { takeEachTurn } from "./accept_turn.ts";
-import { listen } from "./door.ts";
+import { listen } from "./accept_target.ts";
 
 const connections = 400;
 const newcomers = 30;

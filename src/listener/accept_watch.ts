@@ -1,4 +1,4 @@
-import type { ConnectionEvents } from "./news.ts";
+import type { ConnectionEvents } from "./connection_events.ts";
 
 /** What became of a connection to our own port. */
 export type AcceptProbe =

@@ -1,7 +1,7 @@
 import assert from "@std/assert";
 import { FakeClock } from "../base/clock.ts";
 import { type AcceptProbe, AcceptWatch } from "./accept_watch.ts";
-import { ConnectionEvents } from "./news.ts";
+import { ConnectionEvents } from "./connection_events.ts";
 
 /** A watch whose knocks have these results, one for each look. */
 function setUp(...knocks: AcceptProbe[]) {

@@ -5,7 +5,7 @@ import { Connection, type Overdue } from "./connection.ts";
 import { ChunkWatch, CountedMessage } from "./counted_message.ts";
 import { Crowd } from "./crowd.ts";
 import type { ConnectionLimits } from "./limits.ts";
-import type { ConnectionEvents, EndReason } from "./news.ts";
+import type { ConnectionEvents, EndReason } from "./connection_events.ts";
 import { writePiecewise } from "./piecewise.ts";
 import { type Refusal, refuse, type Unreadable } from "./refusal.ts";
 import { afterEachRead } from "./runtime_parsers.ts";
@@ -49,13 +49,13 @@ export class Connections {
   #toldSo = 0;
   readonly #looking: ReturnType<typeof setInterval>;
 
-  constructor(parts: ConnectionsDeps) {
-    this.#parts = parts;
-    this.most = parts.limits.most;
-    const { headMs, bodyMs, idleMs, unreadMs } = parts.limits;
+  constructor(deps: ConnectionsDeps) {
+    this.#parts = deps;
+    this.most = deps.limits.most;
+    const { headMs, bodyMs, idleMs, unreadMs } = deps.limits;
     const shortest = Math.min(headMs, bodyMs, idleMs, unreadMs);
     this.#everyMs = Math.max(20, Math.min(1_000, shortest / 8));
-    this.#lookedMs = parts.clock.monotonicMs();
+    this.#lookedMs = deps.clock.monotonicMs();
     this.#looking = setInterval(() => this.look(), this.#everyMs);
   }
 

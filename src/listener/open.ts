@@ -8,10 +8,10 @@ import { takeEachTurn } from "./accept_turn.ts";
 import { AcceptWatch } from "./accept_watch.ts";
 import { Connections } from "./connections.ts";
 import { CountedMessage } from "./counted_message.ts";
-import { acceptTargetOf, listen } from "./door.ts";
+import { acceptTargetOf, listen } from "./accept_target.ts";
 import { faultOfHead, faultOfTarget } from "./head.ts";
 import type { ConnectionLimits } from "./limits.ts";
-import { ConnectionEvents, type ConnectionListeners } from "./news.ts";
+import { ConnectionEvents, type ConnectionListeners } from "./connection_events.ts";
 import { type Refusal, type Unreadable, unreadable } from "./refusal.ts";
 import { keepNoParsers } from "./runtime_parsers.ts";
 

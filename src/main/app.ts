@@ -12,7 +12,7 @@ import { authenticate } from "../http/middleware/authenticate.ts";
 import { allowOrigins } from "../http/middleware/cors.ts";
 import { upgradePlain } from "../http/middleware/https.ts";
 import { rateLimit } from "../http/middleware/rate_limit.ts";
-import { createRequestContext } from "../http/middleware/scene.ts";
+import { createRequestContext } from "../http/middleware/request_context.ts";
 import { secure } from "../http/middleware/secure.ts";
 import { toResponse } from "../http/respond.ts";
 import { deletionRoutes } from "../http/routes/deletion.ts";
@@ -20,7 +20,7 @@ import { cohortRoutes } from "../http/routes/cohort.ts";
 import { evalRoutes } from "../http/routes/evals.ts";
 import { exportRoutes } from "../http/routes/exports.ts";
 import { healthRoutes } from "../http/routes/health.ts";
-import { storedResponseRoutes } from "../http/routes/kept_responses.ts";
+import { storedResponseRoutes } from "../http/routes/stored_responses.ts";
 import { mediaRoutes, signedMediaRoutes } from "../http/routes/media.ts";
 import { mediaCallRoutes } from "../http/routes/media_calls.ts";
 import { modelRoutes } from "../http/routes/models.ts";
@@ -30,9 +30,9 @@ import { proxyRoutes } from "../http/routes/proxy.ts";
 import { referenceRoutes } from "../http/routes/reference.ts";
 import { statusRoutes } from "../http/routes/status.ts";
 import type { FrontDoor } from "../http/front_door.ts";
-import type { Env } from "../http/scene.ts";
+import type { Env } from "../http/request_context.ts";
 import { createDashboard } from "../dashboard/app.tsx";
-import type { DashboardDeps } from "../dashboard/parts.ts";
+import type { DashboardDeps } from "../dashboard/deps.ts";
 import type { Services } from "./application.ts";
 
 /** The web application: middleware in the order of interface.md §5, then the mounts. */
@@ -46,8 +46,8 @@ export function createApp(
   const errorDialect = errorDialectOf(services);
   const onFault = faultLog(services);
   const { bodies, heavy } = services;
-  const parts: BindDeps = { maxBodyBytes: config.maxBodyBytes, bodies, heavy, onFault };
-  const answerFault = (fault: Fault, path: string, scene: Env["Variables"]["scene"]) => {
+  const deps: BindDeps = { maxBodyBytes: config.maxBodyBytes, bodies, heavy, onFault };
+  const answerFault = (fault: Fault, path: string, scene: Env["Variables"]["requestContext"]) => {
     onFault(fault, scene.requestId);
     return toResponse(errorReply(fault, errorDialect(path), scene.requestId), scene);
   };
@@ -61,33 +61,33 @@ export function createApp(
   if (trustProxy) app.use(upgradePlain(config.baseUrl));
   if (config.corsOrigins.length > 0) app.use(allowOrigins(config.corsOrigins));
   operationRoutes(app, {
-    ...parts,
+    ...deps,
     ready: services.ready,
     metrics,
     metricsToken: config.metricsToken,
   });
   const address = { baseUrl: config.baseUrl, host: config.host, secure: config.tls !== undefined };
-  referenceRoutes(app, { ...parts, ...address });
-  signedMediaRoutes(app, { ...parts, ...services });
+  referenceRoutes(app, { ...deps, ...address });
+  signedMediaRoutes(app, { ...deps, ...services });
   app.use("/dashboard/*", nameRoute("/dashboard"));
   // People have sessions in place of keys, which open nothing here, as sessions open nothing below.
   app.route("/", createDashboard(dashboard));
   const failures = createFailureLimit(clock, failedKeys);
   const { knows } = frontDoor;
-  app.use(authenticate({ keyRing: services.keyRing, failures, errorDialect, onFault, knows }));
+  app.use(authenticate({ keyCache: services.keyCache, failures, errorDialect, onFault, knows }));
   app.use(rateLimit({ limiter: services.rateLimiter, errorDialect, onFault }));
-  statusRoutes(app, { ...parts, clock, version: services.version });
-  modelRoutes(app, { ...parts, ...services });
-  healthRoutes(app, { ...parts, ...services });
-  deletionRoutes(app, { ...parts, ...services });
-  exportRoutes(app, { ...parts, ...services });
-  mediaRoutes(app, { ...parts, ...services });
-  cohortRoutes(app, { ...parts, ...services });
-  evalRoutes(app, { ...parts, ...services });
-  proxyRoutes(app, { ...parts, ...services });
-  operationCallRoutes(app, { ...parts, ...services });
-  mediaCallRoutes(app, { ...parts, ...services, ...address });
-  storedResponseRoutes(app, { ...parts, ...services });
+  statusRoutes(app, { ...deps, clock, version: services.version });
+  modelRoutes(app, { ...deps, ...services });
+  healthRoutes(app, { ...deps, ...services });
+  deletionRoutes(app, { ...deps, ...services });
+  exportRoutes(app, { ...deps, ...services });
+  mediaRoutes(app, { ...deps, ...services });
+  cohortRoutes(app, { ...deps, ...services });
+  evalRoutes(app, { ...deps, ...services });
+  proxyRoutes(app, { ...deps, ...services });
+  operationCallRoutes(app, { ...deps, ...services });
+  mediaCallRoutes(app, { ...deps, ...services, ...address });
+  storedResponseRoutes(app, { ...deps, ...services });
 
   app.notFound((context) =>
     answerFault(
@@ -95,11 +95,11 @@ export function createApp(
         message: `No such endpoint: ${context.req.method} ${context.req.path.slice(0, 200)}`,
       }),
       context.req.path,
-      context.get("scene"),
+      context.get("requestContext"),
     )
   );
   app.onError((thrown, context) =>
-    answerFault(asFault(thrown), context.req.path, context.get("scene"))
+    answerFault(asFault(thrown), context.req.path, context.get("requestContext"))
   );
   return app;
 }
@@ -109,9 +109,9 @@ const failedKeys = { burst: 400, perSecond: 5 };
 
 /** What the process has to do is known by what requests say of themselves. */
 function loadOf({ loopWatch, admission }: Pick<Services, "loopWatch" | "admission">) {
-  type Scene = Env["Variables"]["scene"];
+  type Scene = Env["Variables"]["requestContext"];
   return {
-    working: (scene: Scene) => loopWatch.begins(scene),
+    working: (requestContext: Scene) => loopWatch.begins(requestContext),
     waits: ({ incoming }: Scene) => {
       if (incoming) admission.turned(incoming);
     },
@@ -126,7 +126,7 @@ export function errorDialectOf({ registry }: Pick<Services, "registry">) {
 /** One name for all pages in log and metrics: some of their paths hold ids. */
 function nameRoute(route: string): MiddlewareHandler<Env> {
   return async (context, next) => {
-    context.get("scene").route = route;
+    context.get("requestContext").route = route;
     await next();
   };
 }

@@ -30,7 +30,7 @@ import { createRateBuckets } from "../rate_limits/store/rate_buckets.ts";
 import type { Database } from "../database/database.ts";
 import type { Journal } from "../records/journal/journal.ts";
 import { createPricingServices, type PricingServices } from "./wiring/pricing.ts";
-import type { PriceCommands } from "../admin/price_parts.ts";
+import type { PriceCommands } from "../admin/price_commands_deps.ts";
 import type { JournalStatus } from "../records/journal/status.ts";
 import { createServiceMetrics, journalStatusOf, watchJournal } from "./wiring/journal_watch.ts";
 import { type Catalogue, createCatalogue } from "../vendors/catalogue.ts";
@@ -64,7 +64,7 @@ export interface Services
   accounts: AccountStore;
   apiKeys: ApiKeyStore;
   cohorts: CohortStore;
-  keyRing: KeyCache;
+  keyCache: KeyCache;
   vendorKeys: VendorKeyStore;
   /** Stored vendor keys in memory. */
   storedKeys: VendorKeyCache;
@@ -179,10 +179,10 @@ function keyParts(
     clock: Clock;
     log: Log;
   },
-): Pick<Services, "keyRing" | "vendorKeys" | "storedKeys"> {
+): Pick<Services, "keyCache" | "vendorKeys" | "storedKeys"> {
   const vendorKeys = createVendorKeys(database, () => Promise.resolve(masterKey));
   return {
-    keyRing: createKeyCache({
+    keyCache: createKeyCache({
       store: apiKeys,
       clock,
       usableHashes: () => usableHashes(database),
@@ -204,46 +204,46 @@ function rateLimiterOf(
 
 /** Ends the jobs, writes what waits and closes what was opened, in that order. */
 async function closeAll(
-  parts:
-    & Pick<Services, "log" | "database" | "recorder" | "idempotency" | "escrow">
+  deps:
+    & Pick<Services, "log" | "database" | "recorder" | "idempotency" | "reservations">
     & Pick<Services, "rateLimiter" | "upstream" | "closeDeletions" | "closeExports">
     & Pick<Opened, "journal" | "analytics">
     & Pick<Workers, "closeWorkers">
     & { lines: LogLines },
   jobs: readonly (() => void)[],
 ): Promise<void> {
-  const { log, recorder } = parts;
+  const { log, recorder } = deps;
   for (const stop of jobs) stop();
-  await parts.closeWorkers();
-  await parts.closeDeletions();
-  await parts.closeExports();
-  await parts.idempotency.drain();
+  await deps.closeWorkers();
+  await deps.closeDeletions();
+  await deps.closeExports();
+  await deps.idempotency.drain();
   await recorder.drain().catch((thrown) =>
     log.warn("the store is away at shutdown: the journal keeps what waits for the next start", {
       waiting: recorder.waiting,
       reason: messageOf(thrown),
     })
   );
-  await parts.escrow.close();
-  await parts.rateLimiter.close();
+  await deps.reservations.close();
+  await deps.rateLimiter.close();
   recorder.close();
-  await parts.journal.close();
-  parts.upstream.close();
-  await parts.database.close();
-  if (parts.analytics !== parts.database) await parts.analytics.close();
-  await parts.lines.flush();
+  await deps.journal.close();
+  deps.upstream.close();
+  await deps.database.close();
+  if (deps.analytics !== deps.database) await deps.analytics.close();
+  await deps.lines.flush();
 }
 
 /** Other processes' changes of keys are looked for; the result ends that. */
 function watchChanges(
   database: Database,
-  rings: { keyRing: KeyCache; storedKeys: VendorKeyCache },
+  rings: { keyCache: KeyCache; storedKeys: VendorKeyCache },
   log: Log,
 ): () => void {
   // The embedded database belongs to this process alone: who changes a key tells the rings.
   if (database.kind === "embedded") return () => {};
   const watches = [
-    every(keyWatchMs, () => rings.keyRing.refresh(), log, "watch keys"),
+    every(keyWatchMs, () => rings.keyCache.refresh(), log, "watch keys"),
     every(keyWatchMs, () => rings.storedKeys.refresh(), log, "watch vendor keys"),
   ];
   return () => watches.forEach((stop) => stop());
@@ -260,8 +260,8 @@ function pricingParts(config: Config, opened: Opened, prices: Prices, log: Log):
 
 /** Prices as the files say now, with a client of their own. Throws `ConfigError`. */
 export function openPriceCommands(config: Config): Omit<PriceCommands, "repricing"> {
-  const { upstream, ...desk } = vendorParts(config, systemClock);
-  return { ...desk, close: () => upstream.close() };
+  const { upstream, ...commands } = vendorParts(config, systemClock);
+  return { ...commands, close: () => upstream.close() };
 }
 
 /** What the vendors' floor is made of. */

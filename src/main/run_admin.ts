@@ -2,11 +2,11 @@ import { callControl, callExport } from "../admin/control.ts";
 import type { CommandResult } from "../admin/command.ts";
 import { type ExportDeps, runExport } from "../admin/export_command.ts";
 import { runExportCommand } from "../admin/export_output.ts";
-import type { PriceCommands } from "../admin/price_parts.ts";
+import type { PriceCommands } from "../admin/price_commands_deps.ts";
 import { readsInput, runCommand, runCommandOf, usage } from "../admin/commands.ts";
 import { readInput } from "../admin/input.ts";
 import { journalCommands } from "../admin/journal_command.ts";
-import { adminDepsOf } from "../admin/parts.ts";
+import { adminDepsOf } from "../admin/deps.ts";
 import { systemClock } from "../base/clock.ts";
 import { createUuidv7 } from "../base/ids.ts";
 import { createLog } from "../base/log.ts";
@@ -93,7 +93,7 @@ function exportPartsOf(config: Config, database: Database, analytics: Database):
     accounts: createAccounts(database),
     exports: exportsOf({ config, database, analytics, clock, log, newId: createUuidv7(clock) }),
     // Nothing is recorded here.
-    caughtUp: () => Promise.resolve(),
+    flushRecords: () => Promise.resolve(),
   };
 }
 
@@ -129,9 +129,9 @@ async function run(
 
 /** The journal is in the data directory whatever the store is, and is seen while that is away. */
 async function runOnJournal(config: Config, words: readonly string[]): Promise<CommandResult> {
-  const parts = { clock: systemClock, journalStatus: () => journalStatus(config) };
+  const deps = { clock: systemClock, journalStatus: () => journalStatus(config) };
   return await callControl(config.dataDir, words) ??
-    await runCommandOf(journalCommands, parts, words);
+    await runCommandOf(journalCommands, deps, words);
 }
 
 function journalStatus(config: Config): Promise<JournalStatus> {
@@ -184,13 +184,13 @@ async function runHere(
 
 /** The calls may stand in a database of their own, which only these commands open. */
 async function openPrices(config: Config, database: Database): Promise<PriceCommands> {
-  const desk = openPriceCommands(config);
+  const commands = openPriceCommands(config);
   const analytics = await openAnalytics(config, database);
   return {
-    ...desk,
+    ...commands,
     repricing: createRepricing(database, analytics),
     async close() {
-      await desk.close();
+      await commands.close();
       if (analytics !== database) await analytics.close();
     },
   };

@@ -1,6 +1,6 @@
 import { createApp, errorDialectOf } from "./app.ts";
 import type { LogLines } from "../base/log.ts";
-import { adminAndExportDepsOf } from "../admin/parts.ts";
+import { adminAndExportDepsOf } from "../admin/deps.ts";
 import { serveControl } from "../admin/control.ts";
 import { type Config, ConfigError, isLoopback } from "./config.ts";
 import { createFrontDoor, type FrontDoor } from "../http/front_door.ts";
@@ -21,7 +21,7 @@ import {
 import { connectionsByDescriptors } from "../listener/descriptors.ts";
 import { limitsOf } from "../listener/limits.ts";
 import { SharedParsersError } from "../listener/runtime_parsers.ts";
-import type { ConnectionListeners } from "../listener/news.ts";
+import type { ConnectionListeners } from "../listener/connection_events.ts";
 import { systemClock } from "../base/clock.ts";
 import { messageOf } from "../shared/fault.ts";
 import { createServices, type Opened, type Services } from "./application.ts";
@@ -32,7 +32,7 @@ import { openJournal } from "../records/journal/journal.ts";
 import { openAnalytics, openDatabase } from "../database/open.ts";
 import { readProcessId } from "../database/process_id.ts";
 import { claimLink } from "../dashboard/app.tsx";
-import type { DashboardDeps } from "../dashboard/parts.ts";
+import type { DashboardDeps } from "../dashboard/deps.ts";
 import { createDashboardDeps } from "./wiring/dashboard.ts";
 import { openSupervisor, type Supervisor } from "./supervisor.ts";
 import { version } from "./version.ts";

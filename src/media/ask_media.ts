@@ -8,11 +8,11 @@ import type { OperationContext } from "./operations.ts";
  * was flagged, is refused like one that the vendor itself refuses (images-and-speech.md §2).
  */
 export async function askMedia(
-  desk: OperationContext,
+  ctx: OperationContext,
   request: VendorRequest,
 ): Promise<UpstreamAnswer> {
   try {
-    return await desk.ask(request);
+    return await ctx.ask(request);
   } catch (thrown) {
     if (!(thrown instanceof Fault) || thrown.code !== "upstream_forbidden") throw thrown;
     if (!/moderat|flagged|content policy|safety/i.test(thrown.message)) throw thrown;

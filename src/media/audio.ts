@@ -5,9 +5,9 @@ import { maskSecrets } from "../base/secret.ts";
 import { type SseEvent, SseSplitter } from "../base/sse.ts";
 import { type PcmFormat, pcmFormatOf, wavHeader } from "../base/wav.ts";
 import { soundTypes } from "../../contracts/media/speech.ts";
-import { optionalField } from "../dialects/kernel/given.ts";
+import { optionalField } from "../dialects/kernel/optional_field.ts";
 import { characters, speechTokens } from "../dialects/media/operations/speech.ts";
-import type { SpeechPiece } from "../dialects/kernel/speech_wire.ts";
+import type { SpeechPiece } from "../dialects/kernel/speech_codec.ts";
 import { readVendorError } from "../dialects/kernel/vendor_error.ts";
 import { estimateTokens } from "../shared/token_estimate.ts";
 import { Fault } from "../shared/fault.ts";
@@ -40,8 +40,8 @@ export class Sound {
   #hasEnded = false;
 
   /** `contentType` is the vendor's. */
-  constructor(desk: OperationContext, speaking: Speaking, contentType: string) {
-    this.#desk = desk;
+  constructor(ctx: OperationContext, speaking: Speaking, contentType: string) {
+    this.#desk = ctx;
     this.#speaking = speaking;
     const sampleRate = speaking.encoded.sampleRate ?? 24_000;
     this.#samples = { sampleRate, channels: 1 };

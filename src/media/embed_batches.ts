@@ -13,11 +13,11 @@ import type { OperationAnswer, OperationContext } from "./operations.ts";
  * it counts no tokens they are estimated. `losses` are paths of what it can't be told.
  */
 export async function embedInBatches(
-  desk: OperationContext,
+  ctx: OperationContext,
   { fields }: OperationRequest,
   losses: readonly string[],
 ): Promise<OperationAnswer> {
-  const { model } = desk.target;
+  const { model } = ctx.target;
   const texts = textInputs(fields.input);
   const dimensions = typeof fields.dimensions === "number" ? fields.dimensions : undefined;
   const vectors: number[][] = [];
@@ -25,14 +25,14 @@ export async function embedInBatches(
   let isCounted = true;
   for (let at = 0; at < texts.length; at += maxBatch) {
     const batch = texts.slice(at, at + maxBatch);
-    const made = await embedBatch(desk, batch, dimensions);
+    const made = await embedBatch(ctx, batch, dimensions);
     for (const vector of made.vectors) vectors.push(vector);
     tokens += made.tokens ?? inputTokens(batch);
     isCounted &&= made.tokens !== undefined;
     // Should a later batch fail, those before it were made, and the vendor bills them.
-    desk.meter.report({ input: tokens, output: 0 }, isCounted ? "reported" : "estimated");
+    ctx.meter.report({ input: tokens, output: 0 }, isCounted ? "reported" : "estimated");
   }
-  desk.meter.report({ input: tokens, output: 0 }, isCounted ? "reported" : "estimated", "stop");
+  ctx.meter.report({ input: tokens, output: 0 }, isCounted ? "reported" : "estimated", "stop");
   const asBase64 = fields.encoding_format === "base64";
   const body = JSON.stringify(embeddingList(vectors, { model, tokens, asBase64 }));
   const headers = {
@@ -43,19 +43,19 @@ export async function embedInBatches(
 }
 
 async function embedBatch(
-  desk: OperationContext,
+  ctx: OperationContext,
   texts: readonly string[],
   dimensions: number | undefined,
 ): Promise<{ vectors: number[][]; tokens: number | undefined }> {
-  const { model } = desk.target;
-  const answer = await desk.ask({
+  const { model } = ctx.target;
+  const answer = await ctx.ask({
     path: batchEmbedPath(model),
     contentType: "application/json",
     accept: "application/json",
     body: JSON.stringify(batchRequest(texts, model, dimensions)),
     sameDialect: false,
   });
-  const made = readBatch(parseAnswer(new TextDecoder().decode(await desk.read(answer))));
+  const made = readBatch(parseAnswer(new TextDecoder().decode(await ctx.read(answer))));
   if (made.vectors.length === texts.length) return made;
   const note = `${made.vectors.length} embeddings for ${texts.length} texts`;
   throw new Fault("upstream_invalid_response", { note });

@@ -1,4 +1,4 @@
-import type { DrawnImage } from "../dialects/kernel/image_wire.ts";
+import type { DrawnImage } from "../dialects/kernel/image_codec.ts";
 import { Fault } from "../shared/fault.ts";
 import { maxPublicBytes, type PublicFetch } from "../vendors/public_fetch.ts";
 

@@ -1,7 +1,7 @@
 import { joinBytes } from "../base/bytes.ts";
 import { type SseEvent, SseSplitter } from "../base/sse.ts";
 import { writeImageAnswer } from "../dialects/media/images/write_answer.ts";
-import type { DrawnImage, ImageStreamReader } from "../dialects/kernel/image_wire.ts";
+import type { DrawnImage, ImageStreamReader } from "../dialects/kernel/image_codec.ts";
 import { isRecord, type JsonRecord } from "../dialects/kernel/json.ts";
 import { readVendorError } from "../dialects/kernel/vendor_error.ts";
 import { Fault } from "../shared/fault.ts";
@@ -24,7 +24,7 @@ const partialImageTokens = 100;
 
 /** The vendor's events as they are, while a reader listens for pictures and usage. */
 export function imageStream(
-  desk: OperationContext,
+  ctx: OperationContext,
   drawing: Drawing,
   reader: ImageStreamReader,
   answer: UpstreamAnswer,
@@ -37,7 +37,7 @@ export function imageStream(
       ...(losses.length > 0 ? { "x-translation-loss": lossHeader(losses) } : {}),
     },
     body: answer.body,
-    listener: new ImageListener(desk, drawing, reader),
+    listener: new ImageListener(ctx, drawing, reader),
   };
 }
 
@@ -50,8 +50,8 @@ class ImageListener implements StreamListener {
   #usage: Usage | undefined;
   #unfinished = 0;
 
-  constructor(desk: OperationContext, drawing: Drawing, reader: ImageStreamReader) {
-    this.#desk = desk;
+  constructor(ctx: OperationContext, drawing: Drawing, reader: ImageStreamReader) {
+    this.#desk = ctx;
     this.#drawing = drawing;
     this.#reader = reader;
   }

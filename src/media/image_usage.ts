@@ -1,4 +1,4 @@
-import type { EncodedImages, ImageAnswer, ImageAsk } from "../dialects/kernel/image_wire.ts";
+import type { EncodedImages, ImageAnswer, ImageAsk } from "../dialects/kernel/image_codec.ts";
 import { imageTokens } from "../dialects/kernel/image_tokens.ts";
 import { estimateTokens } from "../shared/token_estimate.ts";
 import type { BillingBasis } from "../shared/interaction.ts";

@@ -11,7 +11,7 @@ import type {
   ImageAsk,
   ImageCall,
   ImageCodec,
-} from "../dialects/kernel/image_wire.ts";
+} from "../dialects/kernel/image_codec.ts";
 import { carriesError, readVendorError } from "../dialects/kernel/vendor_error.ts";
 import { imageGenerations } from "../dialects/media/operations/images.ts";
 import { inputTokenBound, maxImageTokens } from "../shared/token_estimate.ts";
@@ -64,20 +64,20 @@ export interface Drawing {
 }
 
 /** `POST /imagen/v1/generate`: pictures of any vendor that draws. */
-export async function createImages(parts: ImagesDeps, request: ImagesRequest): Promise<Reply> {
+export async function createImages(deps: ImagesDeps, request: ImagesRequest): Promise<Reply> {
   const { caller, body, bodyText } = request;
-  const { target, wire, requestedModel } = resolveMedia(parts.registry, body, "images");
-  const options = optionsFor(parts.registry, target.vendor, body.provider_options);
+  const { target, wire, requestedModel } = resolveMedia(deps.registry, body, "images");
+  const options = optionsFor(deps.registry, target.vendor, body.provider_options);
   const asked = readImageRequest(body, { model: target.model, options });
   // What is wrong with the request shows before anything is fetched.
   const judged = enforceTranslationMode(wire.encode(asked).losses, translationMode(caller));
   const ask = wire.takesAddresses ? asked : {
     ...asked,
-    references: await inlineReferences(asked.references, parts.publicFetch, caller.signal),
+    references: await inlineReferences(asked.references, deps.publicFetch, caller.signal),
   };
-  const { vendorFetch } = parts;
+  const { vendorFetch } = deps;
   const drawing = { request, wire, ask, encoded: wire.encode(ask), losses: judged, vendorFetch };
-  return await parts.operations.run({
+  return await deps.operations.run({
     caller,
     form: imageGenerations,
     target,
@@ -87,7 +87,7 @@ export async function createImages(parts: ImagesDeps, request: ImagesRequest): P
     requestText: bodyText,
     losses: judged,
     bound: boundOf(drawing),
-  }, (desk) => work(desk, drawing));
+  }, (ctx) => work(ctx, drawing));
 }
 
 /** The most that a request can come to, all its calls together. */
@@ -102,24 +102,24 @@ function boundOf({ ask, encoded }: Drawing) {
   };
 }
 
-async function work(desk: OperationContext, drawing: Drawing): Promise<OperationAnswer> {
+async function work(ctx: OperationContext, drawing: Drawing): Promise<OperationAnswer> {
   const { encoded, wire } = drawing;
   const [first] = encoded.calls;
   if (drawing.ask.stream && wire.stream && first) {
-    const answer = await askMedia(desk, requestOf(desk, first, 0, "text/event-stream"));
+    const answer = await askMedia(ctx, requestOf(ctx, first, 0, "text/event-stream"));
     if (/\bevent-stream\b/i.test(answer.headers["content-type"] ?? "")) {
-      return imageStream(desk, drawing, wire.stream, answer);
+      return imageStream(ctx, drawing, wire.stream, answer);
     }
-    return await wholeAnswer(desk, drawing, [await readAnswer(desk, wire, answer)]);
+    return await wholeAnswer(ctx, drawing, [await readAnswer(ctx, wire, answer)]);
   }
-  return await wholeAnswer(desk, drawing, await askAll(desk, drawing));
+  return await wholeAnswer(ctx, drawing, await askAll(ctx, drawing));
 }
 
 /** So many calls of one request are under way at once. */
 const maxAtOnce = 4;
 
 /** The calls that brought something; all of them failing is the first one's failure. */
-async function askAll(desk: OperationContext, { wire, encoded }: Drawing): Promise<ImageAnswer[]> {
+async function askAll(ctx: OperationContext, { wire, encoded }: Drawing): Promise<ImageAnswer[]> {
   const answers: ImageAnswer[] = [];
   const failures: unknown[] = [];
   const left = [...encoded.calls.entries()];
@@ -127,8 +127,8 @@ async function askAll(desk: OperationContext, { wire, encoded }: Drawing): Promi
     for (let next = left.shift(); next; next = left.shift()) {
       const [index, call] = next;
       try {
-        const answer = await askMedia(desk, requestOf(desk, call, index, "application/json"));
-        answers[index] = await readAnswer(desk, wire, answer);
+        const answer = await askMedia(ctx, requestOf(ctx, call, index, "application/json"));
+        answers[index] = await readAnswer(ctx, wire, answer);
       } catch (thrown) {
         if (isAbort(thrown)) throw thrown;
         failures.push(thrown);
@@ -142,7 +142,7 @@ async function askAll(desk: OperationContext, { wire, encoded }: Drawing): Promi
 }
 
 function requestOf(
-  desk: OperationContext,
+  ctx: OperationContext,
   { path, body }: ImageCall,
   index: number,
   accept: string,
@@ -154,17 +154,17 @@ function requestOf(
   const fields = body.parts.map((part) =>
     "text" in part ? part : { ...part, content: Buffer.from(part.data, "base64") }
   );
-  const boundary = `${desk.transactionId.replaceAll("-", "")}${index}`;
+  const boundary = `${ctx.transactionId.replaceAll("-", "")}${index}`;
   const { contentType, pieces } = formBody(fields, boundary);
   return { path, contentType, accept, body: pieces, sameDialect: false };
 }
 
 async function readAnswer(
-  desk: OperationContext,
+  ctx: OperationContext,
   wire: ImageCodec,
   answer: Awaited<ReturnType<OperationContext["ask"]>>,
 ): Promise<ImageAnswer> {
-  const bytes = await desk.read(answer);
+  const bytes = await ctx.read(answer);
   // Some hosts of open models answer with the file itself.
   if (/^image\//i.test(answer.headers["content-type"] ?? "")) {
     return { images: [{ data: bytes.toBase64() }] };
@@ -172,14 +172,14 @@ async function readAnswer(
   const json = parseAnswer(new TextDecoder().decode(bytes));
   // Some hosts and aggregators tell an error in an answer with a good status.
   if (isRecord(json) && carriesError(json)) {
-    throw vendorFault(readVendorError(json, undefined), desk.vendorWords);
+    throw vendorFault(readVendorError(json, undefined), ctx.vendorWords);
   }
   return wire.decode(json);
 }
 
 /** Throws when there is no picture among the answers. */
 async function wholeAnswer(
-  desk: OperationContext,
+  ctx: OperationContext,
   drawing: Drawing,
   answers: readonly ImageAnswer[],
 ): Promise<OperationAnswer> {
@@ -188,19 +188,19 @@ async function wholeAnswer(
   if (given.length === 0) throw nothingDrawn(answers);
   const { signal } = request.caller;
   const paid = answers.filter((answer) => answer.images.length > 0);
-  const { usage, basis } = imageUsage(paid, { ...drawing, price: desk.price });
+  const { usage, basis } = imageUsage(paid, { ...drawing, price: ctx.price });
   // They were drawn, whether or not they can be fetched where they are.
-  desk.meter.report(usage, basis);
+  ctx.meter.report(usage, basis);
   const images = await fetchDrawn(given, { fetch, signal, asAddress: ask.asAddress });
-  desk.meter.report(usage, basis, "stop");
+  ctx.meter.report(usage, basis, "stop");
   const { text, recordText } = writeImageAnswer({
     created: Math.floor(request.caller.arrivedAt.getTime() / 1000),
-    provider: desk.target.vendor.label,
-    model: desk.target.model,
+    provider: ctx.target.vendor.label,
+    model: ctx.target.model,
     images,
     missing: Math.max(0, ask.count - images.length),
     usage,
-    costNanos: costOfCall(desk),
+    costNanos: costOfCall(ctx),
     addressOf: ask.asAddress ? request.addressOf : undefined,
   });
   return {

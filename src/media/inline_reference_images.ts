@@ -1,4 +1,4 @@
-import type { Reference } from "../dialects/kernel/image_wire.ts";
+import type { Reference } from "../dialects/kernel/image_codec.ts";
 import { base64Source } from "../dialects/kernel/media_source.ts";
 import { Fault } from "../shared/fault.ts";
 import { maxPublicBytes, type PublicFetch } from "../vendors/public_fetch.ts";

@@ -2,7 +2,7 @@ import type { Clock } from "../base/clock.ts";
 import type { ByteGate } from "../base/byte_gate.ts";
 import type { MemoryPermit } from "../base/byte_room.ts";
 import type { Secret } from "../base/secret.ts";
-import { optionalField } from "../dialects/kernel/given.ts";
+import { optionalField } from "../dialects/kernel/optional_field.ts";
 import type { VendorState } from "../dialects/kernel/hosted.ts";
 import type { Mode } from "../shared/interaction.ts";
 import { speechTokens } from "../dialects/media/operations/speech.ts";
@@ -53,7 +53,7 @@ export interface Operations {
    */
   run(
     call: OperationCall,
-    work: (desk: OperationContext) => Promise<OperationAnswer>,
+    work: (ctx: OperationContext) => Promise<OperationAnswer>,
   ): Promise<Reply>;
 }
 
@@ -121,31 +121,31 @@ export interface OperationDeps extends CallDeps, AuthorizeDeps {
   answers: ByteGate;
 }
 
-export function createOperations(parts: OperationDeps): Operations {
+export function createOperations(deps: OperationDeps): Operations {
   return {
     async run(asked, work) {
-      parts.recorder.admit();
+      deps.recorder.admit();
       const { caller, target } = asked;
-      permitModel(caller.principal.key, target, parts.registry);
-      const { key, mode } = await resolveVendorKey(target.vendor, caller, parts.storedKeys);
+      permitModel(caller.principal.key, target, deps.registry);
+      const { key, mode } = await resolveVendorKey(target.vendor, caller, deps.storedKeys);
       if (mode === "managed") refuseState(asked.state ?? []);
       const price = mode === "managed"
-        ? await requirePrice(parts, target, caller.arrivedAt)
-        : parts.prices.find(target.vendor.label, target.model, caller.arrivedAt);
-      const transactionId = parts.newTransactionId();
+        ? await requirePrice(deps, target, caller.arrivedAt)
+        : deps.prices.find(target.vendor.label, target.model, caller.arrivedAt);
+      const transactionId = deps.newTransactionId();
       const errand = { transactionId, caller, target, key, mode };
-      const call = await open(parts, asked, errand, mode === "managed" ? price : undefined);
-      const room = new AnswerRoom(parts.answers, caller);
-      const ask: AskVendorDeps = { ...parts, now: () => parts.clock.now() };
+      const call = await open(deps, asked, errand, mode === "managed" ? price : undefined);
+      const room = new AnswerRoom(deps.answers, caller);
+      const ask: AskVendorDeps = { ...deps, now: () => deps.clock.now() };
       let bytes = 0;
       const unread = (thrown: unknown) => {
-        parts.tries.note("bill", transactionId, thrown);
+        deps.tries.note("bill", transactionId, thrown);
         if (!call.meter.hasReport) call.meter.report(askedFor(asked), "estimated");
       };
       const failed = (thrown: unknown) => {
         if (bytes > 0 && isUnreadable(thrown)) unread(thrown);
       };
-      return await deliver(parts, { ...errand, unread, failed }, call, room, () =>
+      return await deliver(deps, { ...errand, unread, failed }, call, room, () =>
         work({
           transactionId,
           target,
@@ -162,14 +162,14 @@ export function createOperations(parts: OperationDeps): Operations {
 
 /** Sets aside what the call can cost, and notes that it begins. */
 async function open(
-  parts: OperationDeps,
+  deps: OperationDeps,
   given: OperationCall,
   { transactionId, caller, mode }: VendorCallContext,
   price: PriceRow | undefined,
 ): Promise<Call<OperationMeter>> {
   const { principal, arrivedAt: at } = caller;
-  const funds = price
-    ? await setAside(parts, {
+  const authorization = price
+    ? await setAside(deps, {
       principal,
       transactionId,
       at,
@@ -177,8 +177,8 @@ async function open(
     })
     : nothingHeld;
   const { requestText } = given;
-  const meter = new OperationMeter(() => parts.clock.monotonicMs());
-  return begin(parts, {
+  const meter = new OperationMeter(() => deps.clock.monotonicMs());
+  return begin(deps, {
     transactionId,
     caller,
     dialect: given.form,
@@ -190,30 +190,30 @@ async function open(
     },
     target: given.target,
     mode,
-    lane: { losses: given.losses ?? [], keptReasoning: () => [], encodeFolded: () => null },
+    plan: { losses: given.losses ?? [], retainedReasoning: () => [], encodeFolded: () => null },
     body: undefined,
     bodyText: requestText,
     bodyMedia: given.requestMedia ?? [],
     kept: undefined,
-    funds,
+    authorization,
     price,
   }, meter);
 }
 
 /** The caller's reply; however the work ends, the call is settled exactly once. */
 async function deliver(
-  parts: OperationDeps,
-  errand: VendorCallContext & Record<"unread" | "failed", (thrown: unknown) => void>,
+  deps: OperationDeps,
+  vendorCall: VendorCallContext & Record<"unread" | "failed", (thrown: unknown) => void>,
   call: Call<OperationMeter>,
   room: AnswerRoom,
   work: () => Promise<OperationAnswer>,
 ): Promise<Reply> {
-  const { signal } = errand.caller;
+  const { signal } = vendorCall.caller;
   let ending: Ending | undefined;
   try {
     const answer = await work();
     if ("listener" in answer) {
-      return await forwardOperation({ ...errand, call, answer, nowMs: parts.clock.monotonicMs });
+      return await forwardOperation({ ...vendorCall, call, answer, nowMs: deps.clock.monotonicMs });
     }
     const { status, headers, body, recordText, isTruncated = false } = answer;
     ending = {
@@ -224,7 +224,7 @@ async function deliver(
     };
     return backpressuredReply({ status, headers, body }, room.keep());
   } catch (thrown) {
-    errand.failed(thrown);
+    vendorCall.failed(thrown);
     ending = endingOf(thrown, signal.aborted);
     // Nobody is there to read it; the status is for the log.
     if (ending.status === "cancelled") return { status: 499, headers: {}, body: null };

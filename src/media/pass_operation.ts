@@ -55,18 +55,18 @@ export interface PassDeps {
  * answer back as it is: whole, as events or as bytes, while a reader listens for what it costs.
  */
 export function passOperation(
-  parts: PassDeps,
+  deps: PassDeps,
   { caller, operation, vendor, sent }: PassedRequest,
 ): Promise<Reply> {
   const request = readOperation(sent, operation);
-  const target = resolveTarget(parts.registry, vendor, request.model);
+  const target = resolveTarget(deps.registry, vendor, request.model);
   const way = target.vendor.operations[operation.kind];
-  if (!way) throw lacking(parts.registry, operation, target);
+  if (!way) throw lacking(deps.registry, operation, target);
   // What is wrong with a request is no interaction: it is looked for before the call begins.
   const path = pathOf(way, target.model);
   const losses = path === undefined ? batchLosses(caller, request) : [];
   if (path !== undefined) forVendor(request, target.model, operation);
-  return parts.operations.run(
+  return deps.operations.run(
     {
       caller,
       form: operation,
@@ -75,15 +75,15 @@ export function passOperation(
       stream: request.stream,
       endUser: request.endUser,
       tags: request.tags,
-      ...recorded(request, parts.mediaInlineBytes),
+      ...recorded(request, deps.mediaInlineBytes),
       losses,
       state: filesNamed(request.fields),
       bound: operation.bound(request),
     },
-    (desk) =>
+    (ctx) =>
       path === undefined
-        ? embedInBatches(desk, request, losses)
-        : pass(desk, { caller, operation, request, path }),
+        ? embedInBatches(ctx, request, losses)
+        : pass(ctx, { caller, operation, request, path }),
   );
 }
 
@@ -117,25 +117,25 @@ interface Passing {
   path: string;
 }
 
-async function pass(desk: OperationContext, passing: Passing): Promise<OperationAnswer> {
+async function pass(ctx: OperationContext, passing: Passing): Promise<OperationAnswer> {
   const { caller, operation, request, path } = passing;
   const { sent } = request;
-  const answer = await desk.ask({
+  const answer = await ctx.ask({
     path,
     contentType: "form" in sent ? sent.form.contentType : "application/json",
     accept: caller.header("accept") ?? "*/*",
-    body: forVendor(request, desk.target.model, operation),
+    body: forVendor(request, ctx.target.model, operation),
     sameDialect: true,
   });
   const reader = operation.reader(request);
   const headers = answerHeaders(answer.headers);
   const type = answer.headers["content-type"] ?? "";
   if (/^text\/event-stream\b/i.test(type)) {
-    const listener = eventListener(desk, caller, reader);
+    const listener = eventListener(ctx, caller, reader);
     return { status: answer.status, headers, body: answer.body, listener };
   }
-  if (isText(type)) return await wholeAnswer(desk, reader, answer, headers);
-  const listener = byteListener(desk, reader, type);
+  if (isText(type)) return await wholeAnswer(ctx, reader, answer, headers);
+  const listener = byteListener(ctx, reader, type);
   return { status: answer.status, headers, body: answer.body, listener };
 }
 
@@ -145,23 +145,23 @@ function isText(type: string): boolean {
 }
 
 async function wholeAnswer(
-  desk: OperationContext,
+  ctx: OperationContext,
   reader: AnswerReader,
   answer: UpstreamAnswer,
   headers: Record<string, string>,
 ): Promise<OperationAnswer> {
-  const body = await desk.read(answer);
+  const body = await ctx.read(answer);
   const text = new TextDecoder().decode(body);
   const error = saidError(text, headers["content-type"] ?? "application/json");
-  if (error) throw vendorFault(error, desk.vendorWords);
+  if (error) throw vendorFault(error, ctx.vendorWords);
   try {
     reader.whole(text, headers["content-type"] ?? "application/json");
   } catch (thrown) {
     // As far as it could be read it was made.
-    tell(desk, reader, false);
+    tell(ctx, reader, false);
     throw thrown;
   }
-  const settled = tell(desk, reader, true);
+  const settled = tell(ctx, reader, true);
   return { status: answer.status, headers, body, recordText: text, ...settled };
 }
 
@@ -177,14 +177,14 @@ function saidError(text: string, contentType: string): VendorError | undefined {
 
 /** What was read is the meter's; the rest is for the record. */
 function tell(
-  desk: OperationContext,
+  ctx: OperationContext,
   reader: AnswerReader,
   isComplete: boolean,
 ): { recordText?: string; isTruncated?: boolean } {
-  const outcome = reader.outcome({ isComplete, price: desk.price });
+  const outcome = reader.outcome({ isComplete, price: ctx.price });
   if (!outcome) return {};
   const { usage, basis, finish, recordText, isTruncated } = outcome;
-  desk.meter.report(usage, basis, finish ?? (isComplete ? "stop" : undefined));
+  ctx.meter.report(usage, basis, finish ?? (isComplete ? "stop" : undefined));
   return {
     ...(recordText === undefined ? {} : { recordText }),
     ...(isTruncated === undefined ? {} : { isTruncated }),
@@ -192,7 +192,7 @@ function tell(
 }
 
 /** Sound as it comes; what is cut can't be told in it, so its connection is broken off. */
-function byteListener(desk: OperationContext, reader: AnswerReader, type: string): StreamListener {
+function byteListener(ctx: OperationContext, reader: AnswerReader, type: string): StreamListener {
   return {
     take(piece) {
       reader.bytes(piece, type);
@@ -200,7 +200,7 @@ function byteListener(desk: OperationContext, reader: AnswerReader, type: string
     },
     end: () => undefined,
     fail: () => undefined,
-    settle: (isComplete) => tell(desk, reader, isComplete),
+    settle: (isComplete) => tell(ctx, reader, isComplete),
   };
 }
 
@@ -209,7 +209,7 @@ const maxEventBytes = 32 * 1024 * 1024;
 
 /** Events go on as they are; a failure among them is told in the service's words. */
 function eventListener(
-  desk: OperationContext,
+  ctx: OperationContext,
   caller: Caller,
   reader: AnswerReader,
 ): StreamListener {
@@ -219,7 +219,7 @@ function eventListener(
   const hear = (events: readonly SseEvent[]) => {
     for (const event of events) {
       const { error, ...news } = reader.event(event);
-      if (error) throw vendorFault(error, desk.vendorWords);
+      if (error) throw vendorFault(error, ctx.vendorWords);
       isEnded ||= news.isLast === true;
       isEnough ||= news.isEnough === true;
     }
@@ -233,7 +233,7 @@ function eventListener(
       return bytes;
     },
     fail: (fault) => errorEvent(fault, caller.requestId),
-    settle: (isComplete) => tell(desk, reader, isComplete),
+    settle: (isComplete) => tell(ctx, reader, isComplete),
   };
 }
 

@@ -1,7 +1,7 @@
 import { soundTypes } from "../../contracts/media/speech.ts";
 import { characters, speech as spoken } from "../dialects/media/operations/speech.ts";
 import { readSpeechRequest, type SpeechBody } from "../dialects/media/speech/request.ts";
-import type { EncodedSpeech, SpeechAsk, SpeechCodec } from "../dialects/kernel/speech_wire.ts";
+import type { EncodedSpeech, SpeechAsk, SpeechCodec } from "../dialects/kernel/speech_codec.ts";
 import { inputTokenBound } from "../shared/token_estimate.ts";
 import { optionsFor, resolveMedia } from "../vendors/media_target.ts";
 import type { Registry } from "../vendors/registry.ts";
@@ -55,7 +55,7 @@ export async function createSpeech(
     requestText: bodyText,
     losses,
     bound: boundOf(ask),
-  }, (desk) => work(desk, speaking));
+  }, (ctx) => work(ctx, speaking));
 }
 
 /** Slow speech of a dense script: six tokens a character, more where it is slowed down. */
@@ -75,9 +75,9 @@ function boundOf(ask: SpeechAsk) {
   };
 }
 
-async function work(desk: OperationContext, speaking: Speaking): Promise<OperationAnswer> {
+async function work(ctx: OperationContext, speaking: Speaking): Promise<OperationAnswer> {
   const { encoded, ask, request } = speaking;
-  const answer = await askMedia(desk, {
+  const answer = await askMedia(ctx, {
     path: encoded.path,
     contentType: "application/json",
     accept: "*/*",
@@ -85,16 +85,16 @@ async function work(desk: OperationContext, speaking: Speaking): Promise<Operati
     sameDialect: false,
   });
   const type = answer.headers["content-type"] ?? "";
-  const sound = new Sound(desk, speaking, type);
+  const sound = new Sound(ctx, speaking, type);
   const isJson = /\bjson\b/i.test(type);
   if (ask.stream && !isJson) {
-    const headers = headersOf(desk, speaking, soundType(encoded));
+    const headers = headersOf(ctx, speaking, soundType(encoded));
     return { status: 200, headers, body: answer.body, listener: listenerOf(sound) };
   }
-  sound.hearAll(await desk.read(answer), isJson);
+  sound.hearAll(await ctx.read(answer), isJson);
   const { json, file } = sound.finish();
   const isFile = request.isBinary || ask.stream;
-  const headers = headersOf(desk, speaking, isFile ? soundType(encoded) : "application/json");
+  const headers = headersOf(ctx, speaking, isFile ? soundType(encoded) : "application/json");
   return { status: 200, headers, body: isFile ? file : json, recordText: json };
 }
 

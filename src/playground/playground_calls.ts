@@ -61,28 +61,28 @@ export interface PlaygroundCallDeps {
 /** In place of a key's id in the records of people's calls, and the app that they are tagged with. */
 export const playgroundKeyId = "playground";
 
-export function createPersonCalls(parts: PlaygroundCallDeps): PersonCalls {
+export function createPersonCalls(deps: PlaygroundCallDeps): PersonCalls {
   return {
-    send: (call) => send(parts, call),
-    bodyOf: (request) => bodyOf(parts.dialect, request, false),
+    send: (call) => send(deps, call),
+    bodyOf: (request) => bodyOf(deps.dialect, request, false),
   };
 }
 
-async function* send(parts: PlaygroundCallDeps, call: PersonCall): AsyncGenerator<PersonEvent> {
-  const { clock, dialect } = parts;
+async function* send(deps: PlaygroundCallDeps, call: PersonCall): AsyncGenerator<PersonEvent> {
+  const { clock, dialect } = deps;
   const caller = jobCaller(clock, {
     principal: principalOf(call.account, clock.now()),
     endpoint: "/dashboard/playground",
-    requestId: parts.newId(),
+    requestId: deps.newId(),
     sessionId: null,
     userId: call.personId,
     signal: call.signal,
   });
   try {
-    await takeToken(parts, call.account);
+    await takeToken(deps, call.account);
     const body = bodyOf(dialect, tagged(call.request), true);
     const bodyText = JSON.stringify(body);
-    const reply = await parts.relay.send({ caller, dialect, vendor: undefined, body, bodyText });
+    const reply = await deps.relay.send({ caller, dialect, vendor: undefined, body, bodyText });
     yield* spoken(eventsOf(dialect, reply));
   } catch (thrown) {
     if (call.signal.aborted) return;

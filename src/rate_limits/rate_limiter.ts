@@ -58,8 +58,8 @@ interface Entry {
   busy: Promise<void> | undefined;
 }
 
-export function createRateLimiter(parts: RateLimiterParts): RateLimiter {
-  return new LeasingLimiter(parts);
+export function createRateLimiter(deps: RateLimiterParts): RateLimiter {
+  return new LeasingLimiter(deps);
 }
 
 class LeasingLimiter implements RateLimiter {
@@ -70,9 +70,9 @@ class LeasingLimiter implements RateLimiter {
   #heardAtMs = -Infinity;
   #isDown = false;
 
-  constructor(parts: RateLimiterParts) {
-    this.#parts = parts;
-    this.#process = parts.newId();
+  constructor(deps: RateLimiterParts) {
+    this.#parts = deps;
+    this.#process = deps.newId();
   }
 
   async take(account: RateLimits & { id: number }): Promise<RateDecision> {

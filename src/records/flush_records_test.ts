@@ -14,9 +14,9 @@ function setup(drain: () => Promise<void>) {
 
 Deno.test("a read waits for what is recorded, and leaves no timer", async () => {
   const written = Promise.withResolvers<void>();
-  const { caughtUp, timers } = setup(() => written.promise);
+  const { caughtUp: flushRecords, timers } = setup(() => written.promise);
   let done = false;
-  const read = caughtUp().then(() => done = true);
+  const read = flushRecords().then(() => done = true);
   await Promise.resolve();
   assert.equal(done, false);
   written.resolve();

@@ -43,8 +43,8 @@ export interface RecorderDeps {
   reject?: (interaction: Interaction, reason: string) => Promise<void>;
 }
 
-export function createRecorder(parts: RecorderDeps): Recorder {
-  return new QueueRecorder(parts);
+export function createRecorder(deps: RecorderDeps): Recorder {
+  return new QueueRecorder(deps);
 }
 
 const maxBatch = 500;
@@ -68,9 +68,9 @@ class QueueRecorder implements Recorder {
   #rejected = 0;
   #wake = () => {};
 
-  constructor(parts: RecorderDeps) {
-    this.#parts = parts;
-    this.#queue = new RecordQueue(parts.spillSpace, parts.memory);
+  constructor(deps: RecorderDeps) {
+    this.#parts = deps;
+    this.#queue = new RecordQueue(deps.spillSpace, deps.memory);
   }
 
   get waiting(): number {

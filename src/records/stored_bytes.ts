@@ -57,8 +57,8 @@ export class StoredBytes {
   #day = "";
   #cut = 0;
 
-  constructor(parts: StoredBytesDeps) {
-    this.#parts = parts;
+  constructor(deps: StoredBytesDeps) {
+    this.#parts = deps;
   }
 
   /** Rows so far whose payloads found no room. */

@@ -39,13 +39,13 @@ export interface AskVendorDeps {
 
 /** The vendor's answer with a good status; any other is thrown as a fault. */
 export async function askVendor(
-  parts: AskVendorDeps,
-  errand: VendorCallContext,
+  deps: AskVendorDeps,
+  vendorCall: VendorCallContext,
   request: VendorRequest,
 ): Promise<UpstreamAnswer> {
-  const answer = await postToVendor(parts.upstream, errand, request);
+  const answer = await postToVendor(deps.upstream, vendorCall, request);
   if (isGood(answer)) return answer;
-  throw refusalFault(parts, errand, answer, (await readRefusal(answer)).json);
+  throw refusalFault(deps, vendorCall, answer, (await readRefusal(answer)).json);
 }
 
 /** The vendor's answer, whatever its status. */
@@ -100,25 +100,25 @@ export async function readRefusal(
 
 /** A refusal as our caller is told of it. */
 export function refusalFault(
-  parts: Pick<AskVendorDeps, "log" | "now">,
-  errand: VendorCallContext,
+  deps: Pick<AskVendorDeps, "log" | "now">,
+  vendorCall: VendorCallContext,
   answer: UpstreamAnswer,
   json: unknown,
 ): Fault {
-  const retryMs = retryAfterMs(answer.headers, parts.now());
+  const retryMs = retryAfterMs(answer.headers, deps.now());
   const error = readVendorError(json, answer.status);
   const fault = vendorFault({ ...error, status: answer.status }, {
-    mode: errand.mode,
-    address: errand.target.vendor.baseUrl,
-    key: errand.key,
+    mode: vendorCall.mode,
+    address: vendorCall.target.vendor.baseUrl,
+    key: vendorCall.key,
     ...(retryMs === undefined ? {} : { retryAfterSeconds: Math.ceil(retryMs / 1000) }),
   });
   fault.vendorRequestId = vendorRequestId(answer.headers);
   if (operatorsProblem.has(fault.code)) {
-    parts.log.error("the service's own vendor key does not work", {
-      vendor: errand.target.vendor.label,
+    deps.log.error("the service's own vendor key does not work", {
+      vendor: vendorCall.target.vendor.label,
       status: answer.status,
-      transaction: errand.transactionId,
+      transaction: vendorCall.transactionId,
     });
   }
   return fault;

@@ -17,7 +17,7 @@ export interface Authorization {
 }
 
 export interface AuthorizeDeps {
-  escrow: Reservations;
+  reservations: Reservations;
   spendCaps: SpendCaps;
 }
 
@@ -29,18 +29,18 @@ export const nothingHeld: Authorization = { leaseId: null, setAsideNanos: null, 
  * `store_unavailable` when neither can be told.
  */
 export async function setAside(
-  parts: AuthorizeDeps,
+  deps: AuthorizeDeps,
   call: { principal: Principal; transactionId: string; at: Date; boundNanos: bigint },
 ): Promise<Authorization> {
   const { principal: { key, account }, transactionId, at, boundNanos } = call;
-  const hold = await parts.spendCaps.reserve({
+  const hold = await deps.spendCaps.reserve({
     key,
     transactionId,
     upperBoundNanos: boundNanos,
     at,
   });
   try {
-    const reservation = await parts.escrow.reserve(account.id, boundNanos);
+    const reservation = await deps.reservations.reserve(account.id, boundNanos);
     return {
       leaseId: reservation.leaseId,
       setAsideNanos: boundNanos,

@@ -11,7 +11,7 @@ import type { Reply } from "./reply.ts";
 export interface BackgroundCall {
   readonly task: BackgroundTask;
   /** What was set aside for it before; absent: that is yet to be done. */
-  readonly funds?: Authorization;
+  readonly authorization?: Authorization;
   /** Called in place of asking the vendor: the call is taken in, and asked for later. */
   taken?(call: TakenCall): Promise<Reply>;
 }
@@ -20,7 +20,7 @@ export interface BackgroundCall {
 export interface TakenCall {
   call: Pick<Call, "begun" | "transactionId">;
   target: ResolvedModel;
-  funds: Authorization;
+  authorization: Authorization;
   losses: readonly string[];
 }
 

@@ -39,7 +39,7 @@ export class Call<M extends CallMeter = Meter> {
   readonly #asBegun: Identity;
   readonly #leaveStreams: () => void;
   readonly #attempts: VendorAttempt[] = [];
-  #lane: CallFacts["lane"];
+  #lane: CallFacts["plan"];
   #settling: Promise<void> | undefined;
   #isAnswered = false;
 
@@ -47,18 +47,18 @@ export class Call<M extends CallMeter = Meter> {
    * Notes that the call begins. Throws `overloaded` when the journal is full, and
    * `rate_limit_exceeded` when its account has too many streams under way.
    */
-  constructor(parts: CallDeps, facts: CallFacts, meter: M) {
-    this.#parts = parts;
+  constructor(deps: CallDeps, facts: CallFacts, meter: M) {
+    this.#parts = deps;
     this.#facts = facts;
-    this.#lane = facts.lane;
+    this.#lane = facts.plan;
     this.transactionId = facts.transactionId;
     this.meter = meter;
     this.#request = facts.payload ?? this.#bound(facts.bodyText);
     this.#asBegun = this.#identity();
     const { account } = facts.caller.principal;
-    this.#leaveStreams = facts.facts.stream ? parts.streams.enter(account) : () => {};
+    this.#leaveStreams = facts.facts.stream ? deps.streams.enter(account) : () => {};
     try {
-      if (!facts.task) parts.journal.begin(this.begun());
+      if (!facts.task) deps.journal.begin(this.begun());
     } catch (thrown) {
       this.#leaveStreams();
       throw thrown;
@@ -68,7 +68,7 @@ export class Call<M extends CallMeter = Meter> {
   }
 
   get setAsideNanos(): bigint | null {
-    return this.#facts.funds.setAsideNanos;
+    return this.#facts.authorization.setAsideNanos;
   }
 
   get streams(): OpenStreams {
@@ -89,7 +89,7 @@ export class Call<M extends CallMeter = Meter> {
   }
 
   /** The vendor is asked once more, in another dialect. */
-  reroute(lane: CallFacts["lane"]): void {
+  reroute(lane: CallFacts["plan"]): void {
     this.#lane = lane;
   }
 
@@ -132,7 +132,7 @@ export class Call<M extends CallMeter = Meter> {
   }
 
   #leave(chargedNanos: bigint): void {
-    this.#try("funds", () => this.#facts.funds.settle(chargedNanos), undefined);
+    this.#try("authorization", () => this.#facts.authorization.settle(chargedNanos), undefined);
     this.#try("streams", () => this.#leaveStreams(), undefined);
   }
 
@@ -238,12 +238,12 @@ export class Call<M extends CallMeter = Meter> {
   }
 
   #bill(ending: Ending): Bill {
-    const { target, mode, funds, promptTokens, body } = this.#facts;
+    const { target, mode, authorization, promptTokens, body } = this.#facts;
     const price = this.#try("price", () => this.#price(), this.#facts.price);
     const terms = {
       status: ending.status,
       mode,
-      setAsideNanos: funds.setAsideNanos,
+      setAsideNanos: authorization.setAsideNanos,
       price,
       priceOf: (model: string) => this.#price(model),
       vendorCostBelieved: target.vendor.reportsCost,
@@ -278,7 +278,7 @@ export class Call<M extends CallMeter = Meter> {
 
   /** What doesn't change while the call runs. */
   #identity(): Identity {
-    const { caller, dialect, facts, target, mode, funds } = this.#facts;
+    const { caller, dialect, facts, target, mode, authorization } = this.#facts;
     return {
       transactionId: this.transactionId,
       createdAt: caller.arrivedAt,
@@ -299,7 +299,7 @@ export class Call<M extends CallMeter = Meter> {
       stream: facts.stream,
       priceVersion: this.#price()?.version ?? null,
       translationLoss: [...this.#lane.losses],
-      ...(funds.leaseId === null ? {} : { leaseId: funds.leaseId }),
+      ...(authorization.leaseId === null ? {} : { leaseId: authorization.leaseId }),
       ...(caller.repeats ? { repeats: caller.repeats } : {}),
       ...(caller.trace.repeat ? { repeat: caller.trace.repeat } : {}),
     };
@@ -315,7 +315,7 @@ export class Call<M extends CallMeter = Meter> {
   #kept(ending: Ending, responseText: string | undefined): { kept?: Retained } {
     const { task } = this.#facts;
     if (ending.status !== "completed") return this.#plainKept(ending);
-    const reasoning = this.#lane.keptReasoning(this.meter.answer());
+    const reasoning = this.#lane.retainedReasoning(this.meter.answer());
     const response = responseText === undefined ? undefined : this.#facts.kept?.(responseText);
     const background = task?.end(ending, response?.answerText);
     if (reasoning.length === 0 && !response && !background) return {};

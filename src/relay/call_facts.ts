@@ -48,8 +48,8 @@ export interface CallFacts {
   facts: Pick<RequestFacts, "model" | "stream" | "endUser" | "tags">;
   target: ResolvedModel;
   mode: Mode;
-  lane:
-    & Pick<CallPlan, "losses" | "encodeFolded" | "keptReasoning">
+  plan:
+    & Pick<CallPlan, "losses" | "encodeFolded" | "retainedReasoning">
     & Partial<Pick<CallPlan, "hosted">>;
   body: unknown;
   /** Tokens of its words, where they were counted before the body was let go. */
@@ -62,7 +62,7 @@ export interface CallFacts {
   bodyMedia?: readonly Media[];
   /** Makes what is kept of the answer for whoever continues it; undefined: nothing. */
   kept: Keeper | undefined;
-  funds: Authorization;
+  authorization: Authorization;
   /** What it was admitted at, for where no newer price can be found. */
   price?: PriceRow | undefined;
   /**

@@ -31,14 +31,14 @@ export interface CountRequest {
  * says so in `X-Token-Count`. Costs nothing and is no interaction (interface.md §4, §5).
  */
 export async function countTokens(
-  parts: PlanDeps & { registry: Registry; upstream: Upstream; storedKeys: VendorKeyCache },
+  deps: PlanDeps & { registry: Registry; upstream: Upstream; storedKeys: VendorKeyCache },
   { caller, dialect, vendor, body }: CountRequest,
 ): Promise<Reply> {
   const model = String(body.model);
   const counted = { ...dialect.counting!.counted(body), model, stream: false };
-  const target = resolveTarget(parts.registry, vendor, model);
+  const target = resolveTarget(deps.registry, vendor, model);
   const same = target.vendor.dialects.includes(dialect.name);
-  const upstream = same ? dialect : parts.dialects[target.vendor.dialects[0]!];
+  const upstream = same ? dialect : deps.dialects[target.vendor.dialects[0]!];
   const plain = withoutTags(counted, dialect.readRequest(counted).tagBlocks);
   if (!upstream.counting) {
     return estimate(dialect, plain);
@@ -48,13 +48,13 @@ export async function countTokens(
     maxOutputTokens: undefined,
     quirks: target.vendor.quirks,
   }).body;
-  const { key, mode } = await resolveVendorKey(target.vendor, caller, parts.storedKeys);
+  const { key, mode } = await resolveVendorKey(target.vendor, caller, deps.storedKeys);
   if (mode === "managed") {
     refuseState(dialect.hostedWork(counted).state);
     refuseState(upstream.hostedWork(request).state);
   }
   const { model: _, stream: __, ...rest } = request as Readonly<Record<string, unknown>>;
-  const answer = await parts.upstream.call({
+  const answer = await deps.upstream.call({
     url: target.vendor.baseUrl + upstream.counting.path(target.model),
     method: "POST",
     headers: {

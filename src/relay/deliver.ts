@@ -26,7 +26,7 @@ const heavyBytes = 1024 * 1024;
  */
 export async function deliver(
   clock: Clock,
-  out: VendorCallRequest,
+  vendorRequest: VendorCallRequest,
   ask: () => Promise<UpstreamAnswer>,
 ): Promise<Reply> {
   let ending: Ending | undefined;
@@ -36,12 +36,14 @@ export async function deliver(
     vendorId = vendorRequestId(answer.headers);
     const type = answer.headers["content-type"] ?? "";
     // A vendor that answers a stream request with JSON has something else to say.
-    if (out.facts.stream && !/\bjson\b/i.test(type)) return await streamReply(clock, out, answer);
-    const whole = await wholeReply(out, answer);
+    if (vendorRequest.facts.stream && !/\bjson\b/i.test(type)) {
+      return await streamReply(clock, vendorRequest, answer);
+    }
+    const whole = await wholeReply(vendorRequest, answer);
     ending = whole.ending;
     return whole.reply;
   } catch (thrown) {
-    ending = endingOf(thrown, out.caller.signal.aborted);
+    ending = endingOf(thrown, vendorRequest.caller.signal.aborted);
     // Nobody is there to read it; the status is for the log.
     if (ending.status === "cancelled") return { status: 499, headers: {}, body: null };
     const failure = thrown instanceof StreamFailure ? thrown.fault : thrown;
@@ -49,7 +51,7 @@ export async function deliver(
     throw failure;
   } finally {
     // A stream that was handed over settles itself when it ends.
-    if (ending) await out.call.settle(ending);
+    if (ending) await vendorRequest.call.settle(ending);
   }
 }
 
@@ -61,57 +63,62 @@ interface Arriving {
 }
 
 async function wholeReply(
-  out: VendorCallRequest,
+  vendorRequest: VendorCallRequest,
   answer: UpstreamAnswer,
 ): Promise<{ reply: Reply; ending: Ending }> {
   const arriving: Arriving = { pieces: [], isHeard: false };
   try {
-    return await readReply(out, answer, arriving);
+    return await readReply(vendorRequest, answer, arriving);
   } catch (thrown) {
-    const { upstream: dialect, quirks } = out.lane;
+    const { upstream: dialect, quirks } = vendorRequest.plan;
     // What it cost is to be known, though nobody can be given it.
-    if (!arriving.isHeard) meterUnread(out.call.meter, textOf(arriving), { dialect, quirks });
+    if (!arriving.isHeard) {
+      meterUnread(vendorRequest.call.meter, textOf(arriving), { dialect, quirks });
+    }
     throw thrown;
   }
 }
 
 async function readReply(
-  out: VendorCallRequest,
+  vendorRequest: VendorCallRequest,
   answer: UpstreamAnswer,
   arriving: Arriving,
 ): Promise<{ reply: Reply; ending: Ending }> {
   await readPieces(answer.body, arriving.pieces);
   const bytes = joinBytes(arriving.pieces);
   arriving.pieces = [bytes];
-  out.call.answered();
-  const { heavyStep } = out.caller;
+  vendorRequest.call.answered();
+  const { heavyStep } = vendorRequest.caller;
   const step = (bytes.length > heavyBytes ? heavyStep : undefined) ?? runAtOnce;
   const text = await step(() => new TextDecoder().decode(bytes));
   const json = await step(() => parseAnswer(text));
-  const events = await step(() => out.lane.upstream.decodeAnswer(json, out.lane.quirks));
+  const events = await step(() =>
+    vendorRequest.plan.upstream.decodeAnswer(json, vendorRequest.plan.quirks)
+  );
   const failure = events.find((event) => event.type === "error");
   if (failure) {
     // Told in a good status: what stands beside it was made all the same.
-    hear(out, arriving, events);
+    hear(vendorRequest, arriving, events);
     throw vendorFault(failure.error, {
-      mode: out.mode,
-      address: out.target.vendor.baseUrl,
-      key: out.key,
+      mode: vendorRequest.mode,
+      address: vendorRequest.target.vendor.baseUrl,
+      key: vendorRequest.key,
     });
   }
   const contentType = answer.headers["content-type"];
-  const whole = await step(() => out.lane.whole({ bytes, text, contentType, events })).catch(
-    (thrown) => {
-      hear(out, arriving, events);
-      throw thrown;
-    },
-  );
-  hear(out, arriving, whole.events);
-  const left = out.caller.signal.aborted;
+  const whole = await step(() => vendorRequest.plan.whole({ bytes, text, contentType, events }))
+    .catch(
+      (thrown) => {
+        hear(vendorRequest, arriving, events);
+        throw thrown;
+      },
+    );
+  hear(vendorRequest, arriving, whole.events);
+  const left = vendorRequest.caller.signal.aborted;
   return {
     reply: {
       status: answer.status,
-      headers: headersOf(out, answer, whole.contentType),
+      headers: headersOf(vendorRequest, answer, whole.contentType),
       body: whole.body,
     },
     ending: {
@@ -122,9 +129,13 @@ async function readReply(
   };
 }
 
-function hear(out: VendorCallRequest, arriving: Arriving, events: readonly CanonicalEvent[]): void {
+function hear(
+  vendorRequest: VendorCallRequest,
+  arriving: Arriving,
+  events: readonly CanonicalEvent[],
+): void {
   arriving.isHeard = true;
-  out.call.meter.listen(events);
+  vendorRequest.call.meter.listen(events);
 }
 
 /** The pieces stand there also where the rest never comes. */
@@ -155,28 +166,31 @@ function textOf({ pieces }: Arriving): string {
 
 async function streamReply(
   clock: Clock,
-  out: VendorCallRequest,
+  vendorRequest: VendorCallRequest,
   answer: UpstreamAnswer,
 ): Promise<Reply> {
   try {
-    const lane = out.lane.stream();
+    const streamPlan = vendorRequest.plan.stream();
     // Before anything is handed over: what throws here still ends the call.
     const headers = {
-      ...headersOf(out, answer, lane.contentType ?? eventStreamType(answer)),
+      ...headersOf(vendorRequest, answer, streamPlan.contentType ?? eventStreamType(answer)),
       "cache-control": "no-store",
       // Keeps a proxy in front of us from gathering the events.
       "x-accel-buffering": "no",
     };
     const stream = await forwardStream({
-      call: out.call,
-      lane,
-      decoder: out.lane.upstream.streamDecoder(out.lane.quirks, out.facts.choices),
+      call: vendorRequest.call,
+      streamPlan,
+      decoder: vendorRequest.plan.upstream.streamDecoder(
+        vendorRequest.plan.quirks,
+        vendorRequest.facts.choices,
+      ),
       body: answer.body,
-      mode: out.mode,
-      address: out.target.vendor.baseUrl,
-      key: out.key,
-      onDisconnect: out.caller.principal.key.onDisconnect,
-      goesOn: out.caller.goesOn,
+      mode: vendorRequest.mode,
+      address: vendorRequest.target.vendor.baseUrl,
+      key: vendorRequest.key,
+      onDisconnect: vendorRequest.caller.principal.key.onDisconnect,
+      goesOn: vendorRequest.caller.goesOn,
       httpStatus: answer.status,
       nowMs: () => clock.monotonicMs(),
     });
@@ -194,11 +208,11 @@ function eventStreamType({ headers }: UpstreamAnswer): string {
 }
 
 function headersOf(
-  out: VendorCallRequest,
+  vendorRequest: VendorCallRequest,
   answer: UpstreamAnswer,
   contentType: string | undefined,
 ): Record<string, string> {
-  const { losses } = out.lane;
+  const { losses } = vendorRequest.plan;
   return {
     ...answerHeaders(answer.headers),
     ...(contentType === undefined ? {} : { "content-type": contentType }),

@@ -1,5 +1,5 @@
 import type { Clock } from "../base/clock.ts";
-import { Deadline, type SetTimer, systemSetTimer } from "../base/watch.ts";
+import { Deadline, type SetTimer, systemSetTimer } from "../base/deadline.ts";
 
 export interface KeepAliveDeps {
   /** After so long without anything for the caller something is sent; 0 is never. */
@@ -19,10 +19,10 @@ export class KeepAlive {
   readonly #watch: Deadline;
   #stopped = false;
 
-  constructor(parts: KeepAliveDeps) {
-    this.#parts = parts;
-    this.#watch = new Deadline(parts.clock, parts.later ?? systemSetTimer, () => {
-      parts.say();
+  constructor(deps: KeepAliveDeps) {
+    this.#parts = deps;
+    this.#watch = new Deadline(deps.clock, deps.later ?? systemSetTimer, () => {
+      deps.say();
       this.heard();
     });
   }

@@ -1,6 +1,6 @@
 import type { Clock } from "../base/clock.ts";
 import type { PushStream } from "../base/streams.ts";
-import { Deadline, type SetTimer, systemSetTimer } from "../base/watch.ts";
+import { Deadline, type SetTimer, systemSetTimer } from "../base/deadline.ts";
 import type { Account } from "../keys/account.ts";
 import { Fault } from "../shared/fault.ts";
 

@@ -69,39 +69,39 @@ export interface RelayDeps extends CallDeps, PlanDeps, AuthorizeDeps {
   storedKeys: VendorKeyCache;
 }
 
-export function createRelay(parts: RelayDeps): Relay {
+export function createRelay(deps: RelayDeps): Relay {
   return {
     async send(request) {
-      parts.recorder.admit();
+      deps.recorder.admit();
       const { caller, dialect, background } = request;
       const { step = runAtOnce } = caller;
       const own = await step(() => dialect.readRequest(request.body));
-      const target = resolveTarget(parts.registry, request.vendor, own.model);
-      permitModel(caller.principal.key, target, parts.registry);
-      const { key, mode } = await resolveVendorKey(target.vendor, caller, parts.storedKeys);
+      const target = resolveTarget(deps.registry, request.vendor, own.model);
+      permitModel(caller.principal.key, target, deps.registry);
+      const { key, mode } = await resolveVendorKey(target.vendor, caller, deps.storedKeys);
       const keepNothing = mode === "managed";
       await step(() => refuseSharedState(request, target, keepNothing));
       const speaks = target.vendor.dialects.includes(dialect.name);
       const sealedBy = keepNothing && speaks ? target.vendor.label : undefined;
-      const continued = await continueConversation(request, parts.kept, sealedBy);
+      const continued = await continueConversation(request, deps.kept, sealedBy);
       const facts = continued.body === request.body
         ? own
         : await step(() => dialect.readRequest(continued.body));
       const price = mode === "managed"
-        ? await requirePrice(parts, target, caller.arrivedAt)
+        ? await requirePrice(deps, target, caller.arrivedAt)
         : undefined;
       // The lane is laid before the call begins: what is wrong with the request is no interaction.
-      const transactionId = background?.task.transactionId ?? parts.newTransactionId();
+      const transactionId = background?.task.transactionId ?? deps.newTransactionId();
       const jsonArray = request.jsonArray === true;
       const known = { ...request, transactionId, facts, target, mode, jsonArray, keepNothing };
       const laneRequest = { ...known, ...continued };
-      const laid = await planCall(parts, laneRequest);
-      const again = planningAgain(parts, laneRequest, laid, step);
+      const laid = await planCall(deps, laneRequest);
+      const again = planningAgain(deps, laneRequest, laid, step);
       const workOf = (laid: CallPlan) =>
-        price && chargeableWork(parts, { lane: laid, target, price, caller });
+        price && chargeableWork(deps, { plan: laid, target, price, caller });
       const hosted = workOf(laid);
       const forTask = (laid: CallPlan) => background ? planBackground(laid, background.task) : laid;
-      const lane = forTask(laid);
+      const plan = forTask(laid);
       const layAgain = again && (async (upstream: DialectName) => {
         const other = await again(upstream);
         workOf(other);
@@ -112,24 +112,34 @@ export function createRelay(parts: RelayDeps): Relay {
         : {};
       const kept = keeperOf(dialect, continued, inputItemsText);
       const bodyText = request.sentText ?? request.bodyText;
-      const limits = payloadLimits(parts, dialect);
+      const limits = payloadLimits(deps, dialect);
       const payload = await step.inSteps(() => boundPayloadSteps(bodyText, limits));
-      const funds = background?.funds
-        ? background.funds
+      const authorization = background?.authorization
+        ? background.authorization
         : price && hosted
-        ? await fundsOf(parts, { transactionId, caller, facts, lane, price, hosted, step })
+        ? await fundsOf(deps, { transactionId, caller, facts, plan, price, hosted, step })
         : nothingHeld;
       const begun = { payload, promptTokens, price };
-      const mostChars = background ? maxBackgroundChars : parts.payloadMaxBytes;
-      const meter = new Meter(mostChars, () => parts.clock.monotonicMs());
+      const mostChars = background ? maxBackgroundChars : deps.payloadMaxBytes;
+      const meter = new Meter(mostChars, () => deps.clock.monotonicMs());
       const told = background ? { task: background.task, facts: { ...facts, stream: false } } : {};
-      const call = begin(parts, { ...known, ...begun, lane, kept, funds, ...told }, meter);
+      const call = begin(deps, { ...known, ...begun, plan, kept, authorization, ...told }, meter);
       if (background?.taken) {
         call.answered();
-        return await background.taken({ call, target, funds, losses: lane.losses });
+        return await background.taken({ call, target, authorization, losses: plan.losses });
       }
-      const out = { transactionId, caller, facts, target, key, mode, lane, call, layAgain };
-      return await deliver(parts.clock, out, () => callVendor(parts, out));
+      const vendorRequest = {
+        transactionId,
+        caller,
+        facts,
+        target,
+        key,
+        mode,
+        plan,
+        call,
+        layAgain,
+      };
+      return await deliver(deps.clock, vendorRequest, () => callVendor(deps, vendorRequest));
     },
   };
 }
@@ -174,9 +184,9 @@ function refuseSharedState(
 
 /** The hosted work of a managed call, for its bound; throws where it can't be charged for. */
 function chargeableWork(
-  parts: Pick<RelayDeps, "prices">,
-  { lane, target, price, caller }: {
-    lane: CallPlan;
+  deps: Pick<RelayDeps, "prices">,
+  { plan, target, price, caller }: {
+    plan: CallPlan;
     target: ResolvedModel;
     price: PriceRow;
     caller: Caller;
@@ -184,40 +194,40 @@ function chargeableWork(
 ): HostedBound {
   const { label, reportsCost } = target.vendor;
   // A translated field stands elsewhere in the caller's request.
-  const shown = (path: string) => lane.sameDialect ? path : path.split(/[[.]/, 1)[0]!;
-  if (!lane.sameDialect) refuseState(lane.hosted.state);
-  return chargeHosted(lane.hosted, {
+  const shown = (path: string) => plan.sameDialect ? path : path.split(/[[.]/, 1)[0]!;
+  if (!plan.sameDialect) refuseState(plan.hosted.state);
+  return chargeHosted(plan.hosted, {
     price,
-    priceOf: (model) => parts.prices.find(label, model, caller.arrivedAt),
+    priceOf: (model) => deps.prices.find(label, model, caller.arrivedAt),
     vendorReportsCost: reportsCost,
   }, shown);
 }
 
 /** Credit and room under caps for the most that the call can cost. */
 function fundsOf(
-  parts: AuthorizeDeps,
-  { transactionId, caller, facts, lane, price, hosted, step }: {
+  deps: AuthorizeDeps,
+  { transactionId, caller, facts, plan, price, hosted, step }: {
     transactionId: string;
     caller: Caller;
     facts: RequestFacts;
-    lane: CallPlan;
+    plan: CallPlan;
     price: PriceRow;
     hosted: HostedBound;
     step: Step;
   },
 ): Promise<Authorization> {
   const { principal, arrivedAt: at } = caller;
-  const bound = () => boundOf(price, facts, lane.requestText, hosted);
-  const set = (boundNanos: bigint) => setAside(parts, { principal, transactionId, at, boundNanos });
+  const bound = () => boundOf(price, facts, plan.requestText, hosted);
+  const set = (boundNanos: bigint) => setAside(deps, { principal, transactionId, at, boundNanos });
   return step.isHeavy ? step(bound).then(set) : set(bound());
 }
 
 /** The record holds what the caller sent, not what stood before it. */
-export function begin<M extends CallMeter>(parts: CallDeps, facts: CallFacts, meter: M): Call<M> {
+export function begin<M extends CallMeter>(deps: CallDeps, facts: CallFacts, meter: M): Call<M> {
   try {
-    return new Call(parts, facts, meter);
+    return new Call(deps, facts, meter);
   } catch (thrown) {
-    facts.funds.settle(0n);
+    facts.authorization.settle(0n);
     throw thrown;
   }
 }
@@ -251,16 +261,16 @@ export function permitModel(key: ApiKey, target: ResolvedModel, registry: Regist
 
 /** In managed mode a model without a price is refused: nobody would know what to charge. */
 export async function requirePrice(
-  parts: Pick<RelayDeps, "prices" | "catalogue" | "log">,
+  deps: Pick<RelayDeps, "prices" | "catalogue" | "log">,
   target: ResolvedModel,
   at: Date,
 ): Promise<PriceRow> {
-  const find = () => parts.prices.find(target.vendor.label, target.model, at);
+  const find = () => deps.prices.find(target.vendor.label, target.model, at);
   const known = find();
   if (known && !known.fallback) return known;
   if (target.vendor.listedPrices) {
-    const learning = parts.catalogue.models(target.vendor).catch((thrown) => {
-      parts.log.warn("a vendor's price list could not be read", {
+    const learning = deps.catalogue.models(target.vendor).catch((thrown) => {
+      deps.log.warn("a vendor's price list could not be read", {
         vendor: target.vendor.label,
         reason: messageOf(thrown),
       });

@@ -17,7 +17,7 @@ export type SettlingStep =
   | "record"
   | "remember"
   | "tell"
-  | "funds"
+  | "authorization"
   | "streams"
   | "stored form";
 
@@ -35,8 +35,8 @@ export class Tries {
   readonly #parts: SettlingDeps;
   #failed = 0;
 
-  constructor(parts: SettlingDeps) {
-    this.#parts = parts;
+  constructor(deps: SettlingDeps) {
+    this.#parts = deps;
   }
 
   /** Steps that failed so far. */

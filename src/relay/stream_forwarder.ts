@@ -25,7 +25,7 @@ const lastWordsMs = 100;
 
 export interface ForwardDeps {
   call: Call;
-  lane: StreamPlan;
+  streamPlan: StreamPlan;
   decoder: StreamDecoder;
   body: UpstreamBody;
   mode: Mode;
@@ -47,9 +47,9 @@ export interface ForwardDeps {
  * ordinary error answer; rejects with that failure.
  */
 export function forwardStream(
-  parts: ForwardDeps,
+  deps: ForwardDeps,
 ): Promise<ReadableStream<Uint8Array>> {
-  return new Promise((resolve, reject) => new StreamForwarder(parts, resolve, reject).run());
+  return new Promise((resolve, reject) => new StreamForwarder(deps, resolve, reject).run());
 }
 
 class StreamForwarder {
@@ -74,21 +74,21 @@ class StreamForwarder {
   #held: Uint8Array[] = [];
 
   constructor(
-    parts: ForwardDeps,
+    deps: ForwardDeps,
     resolve: (stream: ReadableStream<Uint8Array>) => void,
     reject: (thrown: unknown) => void,
   ) {
-    this.#parts = parts;
+    this.#parts = deps;
     this.#resolve = resolve;
     this.#reject = reject;
-    this.#startedMs = parts.nowMs();
+    this.#startedMs = deps.nowMs();
     this.#alive = new KeepAlive({
-      afterMs: parts.lane.keepAlive?.afterMs ?? 0,
-      clock: { monotonicMs: parts.nowMs },
+      afterMs: deps.streamPlan.keepAlive?.afterMs ?? 0,
+      clock: { monotonicMs: deps.nowMs },
       say: () => this.#guard(() => this.#breakSilence()),
     });
-    const clock = { monotonicMs: parts.nowMs };
-    this.#unread = new UnreadLimit(this.#out, parts.call.streams, clock, () => {
+    const clock = { monotonicMs: deps.nowMs };
+    this.#unread = new UnreadLimit(this.#out, deps.call.streams, clock, () => {
       this.#guard(() => this.#leave());
       this.#out.error(unreadError());
     });
@@ -140,7 +140,7 @@ class StreamForwarder {
 
   /** Lets decoder and lane see an event; gives what the caller gets to see of it. */
   #see(event: SseEvent): Uint8Array | undefined {
-    const { call, decoder, lane } = this.#parts;
+    const { call, decoder, streamPlan } = this.#parts;
     const decoded = decoder.decode(event);
     // The vendor has said all: what comes behind that is somebody else's, if anybody's.
     if (this.#terminated && !isLastWord(decoded)) return undefined;
@@ -152,7 +152,7 @@ class StreamForwarder {
       this.#fail(fault, fault.code === "upstream_stream_truncated" ? "truncated" : "failed");
       return undefined;
     }
-    const forwarded = this.#heard(decoded.events, () => lane.forward(event, decoded));
+    const forwarded = this.#heard(decoded.events, () => streamPlan.forward(event, decoded));
     if (event.data !== undefined) this.#answer();
     if (decoded.terminal) this.#awaitClose();
     return forwarded.bytes;
@@ -207,7 +207,7 @@ class StreamForwarder {
 
   /** Begins the answer if need be: a silent vendor that said 200 is at work. */
   #breakSilence(): void {
-    const { keepAlive } = this.#parts.lane;
+    const { keepAlive } = this.#parts.streamPlan;
     // Who is behind has enough to read.
     if (!keepAlive || this.#callerLeft || this.#behind || this.#terminated) return;
     this.#answer();
@@ -243,7 +243,7 @@ class StreamForwarder {
   }
 
   #complete(rest: readonly CanonicalEvent[]): void {
-    const last = this.#heard(rest, () => this.#parts.lane.end(rest));
+    const last = this.#heard(rest, () => this.#parts.streamPlan.end(rest));
     this.#answer();
     this.#finish(this.#wellEnded(true), [...this.#tail, ...(last.bytes ? [last.bytes] : [])]);
   }
@@ -285,7 +285,7 @@ class StreamForwarder {
   /** Undefined where the caller's dialect can't say it any more. */
   #lastWords(fault: Fault): Uint8Array[] | undefined {
     try {
-      return [...this.#tail, this.#parts.lane.fail(fault)];
+      return [...this.#tail, this.#parts.streamPlan.fail(fault)];
     } catch {
       return undefined;
     }

@@ -1,5 +1,5 @@
 import { pushAll } from "../base/lists.ts";
-import type { GcHint } from "../base/garbage.ts";
+import type { GcHint } from "../base/gc_hint.ts";
 import type { MediaField } from "../dialects/kernel/media_field.ts";
 import { bareInteraction, type Interaction, type InteractionStore } from "../shared/interaction.ts";
 import type { RecordedForm } from "./call_facts.ts";

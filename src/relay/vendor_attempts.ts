@@ -6,25 +6,25 @@ import { vendorFault } from "./vendor_fault.ts";
 
 /** The tries of one request that was answered, for the record; its last one is the answer. */
 export function attemptsOf(
-  errand: VendorCallContext,
+  vendorCall: VendorCallContext,
   { attemptLog }: UpstreamAnswer,
 ): VendorAttempt[] {
   return attemptLog.map((entry) => ({
-    ...of(errand),
+    ...of(vendorCall),
     http_status: entry.status ?? null,
-    error_code: codeOf(errand, entry),
+    error_code: codeOf(vendorCall, entry),
     ms: Math.round(entry.ms),
   }));
 }
 
 /** A request that came to nothing. */
 export function failedAttempt(
-  errand: VendorCallContext,
+  vendorCall: VendorCallContext,
   thrown: unknown,
   ms: number,
 ): VendorAttempt {
   return {
-    ...of(errand),
+    ...of(vendorCall),
     http_status: null,
     error_code: thrown instanceof Fault ? thrown.code : null,
     ms: Math.round(ms),

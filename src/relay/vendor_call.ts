@@ -22,7 +22,7 @@ import { attemptsOf, failedAttempt } from "./vendor_attempts.ts";
 export interface VendorCallRequest extends VendorCallContext {
   facts: RequestFacts;
   /** That of the last request, once the vendor has answered. */
-  lane: CallPlan;
+  plan: CallPlan;
   call: Call;
   /** Undefined where no other dialect could be asked. */
   layAgain: PlanAgain | undefined;
@@ -48,54 +48,57 @@ interface Refused {
  * its dialects, each once; what that shows is remembered.
  */
 export async function callVendor(
-  parts: VendorCallDeps,
-  out: VendorCallRequest,
+  deps: VendorCallDeps,
+  vendorRequest: VendorCallRequest,
 ): Promise<UpstreamAnswer> {
-  const { learned } = parts;
-  const { label } = out.target.vendor;
+  const { learned } = deps;
+  const { label } = vendorRequest.target.vendor;
   /** What each dialect that was tried has shown; it holds once another one has answered. */
   const lessons: (() => void)[] = [];
   const tried: DialectName[] = [];
   for (;;) {
-    const asked = await askOnce(parts, out);
-    const name = out.lane.upstream.name;
+    const asked = await askOnce(deps, vendorRequest);
+    const name = vendorRequest.plan.upstream.name;
     if (!("text" in asked)) {
       learned.learnProven(label, name);
       for (const learn of lessons) learn();
       return asked.answer;
     }
     tried.push(name);
-    const fault = refusalFault(asksOf(parts), out, asked.answer, asked.json);
+    const fault = refusalFault(asksOf(deps), vendorRequest, asked.answer, asked.json);
     const { status } = asked.answer;
-    const refusal = readEndpointRefusal({ ...asked, status }, out.target.model);
-    const next = refusal && nextDialect(learned, out, refusal, tried);
-    const lane = next && await layOther(out, next);
-    if (!lane) throw fault;
-    lessons.push(lessonOf(learned, out, refusal!));
-    out.lane = lane;
-    out.call.reroute(lane);
+    const refusal = readEndpointRefusal({ ...asked, status }, vendorRequest.target.model);
+    const next = refusal && nextDialect(learned, vendorRequest, refusal, tried);
+    const plan = next && await layOther(vendorRequest, next);
+    if (!plan) throw fault;
+    lessons.push(lessonOf(learned, vendorRequest, refusal!));
+    vendorRequest.plan = plan;
+    vendorRequest.call.reroute(plan);
   }
 }
 
 function nextDialect(
   learned: LearnedEndpoints,
-  { target: { vendor }, lane, layAgain }: VendorCallRequest,
+  { target: { vendor }, plan, layAgain }: VendorCallRequest,
   refusal: EndpointRefusal,
   tried: readonly DialectName[],
 ): DialectName | undefined {
   if (!layAgain) return undefined;
   const isOpen = (name: DialectName) =>
     !tried.includes(name) && !learned.isMissing(vendor.label, name);
-  if (refusal === "points-to-responses" && lane.upstream.name === "chat") {
+  if (refusal === "points-to-responses" && plan.upstream.name === "chat") {
     return vendor.dialects.find((name) => name === "responses" && isOpen(name));
   }
   return refusal === "missing" ? vendor.dialects.find(isOpen) : undefined;
 }
 
 /** What the other dialect can't carry isn't sent: the vendor's own refusal says why it came to that. */
-async function layOther(out: VendorCallRequest, next: DialectName): Promise<CallPlan | undefined> {
+async function layOther(
+  vendorRequest: VendorCallRequest,
+  next: DialectName,
+): Promise<CallPlan | undefined> {
   try {
-    return await out.layAgain!(next);
+    return await vendorRequest.layAgain!(next);
   } catch (thrown) {
     if (isAbort(thrown) || !(thrown instanceof Fault)) throw thrown;
     return undefined;
@@ -104,10 +107,10 @@ async function layOther(out: VendorCallRequest, next: DialectName): Promise<Call
 
 function lessonOf(
   learned: LearnedEndpoints,
-  out: VendorCallRequest,
+  vendorRequest: VendorCallRequest,
   refusal: EndpointRefusal,
 ): () => void {
-  const { target: { vendor, model }, lane: { upstream, requestText } } = out;
+  const { target: { vendor, model }, plan: { upstream, requestText } } = vendorRequest;
   if (refusal === "missing") return () => learned.learnMissing(vendor.label, upstream.name);
   const demand = upstream.toolDemand?.(JSON.parse(requestText)) ?? "none";
   return () => learned.learnChatRefusal(vendor.label, model, demand);
@@ -115,18 +118,18 @@ function lessonOf(
 
 /** The request without what was ours in it and is refused; undefined where that is the caller's. */
 function withoutRefused(
-  { lane, facts }: VendorCallRequest,
+  { plan, facts }: VendorCallRequest,
   refusal: string,
 ): { text: string; stream?: boolean } | undefined {
-  const { upstream, sameDialect, requestText } = lane;
+  const { upstream, sameDialect, requestText } = plan;
   // A server that doesn't know the usage flag: go on without, and count for ourselves.
   if (facts.stream && upstream.usageFlag?.isRefusedIn(refusal)) {
-    const text = lane.plainRequestText();
+    const text = plan.plainRequestText();
     return text === undefined ? undefined : { text };
   }
   // A background call is asked for as a stream by us, and some models stream none.
   if (/\bstream(ing|ed)?\b/i.test(refusal)) {
-    const text = lane.wholeRequestText?.();
+    const text = plan.wholeRequestText?.();
     if (text !== undefined) return { text, stream: false };
   }
   if (sameDialect || !upstream.withoutRefused) return undefined;
@@ -136,38 +139,38 @@ function withoutRefused(
 
 /** One request by the call's lane; a second one without what the vendor refuses of ours. */
 async function askOnce(
-  parts: VendorCallDeps,
-  out: VendorCallRequest,
+  deps: VendorCallDeps,
+  vendorRequest: VendorCallRequest,
 ): Promise<{ answer: UpstreamAnswer } | Refused> {
-  const answer = await post(parts, out, out.lane.requestText);
+  const answer = await post(deps, vendorRequest, vendorRequest.plan.requestText);
   if (isGood(answer)) return { answer };
   const refusal = await readRefusal(answer);
-  const plain = answer.status === 400 ? withoutRefused(out, refusal.text) : undefined;
+  const plain = answer.status === 400 ? withoutRefused(vendorRequest, refusal.text) : undefined;
   if (plain === undefined) return { answer, ...refusal };
-  const again = await post(parts, out, plain.text, plain.stream);
+  const again = await post(deps, vendorRequest, plain.text, plain.stream);
   return isGood(again) ? { answer: again } : { answer: again, ...await readRefusal(again) };
 }
 
 async function post(
-  parts: VendorCallDeps,
-  out: VendorCallRequest,
+  deps: VendorCallDeps,
+  vendorRequest: VendorCallRequest,
   body: string,
-  stream = out.facts.stream,
+  stream = vendorRequest.facts.stream,
 ): Promise<UpstreamAnswer> {
-  const { target, lane, call } = out;
-  const begunMs = parts.clock.monotonicMs();
+  const { target, plan, call } = vendorRequest;
+  const begunMs = deps.clock.monotonicMs();
   try {
-    const answer = await postToVendor(parts.upstream, out, {
-      path: lane.upstream.upstreamPath(target.model, stream),
+    const answer = await postToVendor(deps.upstream, vendorRequest, {
+      path: plan.upstream.upstreamPath(target.model, stream),
       contentType: "application/json",
       accept: stream ? "text/event-stream" : "application/json",
       body,
-      sameDialect: lane.sameDialect,
+      sameDialect: plan.sameDialect,
     });
-    for (const attempt of attemptsOf(out, answer)) call.attempted(attempt);
+    for (const attempt of attemptsOf(vendorRequest, answer)) call.attempted(attempt);
     return answer;
   } catch (thrown) {
-    call.attempted(failedAttempt(out, thrown, parts.clock.monotonicMs() - begunMs));
+    call.attempted(failedAttempt(vendorRequest, thrown, deps.clock.monotonicMs() - begunMs));
     throw thrown;
   }
 }

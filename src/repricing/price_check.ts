@@ -1,7 +1,7 @@
 import { Fault, messageOf } from "../shared/fault.ts";
 import { type PriceRow, validAt } from "../pricing/pricing.ts";
 import type { Catalogue } from "../vendors/catalogue.ts";
-import { discrepancyOf } from "../pricing/sources/known_price_discrepancies.ts";
+import { discrepancyOf } from "../pricing/sources/known_discrepancies.ts";
 import { compareRows, type PriceDifference } from "../pricing/sources/price_comparison.ts";
 import type { Prices } from "../pricing/table/prices.ts";
 import { operatorSource } from "../pricing/table/prices_file.ts";

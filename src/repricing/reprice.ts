@@ -30,18 +30,18 @@ export interface ModelCorrection {
  * list of today says nothing about a call of last month.
  */
 export async function reprice(
-  parts: { store: RepricingStore; prices: Prices; registry: Registry },
+  deps: { store: RepricingStore; prices: Prices; registry: Registry },
   queries: readonly PricedCallQuery[],
   dryRun: boolean,
 ): Promise<ModelCorrection[]> {
   const sums = new Map<string, ModelCorrection>();
   for (const query of queries) {
-    for await (const calls of parts.store.read(query)) {
-      const outcomes = calls.map((call) => ({ call, outcome: priceAgain(parts, call) }));
+    for await (const calls of deps.store.read(query)) {
+      const outcomes = calls.map((call) => ({ call, outcome: priceAgain(deps, call) }));
       const corrections = outcomes.flatMap(({ outcome }) => isCorrection(outcome) ? [outcome] : []);
       const written = dryRun
         ? new Set(corrections.map(({ call }) => call.transactionId))
-        : await parts.store.correct(query.accountId, corrections);
+        : await deps.store.correct(query.accountId, corrections);
       for (const { call, outcome } of outcomes) add(sumOf(sums, call), call, outcome, written);
     }
   }

@@ -18,22 +18,22 @@ export interface VendorReportedCost {
 
 /** Vendors that report their cost are believed; this compares them with their own price lists. */
 export async function vendorReportedCosts(
-  parts: { store: RepricingStore; prices: Prices; registry: Registry },
+  deps: { store: RepricingStore; prices: Prices; registry: Registry },
   accountIds: readonly number[],
   since: Date,
 ): Promise<VendorReportedCost[]> {
   const sums = new Map<string, VendorReportedCost>();
   for (const accountId of accountIds) {
-    for await (const calls of parts.store.read({ accountId, since, basis: "vendor_cost" })) {
+    for await (const calls of deps.store.read({ accountId, since, basis: "vendor_cost" })) {
       for (const call of calls) {
         const { vendor, model } = call;
         const key = JSON.stringify([vendor, model]);
         const sum = sums.get(key) ??
           { vendor, model, calls: 0, toldNanos: 0n, listNanos: 0n, comparedNanos: 0n };
         sums.set(key, sum);
-        const usage = storedUsage(call, parts.registry);
+        const usage = storedUsage(call, deps.registry);
         const told = (usage && vendorCostNanos(usage)) ?? call.costNanos ?? 0n;
-        const priceOf = (name: string) => parts.prices.find(vendor, name, call.createdAt);
+        const priceOf = (name: string) => deps.prices.find(vendor, name, call.createdAt);
         const row = priceOf(model);
         sum.calls++;
         sum.toldNanos += told;

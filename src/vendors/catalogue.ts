@@ -47,8 +47,8 @@ const probeMs = 10_000;
 /** Pages of a list that are followed at most. */
 const maxPages = 20;
 
-export function createCatalogue(parts: CatalogueParts): Catalogue {
-  return new RememberedLists(parts);
+export function createCatalogue(deps: CatalogueParts): Catalogue {
+  return new RememberedLists(deps);
 }
 
 interface CatalogueParts {
@@ -61,8 +61,8 @@ class RememberedLists implements Catalogue {
   readonly #parts: CatalogueParts;
   readonly #entries = new Map<string, Entry>();
 
-  constructor(parts: CatalogueParts) {
-    this.#parts = parts;
+  constructor(deps: CatalogueParts) {
+    this.#parts = deps;
   }
 
   async models(vendor: Vendor): Promise<readonly ListedModel[]> {

@@ -15,7 +15,7 @@ import { createPermit, type Permit, type PublicTarget } from "./public_target.ts
 import { attempt, AttemptFailure, type Exchange, UpstreamAborted } from "./upstream_attempt.ts";
 import { createBody } from "./upstream_body.ts";
 import type { ConnectionPool, Connector } from "./upstream_pool.ts";
-import { Deadline, type SetTimer, systemSetTimer } from "../base/watch.ts";
+import { Deadline, type SetTimer, systemSetTimer } from "../base/deadline.ts";
 
 /** Fetches what callers name by an address, from nowhere but the public internet. */
 export interface PublicFetch {
@@ -60,14 +60,14 @@ const connectMs = 4_000;
 const maxRedirects = 3;
 
 /** Builds the client. It keeps no connections. Throws RangeError for a wrong entry of `allowHosts`. */
-export function createPublicFetch(parts: PublicFetchDeps): PublicFetch {
-  const resolve = parts.resolve ?? systemResolve;
-  const connector = parts.connector ?? ((lookup: Lookup) => publicConnector({ lookup }));
-  const connections = (lookup: Lookup) => publicConnections(parts.clock, connector(lookup));
+export function createPublicFetch(deps: PublicFetchDeps): PublicFetch {
+  const resolve = deps.resolve ?? systemResolve;
+  const connector = deps.connector ?? ((lookup: Lookup) => publicConnector({ lookup }));
+  const connections = (lookup: Lookup) => publicConnections(deps.clock, connector(lookup));
   const client: Client = {
-    clock: parts.clock,
-    later: parts.later ?? systemSetTimer,
-    permit: createPermit(parts.allowHosts),
+    clock: deps.clock,
+    later: deps.later ?? systemSetTimer,
+    permit: createPermit(deps.allowHosts),
     publicConnections: connections(publicLookup(resolve)),
     trustedConnections: connections(plainLookup(resolve)),
   };

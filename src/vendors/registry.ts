@@ -8,11 +8,11 @@ import {
 } from "../../contracts/calls/vendors.ts";
 import type { Secret } from "../base/secret.ts";
 import type { DialectQuirks } from "../dialects/kernel/dialect.ts";
-import type { ImageCodec } from "../dialects/kernel/image_wire.ts";
-import type { SpeechCodec } from "../dialects/kernel/speech_wire.ts";
+import type { ImageCodec } from "../dialects/kernel/image_codec.ts";
+import type { SpeechCodec } from "../dialects/kernel/speech_codec.ts";
 import type { PriceRow } from "../pricing/pricing.ts";
 import { refusedByVendorB, refusedByVendorG } from "./refused_settings.ts";
-import { hostMedia, type MediaRoute, mediaRouteTable, noMedia } from "./media_lanes.ts";
+import { hostMedia, type MediaRoute, mediaRouteTable, noMedia } from "./media_routes.ts";
 import {
   rowsFromAggregatorModels,
   rowsFromHostedModels,
@@ -21,7 +21,7 @@ import {
 /** How a vendor takes its key. */
 export type VendorAuth = "bearer" | "x-api-key" | "x-goog-api-key";
 
-export type { MediaRoute } from "./media_lanes.ts";
+export type { MediaRoute } from "./media_routes.ts";
 
 /**
  * How a vendor is asked for an operation: on a path, or by a method of the model, that takes the

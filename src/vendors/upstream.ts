@@ -10,7 +10,7 @@ import {
 import { type BodyHandlers, createBody, type UpstreamBody } from "./upstream_body.ts";
 import { ConnectionPool, createConnector } from "./upstream_pool.ts";
 import { isRetryStatus, nextDelayMs, retryAfterMs } from "./upstream_retry.ts";
-import { type SetTimer, systemSetTimer } from "../base/watch.ts";
+import { type SetTimer, systemSetTimer } from "../base/deadline.ts";
 
 export type { BodyHandlers, UpstreamBody };
 

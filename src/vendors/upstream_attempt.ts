@@ -1,6 +1,6 @@
 import { type Dispatcher, errors } from "undici";
 import type { Clock } from "../base/clock.ts";
-import { Deadline, type SetTimer } from "../base/watch.ts";
+import { Deadline, type SetTimer } from "../base/deadline.ts";
 import {
   AttemptFailure,
   codeOf,

@@ -4,7 +4,7 @@ import { joinBytes } from "../base/bytes.ts";
 import type { Clock } from "../base/clock.ts";
 import { Fault } from "../shared/fault.ts";
 import { type Exchange, UpstreamAborted } from "./upstream_attempt.ts";
-import { Deadline, type SetTimer } from "../base/watch.ts";
+import { Deadline, type SetTimer } from "../base/deadline.ts";
 
 /** Of `end` and `error` exactly one is called, once, unless `destroy` came first. */
 export interface BodyHandlers {

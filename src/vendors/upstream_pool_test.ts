@@ -2,7 +2,7 @@ import assert from "@std/assert";
 import { startFakeVendor } from "../../tests/support/fake_vendor.ts";
 import { keepConnection, text, until, withVendor } from "../../tests/support/upstream_setup.ts";
 import { systemClock } from "../base/clock.ts";
-import { systemSetTimer } from "../base/watch.ts";
+import { systemSetTimer } from "../base/deadline.ts";
 import { attempt } from "./upstream_attempt.ts";
 import { ConnectionPool, createConnector } from "./upstream_pool.ts";
 

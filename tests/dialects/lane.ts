@@ -8,7 +8,7 @@ import { generate } from "../../src/dialects/text/generate/mod.ts";
 import { messages } from "../../src/dialects/text/messages/mod.ts";
 import { responses } from "../../src/dialects/text/responses/mod.ts";
 import type { AnswerContext, Reversal, Translator } from "../../src/dialects/kernel/translator.ts";
-import { ResponseRewriter } from "../../src/dialects/kernel/undo.ts";
+import { ResponseRewriter } from "../../src/dialects/kernel/response_rewriter.ts";
 import { Fault } from "../../src/shared/fault.ts";
 import { canonicalRequest } from "../support/canonical_request.ts";
 import { checkChatStream } from "../support/grammar/chat.ts";
@@ -43,7 +43,7 @@ export interface Passage {
   /** Whether the caller asked for usage in its stream; and for one JSON array. */
   showUsage?: boolean;
   jsonArray?: boolean;
-  undo?: Reversal;
+  reversal?: Reversal;
 }
 
 /** How a vendor's bytes ended: in order, or with the connection. */
@@ -65,13 +65,13 @@ export function relayStream(
 ): Relayed {
   const decoder = dialects[passage.vendor].streamDecoder(passage.quirks ?? {});
   const encoder = dialects[passage.caller].streamEncoder(contextOf(passage));
-  const undoing = undoingOf(passage);
+  const rewriter = undoingOf(passage);
   const splitter = new SseSplitter({ maxEventBytes: 1 << 24 });
   const events: CanonicalEvent[] = [];
   const texts: string[] = [];
   let terminated = false;
   const write = (given: readonly CanonicalEvent[]) => {
-    for (const event of given.flatMap((one) => undoing.apply(one))) {
+    for (const event of given.flatMap((one) => rewriter.apply(one))) {
       events.push(event);
       texts.push(encoder.encode(event));
     }
@@ -99,9 +99,9 @@ export function relayStream(
 
 /** A whole answer's events after undoing. */
 export function readWhole(passage: Passage, json: unknown): CanonicalEvent[] {
-  const undoing = undoingOf(passage);
+  const rewriter = undoingOf(passage);
   return dialects[passage.vendor].decodeAnswer(json, passage.quirks ?? {})
-    .flatMap((event) => undoing.apply(event));
+    .flatMap((event) => rewriter.apply(event));
 }
 
 export function writeWhole(passage: Passage, answer: CanonicalAnswer): unknown {
@@ -162,7 +162,7 @@ export function contextOf(passage: Passage): AnswerContext {
 function undoingOf(passage: Passage): ResponseRewriter {
   let minted = 0;
   return new ResponseRewriter(
-    passage.undo ?? noUndo,
+    passage.reversal ?? noUndo,
     () => `call_${String(++minted).padStart(8, "0")}`,
   );
 }

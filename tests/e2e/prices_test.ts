@@ -81,16 +81,25 @@ async function story(given: Environment, t: Deno.TestContext): Promise<void> {
     ...{ VENDOR_G_BASE_URL: "http://127.0.0.1:1", VENDOR_G_API_KEY: "kg" },
   };
   const service = await startService({ env });
-  const scene = { env, service, write };
+  const requestContext = { env, service, write };
   try {
     for (let at = 0; at < 2; at++) await call(service, "vendor-b/gpt-5-mini");
     // Listing the models is what teaches their prices.
     await listModels(service);
     await call(service, "vendor-f/openai/gpt-x");
-    await t.step("prices check tells gaps, differences, who can't be asked", () => check(scene));
-    await t.step("a record's price version can be looked up", () => lookUp(scene));
-    await t.step("reprice takes the file as it is now, and only once", () => correct(scene));
-    await t.step("wrong words are wrong usage, a wrong file is one line", () => refuse(scene));
+    await t.step(
+      "prices check tells gaps, differences, who can't be asked",
+      () => check(requestContext),
+    );
+    await t.step("a record's price version can be looked up", () => lookUp(requestContext));
+    await t.step(
+      "reprice takes the file as it is now, and only once",
+      () => correct(requestContext),
+    );
+    await t.step(
+      "wrong words are wrong usage, a wrong file is one line",
+      () => refuse(requestContext),
+    );
   } finally {
     await service.stop();
     await Deno.remove(directory, { recursive: true });

@@ -19,7 +19,7 @@ import { temporaryDirectory } from "../support/service_files.ts";
 /** The steps of settling itself, and what it and the answer's way depend on. */
 export const steps = [
   ...["answered", "price", "identity", "prompt", "bill", "usage", "answer", "payload", "kept"],
-  ...["journal", "record", "remember", "tell", "funds", "streams"],
+  ...["journal", "record", "remember", "tell", "authorization", "streams"],
 ].map((step) => `step ${step}`);
 export const dependencies = [
   ...["prices.find", "journal.end", "kept.remember", "recorder.record", "trace.onSettled"],
@@ -56,7 +56,7 @@ export async function startWorld(env: Record<string, string>): Promise<World> {
   const opened = { database, analytics: database, masterKey, journal, processId: "a-process" };
   const services = createServices(config, opened, "test", { write() {}, flush() {} });
   const key = await firstStart(services);
-  const principal = await services.keyRing.verify(key!.reveal());
+  const principal = await services.keyCache.verify(key!.reveal());
   const fault = new ArmedFault();
   const calls = faultyCalls(services, journal, fault);
   return {
@@ -138,7 +138,7 @@ function faultyCalls(services: Services, journal: Parameters<typeof faulty>[0], 
   const log = services.log;
   const tries = new Tries({ log, before: (step: SettlingStep) => fault.at(`step ${step}`) });
   const reserved = (result: never) =>
-    (result as Promise<object>).then((one) => faulty(one, named("funds")));
+    (result as Promise<object>).then((one) => faulty(one, named("authorization")));
   return createCalls(services.config, {
     ...services,
     dialects,
@@ -148,7 +148,7 @@ function faultyCalls(services: Services, journal: Parameters<typeof faulty>[0], 
     prices: faulty(services.prices, named("prices")),
     kept: faulty(services.kept, named("kept")),
     recorder: faulty(services.recorder, named("recorder")),
-    escrow: faulty(services.escrow, named("escrow"), { reserve: reserved }),
+    reservations: faulty(services.reservations, named("reservations"), { reserve: reserved }),
   }, services.newId);
 }
 

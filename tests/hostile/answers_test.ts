@@ -111,7 +111,7 @@ const answers: Readonly<Record<string, (chars: number) => CanonicalEvent[]>> = {
 };
 
 /** What may have been emulated in the request, for as many tools as there are calls. */
-function undo(chars: number): Reversal {
+function reversal(chars: number): Reversal {
   const tools = copies(chars, 250, (index) => `t${index}`);
   return {
     ...noUndo,
@@ -133,15 +133,16 @@ for (const vendor of names) {
         }],
         [`${name}, whole, undone`, (chars) => {
           const json = dialects[vendor].encodeAnswer(foldEvents(make(chars)));
-          return () => whole({ vendor, caller, undo: undo(chars) }, json);
+          return () => whole({ vendor, caller, reversal: reversal(chars) }, json);
         }],
         [`${name}, without its fence`, (chars) => {
           const json = dialects[vendor].encodeAnswer(foldEvents(make(chars)));
-          return () => whole({ vendor, caller, undo: { ...noUndo, stripFence: true } }, json);
+          return () => whole({ vendor, caller, reversal: { ...noUndo, stripFence: true } }, json);
         }],
         [`${name}, streamed`, (chars) => {
           const bytes = bytesOf(streamOf(vendor, make(chars)));
-          return () => relayStream({ vendor, caller, undo: undo(chars) }, pieces(bytes, 1_000));
+          return () =>
+            relayStream({ vendor, caller, reversal: reversal(chars) }, pieces(bytes, 1_000));
         }],
       ]);
       assertLinear(rows, most);

@@ -20,7 +20,7 @@ import { mediaSource, plainMime, standardBase64 } from "../../src/dialects/kerne
 import { promptText } from "../../src/dialects/kernel/prompt_text.ts";
 import { aliasToolNames } from "../../src/dialects/kernel/tool_names.ts";
 import { PartialArgs } from "../../src/dialects/text/generate/partial_args.ts";
-import { ResponseRewriter } from "../../src/dialects/kernel/undo.ts";
+import { ResponseRewriter } from "../../src/dialects/kernel/response_rewriter.ts";
 import { parseCredential } from "../../src/keys/credential.ts";
 import { estimateTokens, inputTokenBound } from "../../src/shared/token_estimate.ts";
 import { readResultCursor, readRunCursor } from "../../src/evals/eval_cursor.ts";
@@ -144,11 +144,11 @@ const imageOf = (text: string) => ({
 });
 
 function fenced(text: string): unknown {
-  const undoing = new ResponseRewriter({ ...noUndo, stripFence: true }, () => "id");
+  const rewriter = new ResponseRewriter({ ...noUndo, stripFence: true }, () => "id");
   const at = { choice: 0, block: 0 };
-  undoing.apply({ type: "block-start", ...at, content: { kind: "text" } });
-  undoing.apply({ type: "block-delta", ...at, text });
-  return undoing.apply({ type: "block-end", ...at });
+  rewriter.apply({ type: "block-start", ...at, content: { kind: "text" } });
+  rewriter.apply({ type: "block-delta", ...at, text });
+  return rewriter.apply({ type: "block-end", ...at });
 }
 
 for (const [name, read] of Object.entries(texts)) {

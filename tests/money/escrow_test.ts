@@ -29,13 +29,13 @@ function escrowOn(database: Database, processId = "process-1"): Reservations {
 
 /** Makes calls that cost their bound; gives the rows of those that were admitted. */
 async function call(
-  escrow: Reservations,
+  reservations: Reservations,
   accountId: number,
   calls: number,
 ): Promise<Interaction[]> {
   const rows = await Promise.all(Array.from({ length: calls }, async () => {
     try {
-      const reservation = await escrow.reserve(accountId, cent);
+      const reservation = await reservations.reserve(accountId, cent);
       reservation.settle(cent);
       return [charged(accountId, reservation.leaseId!)];
     } catch (thrown) {
@@ -76,11 +76,11 @@ eachDatabase(
   async (database) => {
     const accountId = await newAccount(database);
     await createLedger(database).grant(accountId, cent);
-    const escrow = escrowOn(database);
+    const reservations = escrowOn(database);
     for (let round = 0; round < 2; round++) {
       const [enormous, usual] = await Promise.allSettled([
-        escrow.reserve(accountId, 10n ** 30n),
-        escrow.reserve(accountId, cent),
+        reservations.reserve(accountId, 10n ** 30n),
+        reservations.reserve(accountId, cent),
       ]);
       const refused: unknown = enormous.status === "rejected" ? enormous.reason : undefined;
       assert.equal(refused instanceof Fault && refused.code, "insufficient_credits");
@@ -101,18 +101,20 @@ onPostgres(
     );
     const rows: Interaction[] = [];
     // First a few calls each, so that each has taken ahead.
-    for (const escrow of escrows) rows.push(...await call(escrow, accountId, 2));
+    for (const reservations of escrows) rows.push(...await call(reservations, accountId, 2));
     for (let attempt = 0; attempt < 4; attempt++) {
       const admitted = await Promise.all(
-        escrows.slice(attempt === 0 ? 0 : 2).map((escrow) => call(escrow, accountId, 65)),
+        escrows.slice(attempt === 0 ? 0 : 2).map((reservations) =>
+          call(reservations, accountId, 65)
+        ),
       );
       rows.push(...admitted.flat());
       assert.ok(rows.length <= 37);
-      for (const escrow of escrows) await escrow.tick();
+      for (const reservations of escrows) await reservations.tick();
     }
     assert.equal(rows.length, 37);
     await createRecords(database).insert(rows);
-    for (const escrow of escrows) await escrow.close();
+    for (const reservations of escrows) await reservations.close();
     await assertSpent(ledger, accountId);
   },
 );
@@ -124,10 +126,10 @@ eachDatabase(
       const accountId = await newAccount(database);
       const ledger = createLedger(database);
       await ledger.grant(accountId, 100n * cent);
-      const escrow = escrowOn(database);
+      const reservations = escrowOn(database);
       const journal = await openJournal(folder, { sync: "always" });
       for (let at = 0; at < 50; at++) {
-        const { leaseId } = await escrow.reserve(accountId, cent);
+        const { leaseId } = await reservations.reserve(accountId, cent);
         const row = charged(accountId, leaseId!);
         journal.begin({ ...row, status: "interrupted", chargedNanos: 0n });
         if (at % 2 === 0) await journal.end(row);
@@ -135,7 +137,7 @@ eachDatabase(
         if (at % 10 === 0) await createRecords(database).insert([row]);
       }
       // What was under way at the store when the process died.
-      await escrow.tick();
+      await reservations.tick();
       const next = await openJournal(folder, { sync: "always" });
       const replayed = await next.replay((rows) => createRecords(database).insert(rows));
       assert.deepEqual(replayed, { ended: 25, interrupted: 25 });

@@ -36,7 +36,7 @@ interface Process {
   id: string;
   line: Line;
   /** Undefined while it is down. */
-  escrow: Reservations | undefined;
+  reservations: Reservations | undefined;
   calls: Open[];
   /** Its journal: ended calls that were not posted yet. Outlives the process. */
   journal: Settlement[];
@@ -134,7 +134,7 @@ class History {
     for (const id of this.#world.accountIds) {
       assert.equal((await this.#world.ledger.show(id)).reservedNanos, 0n);
     }
-    for (const process of this.#processes) await process.escrow?.close();
+    for (const process of this.#processes) await process.reservations?.close();
   }
 
   async #checkAllBack(): Promise<void> {
@@ -148,12 +148,12 @@ class History {
     const process: Process = {
       id,
       line: new Line(this.#world.ledger),
-      escrow: undefined,
+      reservations: undefined,
       calls: [],
       journal: [],
       posted: [],
     };
-    process.escrow = this.#escrowOf(process);
+    process.reservations = this.#escrowOf(process);
     return process;
   }
 
@@ -178,14 +178,14 @@ class History {
   }
 
   async #start(process: Process): Promise<void> {
-    const { escrow } = process;
-    if (!escrow) return;
+    const { reservations } = process;
+    if (!reservations) return;
     const accountId = this.#random.pick(this.#world.accountIds);
     const calls = 1 + this.#random.below(6);
     await Promise.all(Array.from({ length: calls }, async () => {
       const boundNanos = BigInt(1 + this.#random.below(40)) * 1_000_000n;
       try {
-        const reservation = await escrow.reserve(accountId, boundNanos);
+        const reservation = await reservations.reserve(accountId, boundNanos);
         const isUnfounded = this.#gone.has(reservation.leaseId!);
         assert.ok(!isUnfounded || !this.#world.isExact, "reserved from a lease that is gone");
         const id = this.#name("call");
@@ -224,7 +224,7 @@ class History {
   }
 
   async #post(process: Process): Promise<void> {
-    if (process.escrow) await this.#postAll(process);
+    if (process.reservations) await this.#postAll(process);
   }
 
   async #postAll(process: Process, batch = [...process.journal]): Promise<void> {
@@ -249,7 +249,7 @@ class History {
   async #tick(ms: number): Promise<void> {
     this.#world.clock.advance(ms);
     await this.#world.pass(ms);
-    for (const { escrow } of this.#processes) await escrow?.tick().catch(() => {});
+    for (const { reservations } of this.#processes) await reservations?.tick().catch(() => {});
     await this.#quiet();
   }
 
@@ -274,25 +274,25 @@ class History {
   async #crash(process: Process): Promise<void> {
     process.line.mode = "dead";
     await process.line.quiet();
-    process.escrow = undefined;
+    process.reservations = undefined;
     // Cut calls are recorded as interrupted and cost nothing.
     process.calls = [];
   }
 
   async #restart(process: Process): Promise<void> {
-    if (process.escrow) return;
+    if (process.reservations) return;
     process.line = new Line(this.#world.ledger);
     await this.#postAll(process);
     await this.#losing(() => process.line.ledger.takeBack(process.id));
-    process.escrow = this.#escrowOf(process);
+    process.reservations = this.#escrowOf(process);
   }
 
   #cut(process: Process): void {
-    if (process.escrow) process.line.mode = this.#random.pick(["away", "mute"] as const);
+    if (process.reservations) process.line.mode = this.#random.pick(["away", "mute"] as const);
   }
 
   #mend(process: Process): void {
-    if (process.escrow) process.line.mode = "fine";
+    if (process.reservations) process.line.mode = "fine";
   }
 
   async #quiet(): Promise<void> {

@@ -4,13 +4,13 @@ import { roundPicoToNano } from "../../src/base/money.ts";
 import { costOf, type PriceRow } from "../../src/pricing/pricing.ts";
 import type { Usage } from "../../src/shared/usage.ts";
 import type { Dimension } from "../../src/pricing/usage_parts.ts";
-import { knownDiscrepancies } from "../../src/pricing/sources/known_price_discrepancies.ts";
+import { knownDiscrepancies } from "../../src/pricing/sources/known_discrepancies.ts";
 import { bundledPrices } from "../../src/pricing/table/prices.ts";
 import { publicProviders } from "../../src/pricing/sources/public_prices.ts";
 
 /**
  * Every row of the bundled table against the public package's own arithmetic. What may differ, and
- * why, stands in src/pricing/sources/known_price_discrepancies.ts; a new difference fails, and so does an
+ * why, stands in src/pricing/sources/known_discrepancies.ts; a new difference fails, and so does an
  * explanation that explains nothing any more.
  */
 const now = new Date("2026-11-21T12:00:00Z");

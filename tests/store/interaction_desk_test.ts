@@ -141,8 +141,8 @@ eachDatabase(
       pricedUsageText: '{"input":1}',
     });
     await createInteractions(database).insert([row]);
-    const desk = createInteractionRepository(database);
-    const found = await desk.find(accountId, "txn_1", 50);
+    const interactions = createInteractionRepository(database);
+    const found = await interactions.find(accountId, "txn_1", 50);
     assert.equal(found?.summary.transactionId, "txn_1");
     assert.equal(found?.pricedUsageText, '{"input":1}');
     assert.deepEqual(found?.request, {
@@ -151,8 +151,8 @@ eachDatabase(
       isWhole: false,
     });
     assert.equal(found?.response, null);
-    assert.equal((await desk.find(accountId, "txn_1", 1000))?.request?.isWhole, true);
-    assert.equal(await desk.find(accountId + 1, "txn_1", 50), undefined);
-    assert.equal(await desk.find(accountId, "txn_2", 50), undefined);
+    assert.equal((await interactions.find(accountId, "txn_1", 1000))?.request?.isWhole, true);
+    assert.equal(await interactions.find(accountId + 1, "txn_1", 50), undefined);
+    assert.equal(await interactions.find(accountId, "txn_2", 50), undefined);
   },
 );

@@ -42,8 +42,8 @@ async function setUp(database: Database) {
 }
 
 eachDatabase("a key is listed with its environment and last use", async (database) => {
-  const { account, other, desk, keys } = await setUp(database);
-  await desk.create(newKey(account.id, "a"), { environment: "staging" });
+  const { account, other, desk: keyService, keys } = await setUp(database);
+  await keyService.create(newKey(account.id, "a"), { environment: "staging" });
   await keys.insert(newKey(account.id, "b"));
   await keys.insert(newKey(other.id, "c"));
   const usedAt = new Date("2026-11-20T10:00:00Z");
@@ -51,42 +51,44 @@ eachDatabase("a key is listed with its environment and last use", async (databas
     interaction(account.id, createdAt.toISOString(), { createdAt, apiKeyId: "a" })
   );
   await createInteractions(database).insert(calls);
-  const [b, a, ...more] = await desk.list(account.id);
+  const [b, a, ...more] = await keyService.list(account.id);
   assert.deepEqual([a?.id, a?.environment, a?.lastUsedAt], ["a", "staging", usedAt]);
   assert.deepEqual([b?.id, b?.environment, b?.lastUsedAt, more], ["b", "", null, []]);
-  assert.equal(await desk.find(account.id, "c"), undefined);
+  assert.equal(await keyService.find(account.id, "c"), undefined);
 });
 
 eachDatabase("another account's key can't be revoked or rotated", async (database) => {
-  const { account, other, desk } = await setUp(database);
-  await desk.create(newKey(account.id, "a"), { environment: "" });
-  assert.equal(await desk.revoke(other.id, "a"), false);
+  const { account, other, desk: keyService } = await setUp(database);
+  await keyService.create(newKey(account.id, "a"), { environment: "" });
+  assert.equal(await keyService.revoke(other.id, "a"), false);
   const times = { oldEndsAt: now, now };
-  assert.equal(await desk.rotate(other.id, "a", newKey(other.id, "n"), times), false);
-  assert.equal((await desk.find(account.id, "a"))?.expiresAt, null);
-  assert.deepEqual(await desk.list(other.id), []);
-  assert.equal(await desk.revoke(account.id, "a"), true);
-  assert.equal(await desk.revoke(account.id, "a"), false);
+  assert.equal(await keyService.rotate(other.id, "a", newKey(other.id, "n"), times), false);
+  assert.equal((await keyService.find(account.id, "a"))?.expiresAt, null);
+  assert.deepEqual(await keyService.list(other.id), []);
+  assert.equal(await keyService.revoke(account.id, "a"), true);
+  assert.equal(await keyService.revoke(account.id, "a"), false);
 });
 
 eachDatabase("a rotated key ends with the overlap, or when it would anyway", async (database) => {
-  const { account, desk } = await setUp(database);
-  await desk.create(newKey(account.id, "a"), { environment: "production" });
+  const { account, desk: keyService } = await setUp(database);
+  await keyService.create(newKey(account.id, "a"), { environment: "production" });
   const oldEndsAt = new Date(now.getTime() + 1000);
   const later = new Date(now.getTime() + 9000);
   const rotate = (id: string, next: string, ends: Date, at = now) =>
-    desk.rotate(account.id, id, newKey(account.id, next), { oldEndsAt: ends, now: at });
+    keyService.rotate(account.id, id, newKey(account.id, next), { oldEndsAt: ends, now: at });
   assert.ok(await rotate("a", "b", oldEndsAt));
-  const [old, next] = await Promise.all(["a", "b"].map((id) => desk.find(account.id, id)));
+  const [old, next] = await Promise.all(["a", "b"].map((id) => keyService.find(account.id, id)));
   assert.deepEqual([old?.expiresAt, old?.isReplaced], [oldEndsAt, true]);
   assert.deepEqual([next?.environment, next?.replaces], ["production", "a"]);
   // Once replaced is enough: a third key would belong to nobody.
   assert.equal(await rotate("a", "c", later), false);
-  await desk.create({ ...newKey(account.id, "short"), expiresAt: oldEndsAt }, { environment: "" });
+  await keyService.create({ ...newKey(account.id, "short"), expiresAt: oldEndsAt }, {
+    environment: "",
+  });
   assert.equal(await rotate("short", "d", later, oldEndsAt), false);
   assert.ok(await rotate("short", "d", later));
-  assert.deepEqual((await desk.find(account.id, "short"))?.expiresAt, oldEndsAt);
-  assert.equal(await desk.find(account.id, "c"), undefined);
+  assert.deepEqual((await keyService.find(account.id, "short"))?.expiresAt, oldEndsAt);
+  assert.equal(await keyService.find(account.id, "c"), undefined);
 });
 
 eachDatabase("acts are listed by account, the latest first, page by page", async (database) => {

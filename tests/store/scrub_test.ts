@@ -5,7 +5,7 @@ import { createDeletions } from "../../src/erasure/store/deletions.ts";
 import { openEmbedded } from "../../src/database/embedded/embedded.ts";
 import { createInteractions } from "../../src/records/store/interactions.ts";
 import { migrate } from "../../src/database/migrate.ts";
-import { createVacuum } from "../../src/erasure/store/scrub.ts";
+import { createVacuum } from "../../src/erasure/store/vacuum.ts";
 import { onPostgres, productMigrations } from "../support/databases.ts";
 import { filesWith } from "../support/files_with.ts";
 import { temporaryDirectory } from "../support/service_files.ts";

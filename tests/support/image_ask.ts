@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import type { ImageAsk, ImageCodec } from "../../src/dialects/kernel/image_wire.ts";
+import type { ImageAsk, ImageCodec } from "../../src/dialects/kernel/image_codec.ts";
 import type { JsonRecord } from "../../src/dialects/kernel/json.ts";
 import { Fault } from "../../src/shared/fault.ts";
 

@@ -1,4 +1,4 @@
-import type { SpeechAsk } from "../../src/dialects/kernel/speech_wire.ts";
+import type { SpeechAsk } from "../../src/dialects/kernel/speech_codec.ts";
 
 /** A request that says no more than its text. */
 export function speechAsk(model: string, more: Partial<SpeechAsk> = {}): SpeechAsk {

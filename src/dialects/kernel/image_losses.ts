@@ -1,6 +1,6 @@
 import { Fault } from "../../shared/fault.ts";
 import type { Loss, LossWeight } from "./canonical_request.ts";
-import type { ImageAsk } from "./image_wire.ts";
+import type { ImageAsk } from "./image_codec.ts";
 
 /** Fields of a request in the caller's words that a vendor may not have. */
 const fields = {

@@ -1,7 +1,7 @@
 import { Fault } from "../../shared/fault.ts";
 import type { Loss, LossWeight } from "./canonical_request.ts";
 import { notAllowed } from "./picture_shape.ts";
-import type { SoundFormat, SpeechAsk } from "./speech_wire.ts";
+import type { SoundFormat, SpeechAsk } from "./speech_codec.ts";
 
 /** Throws `invalid_value` for a text of more code points than the model takes. */
 export function checkLength({ text, model }: SpeechAsk, most: number): void {

@@ -56,7 +56,7 @@ export interface EncodedRequest {
   /** JSON value of the vendor's request. */
   body: Record<string, unknown>;
   losses: Loss[];
-  undo: Reversal;
+  reversal: Reversal;
 }
 
 /**

@@ -26,11 +26,11 @@ const longestPause = "60 seconds";
  */
 export function createEvalWork(
   database: Database,
-  parts: { holder: string; analytics?: Database },
+  deps: { holder: string; analytics?: Database },
 ): EvalWork {
-  const { analytics = database } = parts;
+  const { analytics = database } = deps;
   // An embedded database has one owner: what another process claimed in it was before its end.
-  const holder = database.kind === "embedded" ? "embedded" : parts.holder;
+  const holder = database.kind === "embedded" ? "embedded" : deps.holder;
   return {
     claim: ({ runs, accounts, claimId }) => claim(database, holder, claimId, runs, accounts),
     othersWait: (asked) => othersWait(database, holder, asked),

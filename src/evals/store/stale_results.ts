@@ -9,7 +9,7 @@ const stepIds = 1000;
  * step, where no other process does.
  */
 export async function eraseResults(
-  parts: {
+  deps: {
     main: Database;
     analytics: Queryable;
     alone: (database: Database, step: (tx: Queryable) => Promise<number>) => Promise<number>;
@@ -17,7 +17,7 @@ export async function eraseResults(
   limit: Date,
   what: "details" | "rows",
 ): Promise<number> {
-  const { main, analytics, alone } = parts;
+  const { main, analytics, alone } = deps;
   const still = what === "details" ? "and detail is not null" : "";
   const change = what === "details"
     ? "update eval_results set detail = null"

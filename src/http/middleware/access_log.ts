@@ -5,29 +5,31 @@ import { createFailureLimit, type FailureLimit } from "../../rate_limits/failure
 import type { Metrics } from "../../shared/metrics.ts";
 import { nanosToUsd } from "../../base/money.ts";
 import type { Interaction } from "../../shared/interaction.ts";
-import type { Env, RequestContext } from "../scene.ts";
+import type { Env, RequestContext } from "../request_context.ts";
 
 /**
  * One line per request when it is over, which for a stream is when its last byte is out:
  * id, route, vendor, model, status, tokens, cost, milliseconds. No prompt and no key, ever.
  */
 export function accessLog(
-  parts: { clock: Clock; log: Log; metrics: Metrics },
+  deps: { clock: Clock; log: Log; metrics: Metrics },
 ): MiddlewareHandler<Env> {
-  const refusals = new RefusalLines(parts);
+  const refusals = new RefusalLines(deps);
   return async (context, next) => {
     await next();
-    const scene = context.get("scene");
+    const requestContext = context.get("requestContext");
     const status = context.res.status;
     const method = context.req.method;
-    const isRefused = scene.principal === undefined && (status === 401 || status === 429);
-    const log = refusals.mayWrite(isRefused) ? parts.log : silent;
+    const isRefused = requestContext.principal === undefined && (status === 401 || status === 429);
+    const log = refusals.mayWrite(isRefused) ? deps.log : silent;
     const write = (settled?: Interaction) =>
-      note({ ...parts, log }, scene, method, status, settled);
-    if (scene.trace.transactionId !== undefined && scene.trace.settled === undefined) {
-      scene.trace.onSettled = write;
+      note({ ...deps, log }, requestContext, method, status, settled);
+    if (
+      requestContext.trace.transactionId !== undefined && requestContext.trace.settled === undefined
+    ) {
+      requestContext.trace.onSettled = write;
     } else {
-      write(scene.trace.settled);
+      write(requestContext.trace.settled);
     }
   };
 }
@@ -46,9 +48,9 @@ class RefusalLines {
   #leftOut = 0;
   #saidMs = -Infinity;
 
-  constructor(parts: { clock: Clock; log: Log }) {
-    this.#parts = parts;
-    this.#limit = createFailureLimit(parts.clock, refusalLines);
+  constructor(deps: { clock: Clock; log: Log }) {
+    this.#parts = deps;
+    this.#limit = createFailureLimit(deps.clock, refusalLines);
   }
 
   /** Whether this request gets its line. What was left out is said with the next request. */
@@ -68,20 +70,20 @@ class RefusalLines {
 }
 
 function note(
-  parts: { clock: Clock; log: Pick<Log, "info">; metrics: Metrics },
-  scene: RequestContext,
+  deps: { clock: Clock; log: Pick<Log, "info">; metrics: Metrics },
+  requestContext: RequestContext,
   method: string,
   status: number,
   settled: Interaction | undefined,
 ): void {
-  const elapsedMs = parts.clock.monotonicMs() - scene.arrivedMs;
+  const elapsedMs = deps.clock.monotonicMs() - requestContext.arrivedMs;
   // Unknown paths are many; as one route they can't fill the metrics.
-  const route = scene.route ?? "unknown";
-  parts.metrics.requests.inc({ route, status: String(status) });
-  parts.metrics.requestSeconds.observe({ route }, elapsedMs / 1000);
-  if (settled) measure(parts.metrics, settled);
-  parts.log.info("request", {
-    id: scene.requestId,
+  const route = requestContext.route ?? "unknown";
+  deps.metrics.requests.inc({ route, status: String(status) });
+  deps.metrics.requestSeconds.observe({ route }, elapsedMs / 1000);
+  if (settled) measure(deps.metrics, settled);
+  deps.log.info("request", {
+    id: requestContext.requestId,
     method,
     route,
     status,

@@ -8,7 +8,7 @@ import type { KeyCache } from "../../keys/key_cache.ts";
 import { asFault, errorReply } from "../errors.ts";
 import { toResponse } from "../respond.ts";
 import type { FrontDoor } from "../front_door.ts";
-import type { Env, RequestContext } from "../scene.ts";
+import type { Env, RequestContext } from "../request_context.ts";
 
 /**
  * Every path behind this needs a service key, unknown paths too. A key in the query is never
@@ -16,8 +16,8 @@ import type { Env, RequestContext } from "../scene.ts";
  * next; a key that is right is never refused for them.
  */
 export function authenticate(
-  parts: {
-    keyRing: KeyCache;
+  deps: {
+    keyCache: KeyCache;
     failures: FailureLimit;
     errorDialect: (path: string) => ErrorDialect;
     onFault: (fault: Fault, requestId: string) => void;
@@ -26,29 +26,32 @@ export function authenticate(
   },
 ): MiddlewareHandler<Env> {
   return async (context, next) => {
-    const scene = context.get("scene");
+    const requestContext = context.get("requestContext");
     const path = context.req.path;
     try {
       // The vendors' own client of the generate dialect sends its key in a header of its own.
-      const googleAllowed = parts.errorDialect(path) === "generate";
-      await identify(scene, googleAllowed, (name) => context.req.header(name), parts);
-      if (scene.principal) {
-        parts.knows?.((name) => context.req.header(name), scene.principal.account.id);
+      const googleAllowed = deps.errorDialect(path) === "generate";
+      await identify(requestContext, googleAllowed, (name) => context.req.header(name), deps);
+      if (requestContext.principal) {
+        deps.knows?.((name) => context.req.header(name), requestContext.principal.account.id);
       }
     } catch (thrown) {
-      const fault = orTooMany(asFault(thrown), scene.remoteHost, parts.failures);
-      parts.onFault(fault, scene.requestId);
-      return toResponse(errorReply(fault, parts.errorDialect(path), scene.requestId), scene);
+      const fault = orTooMany(asFault(thrown), requestContext.remoteHost, deps.failures);
+      deps.onFault(fault, requestContext.requestId);
+      return toResponse(
+        errorReply(fault, deps.errorDialect(path), requestContext.requestId),
+        requestContext,
+      );
     }
     return await next();
   };
 }
 
 async function identify(
-  scene: RequestContext,
+  requestContext: RequestContext,
   googleAllowed: boolean,
   header: (name: string) => string | undefined,
-  { keyRing, failures }: { keyRing: KeyCache; failures: FailureLimit },
+  { keyCache, failures }: { keyCache: KeyCache; failures: FailureLimit },
 ): Promise<void> {
   const credential = parseCredential({
     authorization: header("authorization"),
@@ -57,9 +60,9 @@ async function identify(
   }, { googleAllowed });
   if (credential.kind === "missing") throw new Fault("missing_api_key");
   if (credential.kind === "malformed") throw new Fault("invalid_api_key");
-  const isLimited = () => failures.isReached(scene.remoteHost);
-  scene.principal = await keyRing.verify(credential.value, isLimited);
-  scene.vendorKey = credential.vendorKey;
+  const isLimited = () => failures.isReached(requestContext.remoteHost);
+  requestContext.principal = await keyCache.verify(credential.value, isLimited);
+  requestContext.vendorKey = credential.vendorKey;
 }
 
 /** A wrong key, or another fault where the address has brought too many. */

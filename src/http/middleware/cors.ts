@@ -1,6 +1,6 @@
 import type { MiddlewareHandler } from "hono";
 import { cors } from "hono/cors";
-import type { Env } from "../scene.ts";
+import type { Env } from "../request_context.ts";
 
 /** Lets the named origins call from browsers; `OPTIONS` is answered without a key. */
 export function allowOrigins(origins: readonly string[]): MiddlewareHandler<Env> {

@@ -1,6 +1,6 @@
 import type { MiddlewareHandler } from "hono";
 import { toResponse } from "../respond.ts";
-import type { Env } from "../scene.ts";
+import type { Env } from "../request_context.ts";
 
 /**
  * Behind a proxy that ends TLS: a request that reached the proxy in plain HTTP is sent to HTTPS
@@ -18,7 +18,7 @@ export function upgradePlain(baseUrl: string | undefined): MiddlewareHandler<Env
         ...(baseUrl === undefined ? { "cache-control": "no-store" } : {}),
       },
       body: null,
-    }, context.get("scene"));
+    }, context.get("requestContext"));
   };
 }
 

@@ -5,30 +5,33 @@ import type { RateDecision } from "../../rate_limits/rate_limit.ts";
 import type { RateLimiter } from "../../rate_limits/rate_limiter.ts";
 import { asFault, errorReply } from "../errors.ts";
 import { toResponse } from "../respond.ts";
-import type { Env } from "../scene.ts";
+import type { Env } from "../request_context.ts";
 
 /**
  * After authentication: every request takes a token of its account, whatever becomes of it, and
  * every answer says how many are left.
  */
 export function rateLimit(
-  parts: {
+  deps: {
     limiter: RateLimiter;
     errorDialect: (path: string) => ErrorDialect;
     onFault: (fault: Fault, requestId: string) => void;
   },
 ): MiddlewareHandler<Env> {
   return async (context, next) => {
-    const scene = context.get("scene");
+    const requestContext = context.get("requestContext");
     const path = context.req.path;
     const refuse = (fault: Fault) => {
-      parts.onFault(fault, scene.requestId);
-      return toResponse(errorReply(fault, parts.errorDialect(path), scene.requestId), scene);
+      deps.onFault(fault, requestContext.requestId);
+      return toResponse(
+        errorReply(fault, deps.errorDialect(path), requestContext.requestId),
+        requestContext,
+      );
     };
-    if (!scene.principal) return await next();
+    if (!requestContext.principal) return await next();
     let decision: RateDecision;
     try {
-      decision = await parts.limiter.take(scene.principal.account);
+      decision = await deps.limiter.take(requestContext.principal.account);
     } catch (thrown) {
       return refuse(asFault(thrown));
     }

@@ -5,7 +5,7 @@ import { Fault } from "../../shared/fault.ts";
 import type { RateDecision } from "../../rate_limits/rate_limit.ts";
 import { asFault, errorReply } from "../errors.ts";
 import { toResponse } from "../respond.ts";
-import type { Env, RequestContext } from "../scene.ts";
+import type { Env, RequestContext } from "../request_context.ts";
 import { rateLimit } from "./rate_limit.ts";
 
 const admitted: RateDecision = { admitted: true, limit: 60, remaining: 59, resetAt: 1_800_000_000 };
@@ -21,8 +21,8 @@ function serve(take: () => Promise<RateDecision>) {
   const faults: string[] = [];
   const account = { id: 7, requestsPerMinute: 60, burst: 100 };
   app.use(async (context, next) => {
-    const scene = { requestId: "r1", trace: {}, principal: { account } as Principal };
-    context.set("scene", scene as unknown as RequestContext);
+    const requestContext = { requestId: "r1", trace: {}, principal: { account } as Principal };
+    context.set("requestContext", requestContext as unknown as RequestContext);
     await next();
   });
   app.use(rateLimit({
@@ -35,7 +35,7 @@ function serve(take: () => Promise<RateDecision>) {
     throw new Fault("permission_denied");
   });
   app.onError((thrown, context) =>
-    toResponse(errorReply(asFault(thrown), "service", "r1"), context.get("scene"))
+    toResponse(errorReply(asFault(thrown), "service", "r1"), context.get("requestContext"))
   );
   return { faults, get: async (path: string) => await app.request(path) };
 }

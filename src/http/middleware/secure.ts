@@ -1,7 +1,7 @@
 import type { MiddlewareHandler } from "hono";
 import type { ErrorDialect } from "../../../contracts/kernel/contract.ts";
 import { pageHeaders, securityHeaders } from "../respond.ts";
-import type { Env } from "../scene.ts";
+import type { Env } from "../request_context.ts";
 
 /**
  * Puts the security headers on whatever answer comes out, whoever made it. What is for one key is
@@ -12,7 +12,7 @@ export function secure(
 ): MiddlewareHandler<Env> {
   return async (context, next) => {
     await next();
-    const scene = context.get("scene");
+    const requestContext = context.get("requestContext");
     const { headers } = context.res;
     const add = (all: Readonly<Record<string, string>>) => {
       for (const [name, value] of Object.entries(all)) {
@@ -20,7 +20,7 @@ export function secure(
       }
     };
     add(securityHeaders);
-    if (scene.principal !== undefined) {
+    if (requestContext.principal !== undefined) {
       if (!headers.get("cache-control")?.includes("no-store")) {
         headers.set("cache-control", "no-store");
       }
@@ -28,8 +28,10 @@ export function secure(
       add(pageHeaders);
       if (!headers.has("cache-control")) headers.set("cache-control", "no-store");
     }
-    if (!headers.has("x-request-id")) headers.set("x-request-id", scene.requestId);
+    if (!headers.has("x-request-id")) headers.set("x-request-id", requestContext.requestId);
     // The messages dialect's own clients look for it here (`_request_id`, `APIError.requestID`).
-    if (errorDialect(context.req.path) === "messages") headers.set("request-id", scene.requestId);
+    if (errorDialect(context.req.path) === "messages") {
+      headers.set("request-id", requestContext.requestId);
+    }
   };
 }

@@ -16,19 +16,19 @@ import type { Recorder } from "../../records/recorder.ts";
 import { replayHeader, type Reply } from "../../relay/reply.ts";
 import { bind, type BindDeps } from "../bind.ts";
 import { jsonReply } from "../json_reply.ts";
-import { idempotent } from "../repeats.ts";
-import type { Env } from "../scene.ts";
+import { idempotent } from "../idempotent.ts";
+import type { Env } from "../request_context.ts";
 
 /** Mounts what callers say of a cohort, and what is known of it. */
 export function cohortRoutes(
   app: Hono<Env>,
-  parts: BindDeps & {
+  deps: BindDeps & {
     cohorts: CohortStore;
     recorder: Pick<Recorder, "drain">;
     idempotency: Idempotency;
   },
 ): void {
-  bind(app, contracts.postCohortOutcome, parts, async ({ caller, body, bodyText }) => {
+  bind(app, contracts.postCohortOutcome, deps, async ({ caller, body, bodyText }) => {
     const items = itemsOf(body, bodyText);
     const post = {
       accountId: caller.principal.account.id,
@@ -37,11 +37,11 @@ export function cohortRoutes(
       requestId: caller.requestId,
       items,
     };
-    const record = async () => acceptedReply(post, await parts.cohorts.post(post));
-    return { reply: await idempotent(parts.idempotency, { caller, bodyText }, record) };
+    const record = async () => acceptedReply(post, await deps.cohorts.post(post));
+    return { reply: await idempotent(deps.idempotency, { caller, bodyText }, record) };
   });
 
-  bind(app, contracts.getCohort, parts, async ({ caller, params, query }) => {
+  bind(app, contracts.getCohort, deps, async ({ caller, params, query }) => {
     const { cohort_id: cohortId } = params;
     const { compare } = query;
     if (compare === cohortId) {
@@ -51,9 +51,9 @@ export function cohortRoutes(
       });
     }
     // A read includes every call whose answer was received before it (interface.md §5).
-    await parts.recorder.drain();
+    await deps.recorder.drain();
     const ids = [cohortId, ...(compare === undefined ? [] : [compare])];
-    const cohorts = (await parts.cohorts.read(caller.principal.account.id, ids))
+    const cohorts = (await deps.cohorts.read(caller.principal.account.id, ids))
       .map((sums) => ({ sums, figures: figuresOf(sums) }));
     const [body, other] = cohorts.map(({ sums, figures }) => figuresBody(sums, figures));
     const [first, second] = cohorts;

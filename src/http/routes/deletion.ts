@@ -12,43 +12,43 @@ import type { Deletions, WantedDeletion } from "../../erasure/deletions.ts";
 import type { Idempotency } from "../../idempotency/idempotency.ts";
 import { bind, type BindDeps } from "../bind.ts";
 import { jsonReply } from "../json_reply.ts";
-import { idempotent } from "../repeats.ts";
-import type { Env } from "../scene.ts";
+import { idempotent } from "../idempotent.ts";
+import type { Env } from "../request_context.ts";
 
 /** Mounts both forms of deletion, and where their progress and receipts are read. */
 export function deletionRoutes(
   app: Hono<Env>,
-  parts: BindDeps & {
+  deps: BindDeps & {
     deletions: Deletions;
     idempotency: Idempotency;
     clock: Pick<Clock, "now">;
   },
 ): void {
-  const { deletions, idempotency } = parts;
-  bind(app, contracts.deleteData, parts, async ({ caller, body, bodyText }) => {
+  const { deletions, idempotency } = deps;
+  bind(app, contracts.deleteData, deps, async ({ caller, body, bodyText }) => {
     const selectors = deletionSelectors(body);
     if (!body.dry_run) requireConfirm(body.confirm);
     const wanted = {
       ...{ accountId: caller.principal.account.id, tables: body.tables, selectors, reason: null },
-      audit: auditOf(caller.principal, selectors, parts.clock),
+      audit: auditOf(caller.principal, selectors, deps.clock),
     };
     const run = async () =>
       jsonReply(body.dry_run ? await dryRun(deletions, wanted) : await erase(deletions, wanted));
     return { reply: await idempotent(idempotency, { caller, bodyText, method: "DELETE" }, run) };
   });
-  bind(app, contracts.requestErasure, parts, async ({ caller, body, bodyText }) => {
+  bind(app, contracts.requestErasure, deps, async ({ caller, body, bodyText }) => {
     const selectors = erasureSelectors(body);
     const wanted = {
       accountId: caller.principal.account.id,
       tables: dataTables,
       selectors,
       reason: body.reason,
-      audit: auditOf(caller.principal, selectors, parts.clock),
+      audit: auditOf(caller.principal, selectors, deps.clock),
     };
     const run = async () => jsonReply(await queue(deletions, wanted));
     return { reply: await idempotent(idempotency, { caller, bodyText }, run) };
   });
-  bind(app, contracts.getDeletion, parts, async ({ caller, params }) => {
+  bind(app, contracts.getDeletion, deps, async ({ caller, params }) => {
     const found = await deletions.find(caller.principal.account.id, params.request_id);
     if (!found) {
       throw new Fault("deletion_not_found", {

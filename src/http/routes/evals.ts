@@ -14,8 +14,8 @@ import type { Idempotency } from "../../idempotency/idempotency.ts";
 import { replayHeader, type Reply } from "../../relay/reply.ts";
 import { bind, type BindDeps } from "../bind.ts";
 import { jsonReply } from "../json_reply.ts";
-import { idempotent } from "../repeats.ts";
-import type { Env } from "../scene.ts";
+import { idempotent } from "../idempotent.ts";
+import type { Env } from "../request_context.ts";
 import { resultBody, runBody } from "./eval_bodies.ts";
 
 export interface EvalRouteDeps extends BindDeps, CreateEvalDeps {
@@ -23,18 +23,18 @@ export interface EvalRouteDeps extends BindDeps, CreateEvalDeps {
 }
 
 /** Mounts evaluations: asked for here, worked on in the background (`src/evals/eval_runner.ts`). */
-export function evalRoutes(app: Hono<Env>, parts: EvalRouteDeps): void {
-  bind(app, contracts.createEval, parts, async ({ caller, body, bodyText }) => ({
+export function evalRoutes(app: Hono<Env>, deps: EvalRouteDeps): void {
+  bind(app, contracts.createEval, deps, async ({ caller, body, bodyText }) => ({
     reply: await idempotent(
-      parts.idempotency,
-      { caller, bodyText, permit: () => void permitEval(parts.registry, caller, body) },
-      async () => accepted(await startEval(parts, caller, body, bodyText)),
+      deps.idempotency,
+      { caller, bodyText, permit: () => void permitEval(deps.registry, caller, body) },
+      async () => accepted(await startEval(deps, caller, body, bodyText)),
     ),
   }));
 
-  bind(app, contracts.listEvals, parts, async ({ caller, query }) => {
+  bind(app, contracts.listEvals, deps, async ({ caller, query }) => {
     const after = query.after === undefined ? undefined : readRunCursor(query.after);
-    const rows = await parts.evals.list(caller.principal.account.id, {
+    const rows = await deps.evals.list(caller.principal.account.id, {
       limit: query.limit + 1,
       ...(after ? { after } : {}),
     });
@@ -42,12 +42,12 @@ export function evalRoutes(app: Hono<Env>, parts: EvalRouteDeps): void {
     return { data: page.map(runBody), next: rows.length > page.length ? runCursor(page) : null };
   });
 
-  bind(app, contracts.getEval, parts, async ({ caller, params, query }) => {
+  bind(app, contracts.getEval, deps, async ({ caller, params, query }) => {
     const account = caller.principal.account.id;
     const after = query.after === undefined ? undefined : readResultCursor(query.after);
-    const run = await parts.evals.find(account, params.eval_run_id);
+    const run = await deps.evals.find(account, params.eval_run_id);
     if (!run) throw new Fault("eval_not_found");
-    const rows = await parts.evals.results(account, run.evalRunId, {
+    const rows = await deps.evals.results(account, run.evalRunId, {
       limit: query.limit + 1,
       ...(after ? { after } : {}),
     });
@@ -61,8 +61,8 @@ export function evalRoutes(app: Hono<Env>, parts: EvalRouteDeps): void {
     };
   });
 
-  bind(app, contracts.cancelEval, parts, async ({ caller, params }) => {
-    const run = await parts.evals.cancel(caller.principal.account.id, params.eval_run_id);
+  bind(app, contracts.cancelEval, deps, async ({ caller, params }) => {
+    const run = await deps.evals.cancel(caller.principal.account.id, params.eval_run_id);
     if (!run) throw new Fault("eval_not_found");
     return runBody(run);
   });

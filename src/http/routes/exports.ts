@@ -17,38 +17,38 @@ import { bind, type BindDeps } from "../bind.ts";
 import { readByteRange } from "../byte_range.ts";
 import { errorReply } from "../errors.ts";
 import { jsonReply } from "../json_reply.ts";
-import { idempotent } from "../repeats.ts";
-import type { Env } from "../scene.ts";
+import { idempotent } from "../idempotent.ts";
+import type { Env } from "../request_context.ts";
 
 /** Mounts exports: asking for one, its file, the list, and deletion. */
 export function exportRoutes(
   app: Hono<Env>,
-  parts: BindDeps & {
+  deps: BindDeps & {
     exports: Exports;
-    caughtUp: () => Promise<void>;
+    flushRecords: () => Promise<void>;
     idempotency: Idempotency;
   },
 ): void {
-  const { exports } = parts;
-  bind(app, contracts.createExport, parts, async ({ caller, body, bodyText }) => {
+  const { exports } = deps;
+  bind(app, contracts.createExport, deps, async ({ caller, body, bodyText }) => {
     const accountId = caller.principal.account.id;
     const { order, delivery } = readExportSpec(body, { accountId, hasBucket: exports.hasBucket });
     if (delivery === "stream") {
-      await parts.caughtUp();
+      await deps.flushRecords();
       const bytes = pulledStream(await exports.write(accountId, order), callersPatience);
       return { reply: { status: 200, headers: contentHeaders(order.format), body: bytes } };
     }
     const run = async () => {
-      await parts.caughtUp();
+      await deps.flushRecords();
       return await startedReply(exports, caller, order, delivery);
     };
-    return { reply: await idempotent(parts.idempotency, { caller, bodyText }, run) };
+    return { reply: await idempotent(deps.idempotency, { caller, bodyText }, run) };
   });
-  bind(app, contracts.streamExport, parts, async ({ caller, params, header }) => {
+  bind(app, contracts.streamExport, deps, async ({ caller, params, header }) => {
     const job = await exports.ready(caller.principal.account.id, params.request_id);
     return { reply: fileReply(job, exports, header, caller.requestId) };
   });
-  bind(app, contracts.listExports, parts, async ({ caller }) => ({
+  bind(app, contracts.listExports, deps, async ({ caller }) => ({
     data: (await exports.list(caller.principal.account.id)).map((job) => ({
       request_id: job.requestId,
       state: job.state,
@@ -58,7 +58,7 @@ export function exportRoutes(
       expires_at: job.expiresAt.toISOString(),
     })),
   }));
-  bind(app, contracts.deleteExport, parts, async ({ caller, params }) => {
+  bind(app, contracts.deleteExport, deps, async ({ caller, params }) => {
     await exports.remove(caller.principal.account.id, params.request_id);
     return {
       status: "success" as const,

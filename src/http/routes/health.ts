@@ -4,7 +4,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { Catalogue, Probe } from "../../vendors/catalogue.ts";
 import type { Registry, Vendor } from "../../vendors/registry.ts";
 import { bind, type BindDeps } from "../bind.ts";
-import type { Env } from "../scene.ts";
+import type { Env } from "../request_context.ts";
 
 /** An answer slower than this is worth a warning. */
 const slowMs = 3_000;
@@ -12,12 +12,12 @@ const slowMs = 3_000;
 /** Mounts the health endpoints: always 200, never spending tokens (interface.md §5). */
 export function healthRoutes(
   app: Hono<Env>,
-  parts: BindDeps & { registry: Registry; catalogue: Catalogue; clock: Clock },
+  deps: BindDeps & { registry: Registry; catalogue: Catalogue; clock: Clock },
 ): void {
-  const check = async (vendor: Vendor) => describe(vendor, await parts.catalogue.probe(vendor));
-  bind(app, contracts.unifiedHealth, parts, async () => {
-    const vendors = await Promise.all(parts.registry.all.map(check));
-    const configured = vendors.filter((_, index) => parts.registry.all[index]!.apiKey);
+  const check = async (vendor: Vendor) => describe(vendor, await deps.catalogue.probe(vendor));
+  bind(app, contracts.unifiedHealth, deps, async () => {
+    const vendors = await Promise.all(deps.registry.all.map(check));
+    const configured = vendors.filter((_, index) => deps.registry.all[index]!.apiKey);
     const up = configured.filter((one) => one.status === "ok").length;
     return {
       status: up === 0
@@ -25,12 +25,12 @@ export function healthRoutes(
         : up === configured.length
         ? "ok" as const
         : "degraded" as const,
-      checked_at: parts.clock.now().toISOString(),
+      checked_at: deps.clock.now().toISOString(),
       vendors,
     };
   });
-  for (const vendor of parts.registry.all) {
-    bind(app, familyContracts(vendor.family).health, parts, () => check(vendor));
+  for (const vendor of deps.registry.all) {
+    bind(app, familyContracts(vendor.family).health, deps, () => check(vendor));
   }
 }
 

@@ -5,7 +5,7 @@ import type { MediaFacts, MediaStore } from "../../shared/media.ts";
 import type { MediaSigner } from "../../records/signed_media.ts";
 import type { Recorder } from "../../records/recorder.ts";
 import { bind, type BindDeps, bindPublic, type ReplyOutput } from "../bind.ts";
-import type { Env } from "../scene.ts";
+import type { Env } from "../request_context.ts";
 
 type MediaParts = BindDeps & {
   media: MediaStore;
@@ -14,26 +14,26 @@ type MediaParts = BindDeps & {
 };
 
 /** Mounts `GET /api/v1/media/{sha256}` for who has a key. */
-export function mediaRoutes(app: Hono<Env>, parts: MediaParts): void {
+export function mediaRoutes(app: Hono<Env>, deps: MediaParts): void {
   bind(
     app,
     contracts.getMedia,
-    parts,
-    ({ caller, params }) => reply(parts, caller.principal.account.id, params.sha256),
+    deps,
+    ({ caller, params }) => reply(deps, caller.principal.account.id, params.sha256),
   );
 }
 
 /** Mounts it for who has a signed address and no key; goes in front of authentication. */
-export function signedMediaRoutes(app: Hono<Env>, parts: MediaParts): void {
+export function signedMediaRoutes(app: Hono<Env>, deps: MediaParts): void {
   bindPublic(
     app,
     contracts.getMedia,
-    parts,
+    deps,
     ({ params: { sha256 }, query: { expires, signature } }) => {
-      const accountId = parts.mediaSigner.check(sha256, expires ?? "", signature ?? "");
+      const accountId = deps.mediaSigner.check(sha256, expires ?? "", signature ?? "");
       if (accountId === undefined) throw notFound();
       // Whoever has the address may show it on pages of their own.
-      return reply(parts, accountId, sha256, { "cross-origin-resource-policy": "cross-origin" });
+      return reply(deps, accountId, sha256, { "cross-origin-resource-policy": "cross-origin" });
     },
     ({ query, header }) =>
       query("signature") !== undefined && header("authorization") === undefined &&

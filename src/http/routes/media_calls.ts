@@ -11,8 +11,8 @@ import { type MediaChoice, resolveMedia } from "../../vendors/media_target.ts";
 import type { Registry } from "../../vendors/registry.ts";
 import { bind, type BindDeps } from "../bind.ts";
 import { type AddressDeps, ownAddress } from "../own_address.ts";
-import { idempotent } from "../repeats.ts";
-import type { Env } from "../scene.ts";
+import { idempotent } from "../idempotent.ts";
+import type { Env } from "../request_context.ts";
 
 type MediaCallParts = BindDeps & AddressDeps & {
   drawImages: (request: ImagesRequest) => Promise<Reply>;
@@ -23,24 +23,24 @@ type MediaCallParts = BindDeps & AddressDeps & {
 };
 
 /** Mounts the endpoints that make pictures and speech with any vendor. */
-export function mediaCallRoutes(app: Hono<Env>, parts: MediaCallParts): void {
-  bind(app, contracts.generateImage, parts, async ({ caller, body, bodyText, header }) => {
+export function mediaCallRoutes(app: Hono<Env>, deps: MediaCallParts): void {
+  bind(app, contracts.generateImage, deps, async ({ caller, body, bodyText, header }) => {
     const accountId = caller.principal.account.id;
     const addressOf = (sha256: string) =>
-      ownAddress(parts, header) + parts.mediaSigner.sign(accountId, sha256);
-    const draw = () => parts.drawImages({ caller, body, bodyText, addressOf });
-    const permit = () => permitMedia(parts.registry, caller, body, "images");
-    return { reply: await idempotent(parts.idempotency, { caller, bodyText, permit }, draw) };
+      ownAddress(deps, header) + deps.mediaSigner.sign(accountId, sha256);
+    const draw = () => deps.drawImages({ caller, body, bodyText, addressOf });
+    const permit = () => permitMedia(deps.registry, caller, body, "images");
+    return { reply: await idempotent(deps.idempotency, { caller, bodyText, permit }, draw) };
   });
-  bind(app, contracts.generateSpeech, parts, async ({ caller, body, bodyText, header }) => {
+  bind(app, contracts.generateSpeech, deps, async ({ caller, body, bodyText, header }) => {
     const wantsFile = /\baudio\//i.test(header("accept") ?? "");
     const isBinary = wantsFile || body.encoding === "binary";
-    const speak = () => parts.speakText({ caller, body, bodyText, isBinary });
+    const speak = () => deps.speakText({ caller, body, bodyText, isBinary });
     const form = {
       ...(wantsFile ? { query: "binary" } : {}),
-      permit: () => permitMedia(parts.registry, caller, body, "speech"),
+      permit: () => permitMedia(deps.registry, caller, body, "speech"),
     };
-    return { reply: await idempotent(parts.idempotency, { caller, bodyText, ...form }, speak) };
+    return { reply: await idempotent(deps.idempotency, { caller, bodyText, ...form }, speak) };
   });
 }
 

@@ -6,21 +6,21 @@ import { messageOf } from "../../shared/fault.ts";
 import type { Catalogue, ListedModel } from "../../vendors/catalogue.ts";
 import type { Registry, Vendor } from "../../vendors/registry.ts";
 import { bind, type BindDeps } from "../bind.ts";
-import type { Env } from "../scene.ts";
+import type { Env } from "../request_context.ts";
 
 /** Mounts the model lists: one per family, and the merged one of the unified family. */
 export function modelRoutes(
   app: Hono<Env>,
-  parts: BindDeps & { registry: Registry; catalogue: Catalogue; log: Log },
+  deps: BindDeps & { registry: Registry; catalogue: Catalogue; log: Log },
 ): void {
-  bind(app, contracts.unifiedModels, parts, async () => {
+  bind(app, contracts.unifiedModels, deps, async () => {
     const lists = await Promise.all(
-      parts.registry.all.filter((vendor) => vendor.apiKey).map((vendor) =>
-        parts.catalogue.models(vendor)
+      deps.registry.all.filter((vendor) => vendor.apiKey).map((vendor) =>
+        deps.catalogue.models(vendor)
           .then((models) => models.map((model) => unifiedEntry(vendor, model)))
           .catch((thrown) => {
             // One dead vendor doesn't take the list down.
-            parts.log.warn("a vendor's model list is left out", {
+            deps.log.warn("a vendor's model list is left out", {
               vendor: vendor.label,
               reason: messageOf(thrown),
             });
@@ -30,11 +30,11 @@ export function modelRoutes(
     );
     return { object: "list" as const, data: lists.flat() };
   });
-  for (const vendor of parts.registry.all) {
+  for (const vendor of deps.registry.all) {
     const contract = familyContracts(vendor.family).models;
     const shape = shapes[vendor.family.dialects[0] ?? "chat"];
-    bind(app, contract, parts, async () => {
-      const models = await parts.catalogue.models(vendor);
+    bind(app, contract, deps, async () => {
+      const models = await deps.catalogue.models(vendor);
       return { object: "list" as const, ...shape(vendor, models) };
     });
   }

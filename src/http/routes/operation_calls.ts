@@ -14,8 +14,8 @@ import { passOperation } from "../../media/pass_operation.ts";
 import { permitNamed } from "../../relay/relay.ts";
 import type { Registry, Vendor } from "../../vendors/registry.ts";
 import { bind, type BindDeps } from "../bind.ts";
-import { idempotent } from "../repeats.ts";
-import type { Env } from "../scene.ts";
+import { idempotent } from "../idempotent.ts";
+import type { Env } from "../request_context.ts";
 
 export type OperationRouteDeps = BindDeps & {
   registry: Registry;
@@ -25,16 +25,16 @@ export type OperationRouteDeps = BindDeps & {
 };
 
 /** Mounts pictures, speech, transcripts and embeddings on the vendors' own paths. */
-export function operationCallRoutes(app: Hono<Env>, parts: OperationRouteDeps): void {
-  passed(app, parts, unifiedEmbeddings, operations.embeddings, undefined);
+export function operationCallRoutes(app: Hono<Env>, deps: OperationRouteDeps): void {
+  passed(app, deps, unifiedEmbeddings, operations.embeddings, undefined);
   for (const kind of methodKinds) {
-    passed(app, parts, unifiedGenerateOperations[kind], operations[kind], undefined);
+    passed(app, deps, unifiedGenerateOperations[kind], operations[kind], undefined);
   }
-  for (const vendor of parts.registry.all) {
+  for (const vendor of deps.registry.all) {
     const contracts = familyOperations(vendor.family);
     for (const kind of operationKinds) {
       const contract = contracts[kind] as OperationContract | undefined;
-      if (contract) passed(app, parts, contract, operations[kind], vendor);
+      if (contract) passed(app, deps, contract, operations[kind], vendor);
     }
   }
 }
@@ -45,20 +45,20 @@ type MethodParams = ReturnType<typeof generateMethod>["params"];
 
 function passed(
   app: Hono<Env>,
-  parts: OperationRouteDeps,
+  deps: OperationRouteDeps,
   contract: OperationContract,
   operation: Operation,
   vendor: Vendor | undefined,
 ): void {
-  bind(app, contract, parts, async ({ caller, body, bodyText: text, form, params }) => {
+  bind(app, contract, deps, async ({ caller, body, bodyText: text, form, params }) => {
     // A method's model stands in its path.
     const sent = form ? { form } : { body, text, model: params?.model };
-    const { mediaInlineBytes } = parts.config;
+    const { mediaInlineBytes } = deps.config;
     const pass = () =>
-      passOperation({ ...parts, mediaInlineBytes }, { caller, operation, vendor, sent });
+      passOperation({ ...deps, mediaInlineBytes }, { caller, operation, vendor, sent });
     // The parts of a form are hashed only where somebody may ask again.
     const bodyText = caller.header("x-request-id") === undefined ? "" : repeatText(sent);
-    const permit = () => permitNamed(parts.registry, caller, vendor, modelOf(sent));
-    return { reply: await idempotent(parts.idempotency, { caller, bodyText, permit }, pass) };
+    const permit = () => permitNamed(deps.registry, caller, vendor, modelOf(sent));
+    return { reply: await idempotent(deps.idempotency, { caller, bodyText, permit }, pass) };
   });
 }

@@ -6,25 +6,25 @@ import type { Secret } from "../../base/secret.ts";
 import { sha256Hex } from "../../base/hash.ts";
 import { Fault } from "../../shared/fault.ts";
 import { type BindDeps, bindPublic } from "../bind.ts";
-import type { Env } from "../scene.ts";
+import type { Env } from "../request_context.ts";
 
 /** Mounts the probes and the metrics, which ask for no service key. */
 export function operationRoutes(
   app: Hono<Env>,
-  parts: BindDeps & {
+  deps: BindDeps & {
     ready: () => Promise<void>;
     metrics: Metrics;
     metricsToken: Secret | undefined;
   },
 ): void {
-  bindPublic(app, contracts.livez, parts, () => ({ status: "ok" as const }));
-  bindPublic(app, contracts.readyz, parts, async () => {
-    await parts.ready();
+  bindPublic(app, contracts.livez, deps, () => ({ status: "ok" as const }));
+  bindPublic(app, contracts.readyz, deps, async () => {
+    await deps.ready();
     return { status: "ok" as const };
   });
-  bindPublic(app, contracts.metrics, parts, async ({ peerHost, header }) => {
+  bindPublic(app, contracts.metrics, deps, async ({ peerHost, header }) => {
     const isNear = isLoopback(peerHost) && forwardedBy.every((name) => header(name) === undefined);
-    if (!isNear && !holdsToken(header("authorization"), parts.metricsToken)) {
+    if (!isNear && !holdsToken(header("authorization"), deps.metricsToken)) {
       // To a stranger the address is not there.
       throw new Fault("endpoint_not_found");
     }
@@ -32,7 +32,7 @@ export function operationRoutes(
       reply: {
         status: 200,
         headers: { "content-type": "text/plain; version=0.0.4; charset=utf-8" },
-        body: await parts.metrics.text(),
+        body: await deps.metrics.text(),
       },
     };
   });

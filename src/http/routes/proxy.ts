@@ -11,8 +11,8 @@ import type { Reply } from "../../relay/reply.ts";
 import type { FullDialect } from "../../dialects/kernel/translator.ts";
 import type { Registry, Vendor } from "../../vendors/registry.ts";
 import { bind, type BindDeps } from "../bind.ts";
-import { idempotent } from "../repeats.ts";
-import type { Env } from "../scene.ts";
+import { idempotent } from "../idempotent.ts";
+import type { Env } from "../request_context.ts";
 
 /** What the endpoints that reach vendors are mounted with. */
 export type ProxyDeps = BindDeps & {
@@ -26,15 +26,15 @@ export type ProxyDeps = BindDeps & {
 };
 
 /** Mounts the endpoints that reach vendors: the unified family and one family per vendor. */
-export function proxyRoutes(app: Hono<Env>, parts: ProxyDeps): void {
-  mountFamily(app, parts, undefined, {
+export function proxyRoutes(app: Hono<Env>, deps: ProxyDeps): void {
+  mountFamily(app, deps, undefined, {
     chat: contracts.unifiedChat,
     responses: contracts.unifiedResponses,
     messages: contracts.unifiedMessages,
     generate: contracts.unifiedGenerate,
   });
-  for (const vendor of parts.registry.all) {
-    mountFamily(app, parts, vendor, familyContracts(vendor.family));
+  for (const vendor of deps.registry.all) {
+    mountFamily(app, deps, vendor, familyContracts(vendor.family));
   }
 }
 
@@ -46,22 +46,22 @@ type FamilyContracts = Pick<
 /** `vendor` is undefined on the unified family, where the model's name chooses it. */
 function mountFamily(
   app: Hono<Env>,
-  parts: ProxyDeps,
+  deps: ProxyDeps,
   vendor: Vendor | undefined,
   family: FamilyContracts,
 ): void {
-  const { dialects } = parts;
-  if (family.chat) relayed(app, parts, family.chat, dialects.chat, vendor);
+  const { dialects } = deps;
+  if (family.chat) relayed(app, deps, family.chat, dialects.chat, vendor);
   if (family.responses) {
     // Of this dialect a call may go on without its caller.
-    const sent = { ...parts, relay: parts.background };
+    const sent = { ...deps, relay: deps.background };
     relayed(app, sent, family.responses.create, dialects.responses, vendor);
   }
-  if (family.messages) relayed(app, parts, family.messages.create, dialects.messages, vendor);
-  if (family.generate) generated(app, parts, family.generate, dialects.generate, vendor);
+  if (family.messages) relayed(app, deps, family.messages.create, dialects.messages, vendor);
+  if (family.generate) generated(app, deps, family.generate, dialects.generate, vendor);
   if (family.messages) {
-    bind(app, family.messages.count, parts, async ({ caller, body }) => ({
-      reply: await parts.countTokens({ caller, dialect: dialects.messages, vendor, body }),
+    bind(app, family.messages.count, deps, async ({ caller, body }) => ({
+      reply: await deps.countTokens({ caller, dialect: dialects.messages, vendor, body }),
     }));
   }
 }
@@ -81,16 +81,16 @@ type CreateContract = Contract<undefined, undefined, z.ZodType, z.ZodType>;
 /** An endpoint whose body says all there is to say. */
 function relayed(
   app: Hono<Env>,
-  parts: ProxyDeps,
+  deps: ProxyDeps,
   contract: CreateContract,
   dialect: FullDialect,
   vendor: Vendor | undefined,
 ): void {
-  bind(app, contract, parts, async ({ caller, body, bodyText }) => ({
+  bind(app, contract, deps, async ({ caller, body, bodyText }) => ({
     reply: await idempotent(
-      parts.idempotency,
-      { caller, bodyText, permit: () => permit(parts, caller, vendor, body) },
-      () => parts.relay.send({ caller, dialect, vendor, body, bodyText }),
+      deps.idempotency,
+      { caller, bodyText, permit: () => permit(deps, caller, vendor, body) },
+      () => deps.relay.send({ caller, dialect, vendor, body, bodyText }),
     ),
   }));
 }
@@ -98,29 +98,29 @@ function relayed(
 /** The native endpoints say model and streaming in the path; the dialect reads them in the body. */
 function generated(
   app: Hono<Env>,
-  parts: ProxyDeps,
+  deps: ProxyDeps,
   family: NonNullable<FamilyContracts["generate"]>,
   dialect: FullDialect,
   vendor: Vendor | undefined,
 ): void {
-  bind(app, family.whole, parts, async ({ caller, params, body: sent, bodyText }) => {
+  bind(app, family.whole, deps, async ({ caller, params, body: sent, bodyText }) => {
     const body = { ...sent, model: params.model, stream: false };
-    const send = () => parts.relay.send({ caller, dialect, vendor, body, bodyText });
-    const may = () => permit(parts, caller, vendor, body);
-    return { reply: await idempotent(parts.idempotency, { caller, bodyText, permit: may }, send) };
+    const send = () => deps.relay.send({ caller, dialect, vendor, body, bodyText });
+    const may = () => permit(deps, caller, vendor, body);
+    return { reply: await idempotent(deps.idempotency, { caller, bodyText, permit: may }, send) };
   });
-  bind(app, family.stream, parts, async ({ caller, params, query, body: sent, bodyText }) => {
+  bind(app, family.stream, deps, async ({ caller, params, query, body: sent, bodyText }) => {
     const jsonArray = query.alt !== "sse" && query.$alt !== "sse";
     const body = { ...sent, model: params.model, stream: true };
-    const send = () => parts.relay.send({ caller, dialect, vendor, body, bodyText, jsonArray });
+    const send = () => deps.relay.send({ caller, dialect, vendor, body, bodyText, jsonArray });
     const form = {
       query: jsonArray ? "json" : "sse",
-      permit: () => permit(parts, caller, vendor, body),
+      permit: () => permit(deps, caller, vendor, body),
     };
-    return { reply: await idempotent(parts.idempotency, { caller, bodyText, ...form }, send) };
+    return { reply: await idempotent(deps.idempotency, { caller, bodyText, ...form }, send) };
   });
-  bind(app, family.count, parts, async ({ caller, params, body }) => ({
-    reply: await parts.countTokens({
+  bind(app, family.count, deps, async ({ caller, params, body }) => ({
+    reply: await deps.countTokens({
       caller,
       dialect,
       vendor,

@@ -4,25 +4,25 @@ import { programFile } from "../../base/program_files.ts";
 import { Fault } from "../../shared/fault.ts";
 import { type BindDeps, bindPublic, type ReplyOutput } from "../bind.ts";
 import { type AddressDeps, publicAddress } from "../own_address.ts";
-import type { Env } from "../scene.ts";
+import type { Env } from "../request_context.ts";
 
 /** Mounts the document in both versions, and the page that shows it; none asks for a key. */
-export function referenceRoutes(app: Hono<Env>, parts: BindDeps & AddressDeps): void {
+export function referenceRoutes(app: Hono<Env>, deps: BindDeps & AddressDeps): void {
   for (
     const [contract, name] of [
       [documents.current, "openapi.json"],
       [documents.older, "openapi-3.0.json"],
     ] as const
   ) {
-    bindPublic(app, contract, parts, async ({ header }) => {
+    bindPublic(app, contract, deps, async ({ header }) => {
       const text = await Deno.readTextFile(programFile(`openapi/${name}`));
       // A relative address is resolved against the one that the document was read from.
-      const servers = [{ url: publicAddress(parts, header) || "/", description: "This service" }];
+      const servers = [{ url: publicAddress(deps, header) || "/", description: "This service" }];
       return bytes("application/json", JSON.stringify({ ...JSON.parse(text), servers }));
     });
   }
-  bindPublic(app, documents.reference, parts, async () => await page("page.html"));
-  bindPublic(app, referenceFile, parts, async ({ params, header }) => {
+  bindPublic(app, documents.reference, deps, async () => await page("page.html"));
+  bindPublic(app, referenceFile, deps, async ({ params, header }) => {
     if (params.file !== "page.html" && Object.hasOwn(types, params.file)) {
       return await page(params.file);
     }

@@ -2,21 +2,21 @@ import type { Hono } from "hono";
 import { contracts } from "../../../contracts/mod.ts";
 import type { Clock } from "../../base/clock.ts";
 import { bind, type BindDeps } from "../bind.ts";
-import type { Env } from "../scene.ts";
+import type { Env } from "../request_context.ts";
 
 export const serviceName = "llm-gateway";
 
 /** Mounts `GET /api/v1/status`, which verifies the key. */
 export function statusRoutes(
   app: Hono<Env>,
-  parts: BindDeps & { clock: Clock; version: string },
+  deps: BindDeps & { clock: Clock; version: string },
 ): void {
-  bind(app, contracts.status, parts, ({ caller }) => ({
+  bind(app, contracts.status, deps, ({ caller }) => ({
     status: "ok" as const,
     project: caller.principal.account.name,
     service: serviceName,
-    version: parts.version,
-    timestamp: parts.clock.now().toISOString(),
+    version: deps.version,
+    timestamp: deps.clock.now().toISOString(),
     user_id: caller.principal.account.id,
     authenticated: true as const,
   }));

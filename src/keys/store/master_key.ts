@@ -31,8 +31,8 @@ export interface MasterKeyDeps {
  * one. Throws an Error of one line that names MASTER_KEY and says what to do when the database's
  * vendor keys are sealed under another one.
  */
-export async function openMasterKey(parts: MasterKeyDeps): Promise<MasterKeyHolder> {
-  const { configured, dataDir, database } = parts;
+export async function openMasterKey(deps: MasterKeyDeps): Promise<MasterKeyHolder> {
+  const { configured, dataDir, database } = deps;
   const claimed = (await readClaim(database))?.fingerprint;
   const holder = await holderOf(configured, dataDir, claimed);
   if (!holder) {
@@ -57,12 +57,12 @@ export async function openMasterKey(parts: MasterKeyDeps): Promise<MasterKeyHold
  * not have it. Whether it is the database's is checked by what seals with it. Throws an Error of
  * one line when there is none.
  */
-export async function findMasterKey(parts: MasterKeyDeps): Promise<MasterKeyHolder> {
-  const claimed = (await readClaim(parts.database))?.fingerprint;
-  const holder = await holderOf(parts.configured, parts.dataDir, claimed);
+export async function findMasterKey(deps: MasterKeyDeps): Promise<MasterKeyHolder> {
+  const claimed = (await readClaim(deps.database))?.fingerprint;
+  const holder = await holderOf(deps.configured, deps.dataDir, claimed);
   if (holder) return holder;
   throw new Error(
-    `MASTER_KEY is missing, and DATA_DIR=${parts.dataDir} keeps none: run this with the MASTER_KEY or the DATA_DIR of the servers.`,
+    `MASTER_KEY is missing, and DATA_DIR=${deps.dataDir} keeps none: run this with the MASTER_KEY or the DATA_DIR of the servers.`,
   );
 }
 

@@ -26,7 +26,7 @@ const lookMs = 1000;
 export function wireBackground(
   config: Config,
   { database, processId }: { database: Database; processId: string },
-  parts:
+  deps:
     & Omit<
       BackgroundRunnerDeps,
       "store" | "payloadMaxBytes" | "mediaInlineBytes" | "timeoutMs"
@@ -34,17 +34,17 @@ export function wireBackground(
     & { kept: StoredResponseCache; newId: () => string },
 ): BackgroundCalls {
   const { payloadMaxBytes, mediaInlineBytes } = config;
-  const store = createBackgroundCalls(database, { processId, run: parts.newId() });
+  const store = createBackgroundCalls(database, { processId, run: deps.newId() });
   const runner = new BackgroundRunner({
-    ...parts,
+    ...deps,
     ...{ store, payloadMaxBytes, mediaInlineBytes, timeoutMs: config.backgroundTimeoutMs },
   });
   let stop = () => {};
   return {
     background: createBackground({
-      ...parts,
+      ...deps,
       ...{ store, runner, perAccount: config.backgroundPerAccountMax },
-      newTransactionId: parts.newId,
+      newTransactionId: deps.newId,
     }),
     backgroundGauges: {
       gateway_background_calls: {
@@ -53,7 +53,7 @@ export function wireBackground(
       },
     },
     startBackground() {
-      stop = every(lookMs, () => runner.tick(), parts.log, "background calls", 0);
+      stop = every(lookMs, () => runner.tick(), deps.log, "background calls", 0);
     },
     drainBackground: (ms) => runner.drain(ms),
     closeBackground: async () => {
@@ -77,10 +77,10 @@ export interface Workers
 export function wireWorkers(
   config: Config,
   opened: { database: Database; processId: string },
-  parts: Parameters<typeof wireBackground>[2] & Parameters<typeof wireEvals>[1],
+  deps: Parameters<typeof wireBackground>[2] & Parameters<typeof wireEvals>[1],
 ): Workers {
-  const { startEvals, closeEvals, ...evals } = wireEvals(opened.database, parts);
-  const { startBackground, closeBackground, ...calls } = wireBackground(config, opened, parts);
+  const { startEvals, closeEvals, ...evals } = wireEvals(opened.database, deps);
+  const { startBackground, closeBackground, ...calls } = wireBackground(config, opened, deps);
   return {
     ...evals,
     ...calls,

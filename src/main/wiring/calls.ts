@@ -1,5 +1,5 @@
 import { type ByteGate, createByteGate } from "../../base/byte_gate.ts";
-import { createGcHint } from "../../base/garbage.ts";
+import { createGcHint } from "../../base/gc_hint.ts";
 import { createHeavyWork } from "../../base/heavy_work.ts";
 import { createValueGate } from "../../base/value_gate.ts";
 import type { Config } from "../config.ts";
@@ -33,7 +33,7 @@ export interface Calls {
 
 export function createCalls(
   config: Config,
-  parts: Omit<
+  deps: Omit<
     RelayDeps,
     | "newTransactionId"
     | "payloadMaxBytes"
@@ -46,11 +46,11 @@ export function createCalls(
 ): Calls {
   const { payloadMaxBytes, mediaInlineBytes, keepAliveMs } = config;
   const publicFetch = createPublicFetch({
-    clock: parts.clock,
+    clock: deps.clock,
     allowHosts: config.fetchAllowHosts,
   });
   const all = {
-    ...parts,
+    ...deps,
     newTransactionId,
     payloadMaxBytes,
     mediaInlineBytes,
@@ -62,9 +62,9 @@ export function createCalls(
     }),
   };
   const operations = createOperations({ ...all, answers: gateOf(config) });
-  const { registry } = parts;
+  const { registry } = deps;
   const vendorFetch = createPublicFetch({
-    clock: parts.clock,
+    clock: deps.clock,
     allowHosts: [...config.fetchAllowHosts, ...hostsOf(registry)],
   });
   return {

@@ -1,6 +1,6 @@
 import type { Secret } from "../../base/secret.ts";
-import { scopesOf } from "../../admin/parts.ts";
-import type { DashboardDeps, VendorKeyTest } from "../../dashboard/parts.ts";
+import { scopesOf } from "../../admin/deps.ts";
+import type { DashboardDeps, VendorKeyTest } from "../../dashboard/deps.ts";
 import { Fault, messageOf } from "../../shared/fault.ts";
 import { firstModel } from "../greeting.ts";
 import type { Services } from "../application.ts";
@@ -30,7 +30,7 @@ export function createDashboardDeps(services: Services, address: string): Dashbo
     people: createPeople(database),
     audit: services.audit,
     keys,
-    keysChanged: (ids) => services.keyRing.evict(ids),
+    keysChanged: (ids) => services.keyCache.evict(ids),
     scopes: scopesOf(registry),
     exampleModel: () => firstModel(services),
     vendorKeys: services.vendorKeys,
@@ -45,8 +45,8 @@ export function createDashboardDeps(services: Services, address: string): Dashbo
     interactions: createInteractionPages(services),
     overview: {
       usage: fairUsage(services.reads),
-      caughtUp: () => services.recorder.drain(),
-      credit: (accountId) => services.escrow.show(accountId),
+      flushRecords: () => services.recorder.drain(),
+      credit: (accountId) => services.reservations.show(accountId),
       tokensLeft: (accountId) => tokensLeft(database, accountId),
       spent: createSpend(database).read,
       keys,

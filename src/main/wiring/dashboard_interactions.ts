@@ -11,8 +11,8 @@ export function createInteractionPages(services: Services): InteractionDeps {
     Object.entries(dialects),
   );
   return {
-    desk: fairInteractions(services.reads),
-    caughtUp: services.caughtUp,
+    interactions: fairInteractions(services.reads),
+    flushRecords: services.flushRecords,
     vendors: registry.all.map(({ label }) => label),
     keyNames: async (accountId) =>
       new Map((await apiKeys.list(accountId)).map(({ id, name }) => [id, name])),

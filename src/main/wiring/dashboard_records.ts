@@ -1,4 +1,4 @@
-import type { RecordDeps } from "../../dashboard/record_parts.ts";
+import type { RecordDeps } from "../../dashboard/record_deps.ts";
 import { startEval } from "../../evals/create_eval.ts";
 import type { Services } from "../application.ts";
 import { createCreditHistory } from "../../credit/store/credit_history.ts";
@@ -9,7 +9,7 @@ import { createPartitionsInUse } from "../../erasure/store/partitions_in_use.ts"
 export function createRecordPages(services: Services): RecordDeps {
   const { config, database, registry, prices, clock } = services;
   return {
-    caughtUp: services.caughtUp,
+    flushRecords: services.flushRecords,
     cohorts: services.cohorts,
     evals: services.evals,
     orderEval: (caller, body, audit) =>
@@ -26,7 +26,7 @@ export function createRecordPages(services: Services): RecordDeps {
     operatorAccountId: async () => (await services.accounts.first())?.id,
     credit: async (accountId) => {
       await services.recorder.drain();
-      return await services.escrow.show(accountId);
+      return await services.reservations.show(accountId);
     },
     creditHistory: createCreditHistory(database),
     spend: createSpend(database),

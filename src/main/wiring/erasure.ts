@@ -2,18 +2,18 @@ import type { Clock } from "../../base/clock.ts";
 import { randomBase62 } from "../../base/ids.ts";
 import type { Log } from "../../base/log.ts";
 import type { ExportEraser } from "../../erasure/deletion.ts";
-import type { VacuumReport } from "../../erasure/scrub.ts";
+import type { VacuumReport } from "../../erasure/vacuum.ts";
 import { createDeletions, type Deletions } from "../../erasure/deletions.ts";
 import { createErasures, type Erasures } from "../../erasure/erasures.ts";
 import type { Idempotency } from "../../idempotency/idempotency.ts";
 import type { StoredResponseCache } from "../../relay/conversation/stored_response_cache.ts";
 import type { Recorder } from "../../records/recorder.ts";
 import { every } from "../../shared/every.ts";
-import { createVacuumJob, type VacuumJob } from "../../erasure/scrubbing.ts";
+import { createVacuumJob, type VacuumJob } from "../../erasure/vacuum_job.ts";
 import { createDeletions as createDeletionStore } from "../../erasure/store/deletions.ts";
 import type { RecordDatabases } from "../../erasure/store/erasure.ts";
 import type { Journal } from "../../records/journal/journal.ts";
-import { createVacuum } from "../../erasure/store/scrub.ts";
+import { createVacuum } from "../../erasure/store/vacuum.ts";
 import { createTombstoneFile } from "../../erasure/store/tombstone_file.ts";
 
 /** What erases records, and keeps them erased. */
@@ -48,24 +48,24 @@ export interface ErasureOptions {
 /** Other processes' erasures are heard of within this time. */
 const newsMs = 1000;
 
-export function createErasureServices(needs: ErasureOptions): ErasureServices {
-  const { databases, clock, log, newId, recorder } = needs;
+export function createErasureServices(options: ErasureOptions): ErasureServices {
+  const { databases, clock, log, newId, recorder } = options;
   const { main, records } = databases;
-  const caughtUp = () => recorder.drain();
+  const flushRecords = () => recorder.drain();
   const tidyJournal = async () => {
     // What the store has refused of them lies beside the journal.
-    await needs.journal.eraseRejected((call) => erasures.covers(call));
-    await needs.journal.tidy();
+    await options.journal.eraseRejected((call) => erasures.covers(call));
+    await options.journal.tidy();
   };
   const store = createDeletionStore(databases, { newSalt: () => randomBase62(22) });
-  const file = createTombstoneFile(`${needs.dataDir}/tombstones`);
+  const file = createTombstoneFile(`${options.dataDir}/tombstones`);
   const erasures = createErasures({
     store,
     clock,
     keep: (tombstones) => file.add(tombstones),
     forget: async (ids) => {
-      needs.kept.forget(ids);
-      await needs.idempotency.erase(ids);
+      options.kept.forget(ids);
+      await options.idempotency.erase(ids);
     },
     tidyJournal,
   });
@@ -73,10 +73,10 @@ export function createErasureServices(needs: ErasureOptions): ErasureServices {
   const deletions = createDeletions({
     store,
     erasures,
-    exports: needs.exports,
-    caughtUp,
+    exports: options.exports,
+    flushRecords,
     // The embedded database belongs to one process after the other.
-    holder: isEmbedded ? "embedded" : needs.processId,
+    holder: isEmbedded ? "embedded" : options.processId,
     clock,
     newId,
     log,
@@ -84,7 +84,7 @@ export function createErasureServices(needs: ErasureOptions): ErasureServices {
   const scrubbing = createVacuumJob({
     store: createVacuum([main, records]),
     before: async () => {
-      await caughtUp();
+      await flushRecords();
       await tidyJournal();
     },
     log,

@@ -36,14 +36,14 @@ const gradersWaiting = 16;
 /** `analytics` holds the interactions. */
 export function wireEvals(
   database: Database,
-  parts: Omit<EvalRunDeps, "work" | "graders"> & {
+  deps: Omit<EvalRunDeps, "work" | "graders"> & {
     newId: () => string;
     log: Log;
     analytics: Database;
     reads: FairReads;
   },
 ): Evals {
-  const { analytics } = parts;
+  const { analytics } = deps;
   const graders = createGradeThread();
   // One of an account at a time, so that its runs wait for one new grader at most.
   const intake = createFairQueue({
@@ -52,11 +52,11 @@ export function wireEvals(
     waitingPerKey: gradersWaiting,
     refuse: manyGraders,
   });
-  const work = createEvalWork(database, { holder: parts.newId(), analytics });
-  const runner = createEvalRunner({ ...parts, work, graders });
+  const work = createEvalWork(database, { holder: deps.newId(), analytics });
+  const runner = createEvalRunner({ ...deps, work, graders });
   let stop = () => {};
   return {
-    evals: fairEvals(database, parts.reads),
+    evals: fairEvals(database, deps.reads),
     async graderProblem(accountId, grader) {
       if (grader.type !== "json_schema" && grader.type !== "regex") return undefined;
       const key = String(accountId);
@@ -69,7 +69,7 @@ export function wireEvals(
     wakeEvals: () => runner.wake(),
     startEvals() {
       runner.wake();
-      stop = every(lookMs, () => runner.tick(), parts.log, "evaluations");
+      stop = every(lookMs, () => runner.tick(), deps.log, "evaluations");
     },
     closeEvals: async () => {
       stop();

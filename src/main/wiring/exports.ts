@@ -19,7 +19,7 @@ export interface ExportServices {
   /** Ends the work on jobs and gives back what runs. */
   closeExports: () => Promise<void>;
   /** Resolves when a read that begins now includes every call that was answered here. */
-  caughtUp: () => Promise<void>;
+  flushRecords: () => Promise<void>;
 }
 
 /** What exports are made of. */
@@ -40,17 +40,17 @@ const beatMs = 2000;
 const sweepMs = 60_000;
 
 export function createExportServices(
-  needs: ExportOptions & { recorder: Recorder },
+  options: ExportOptions & { recorder: Recorder },
 ): ExportServices {
-  const { log, recorder } = needs;
-  const exports = exportsOf(needs);
+  const { log, recorder } = options;
+  const exports = exportsOf(options);
   const jobs = [
     every(beatMs, () => exports.tick(), log, "exports"),
     every(sweepMs, () => exports.sweep(), log, "sweep exports"),
   ];
   return {
     exports,
-    caughtUp: createFlushRecords({ recorder, later }),
+    flushRecords: createFlushRecords({ recorder, later }),
     async closeExports() {
       for (const stop of jobs) stop();
       await exports.close();

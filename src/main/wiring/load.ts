@@ -4,7 +4,7 @@ import { createLoopWatch, type LoopWatch } from "../../base/loop_watch.ts";
 import type { Config } from "../config.ts";
 import { type Admission, createAdmission } from "../../overload/admission.ts";
 import type { Metrics, ReadMeasure } from "../../shared/metrics.ts";
-import type { RequestContext } from "../../http/scene.ts";
+import type { RequestContext } from "../../http/request_context.ts";
 
 /** What is named when the event loop was blocked. */
 export type LoopWork = Pick<RequestContext, "route" | "requestId" | "principal">;

@@ -1,4 +1,4 @@
-import { createGcHint } from "../../base/garbage.ts";
+import { createGcHint } from "../../base/gc_hint.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Log } from "../../base/log.ts";
 import type { Config } from "../config.ts";
@@ -31,7 +31,7 @@ import { createSpend, sweepKeyCharges } from "../../credit/store/spend.ts";
 export interface MoneyServices {
   interactions: InteractionStore;
   ledger: Ledger;
-  escrow: Reservations;
+  reservations: Reservations;
   spendCaps: SpendCaps;
   recorder: Recorder;
   storedBytes: StoredBytes;
@@ -68,16 +68,16 @@ export interface MoneyOptions {
 const giveBackAttempts = 60;
 const giveBackPauseMs = 1000;
 
-export function createMoneyServices(needs: MoneyOptions): MoneyServices {
-  const { config, database, analytics, journal, processId, clock, log, newId, pause } = needs;
-  const interactions = createRecords(database, analytics, needs.dropped);
+export function createMoneyServices(options: MoneyOptions): MoneyServices {
+  const { config, database, analytics, journal, processId, clock, log, newId, pause } = options;
+  const interactions = createRecords(database, analytics, options.dropped);
   const ledger = createLedger(database);
   const storedBytes = new StoredBytes({ perDay: config.storedBytesPerDay, clock, log });
   const tries = new Tries({ log });
   const recorder = createRecorder({
     store: storePayloads(
       interactions,
-      payloadRulesOf(config, needs.recordedForms),
+      payloadRulesOf(config, options.recordedForms),
       { garbage: createGcHint(8 * 1024 * 1024), room: storedBytes, tries },
     ),
     log,
@@ -88,7 +88,15 @@ export function createMoneyServices(needs: MoneyOptions): MoneyServices {
   });
   const shared = database.kind === "postgres";
   const { leaseSeconds } = config;
-  const escrow = createReservations({ ledger, clock, log, newId, processId, leaseSeconds, shared });
+  const reservations = createReservations({
+    ledger,
+    clock,
+    log,
+    newId,
+    processId,
+    leaseSeconds,
+    shared,
+  });
   const spendCaps = createSpendCaps({ store: createSpend(database), clock });
   const replays = createReplays(database, { processId });
   const idempotency = createIdempotency({
@@ -97,7 +105,7 @@ export function createMoneyServices(needs: MoneyOptions): MoneyServices {
     newId,
     later,
     log,
-    isErased: needs.isErased,
+    isErased: options.isErased,
     onDuplicate: (duplicate) =>
       void giveBack({ database, analytics, recorder, log, pause }, duplicate),
   });
@@ -106,7 +114,7 @@ export function createMoneyServices(needs: MoneyOptions): MoneyServices {
     await sweepKeyCharges(database, clock.now());
   };
   const jobs = [
-    every(1_000, () => escrow.tick(), log, "credit leases"),
+    every(1_000, () => reservations.tick(), log, "credit leases"),
     every(10_000, async () => void await ledger.sweepExpired(), log, "expired leases"),
     every(1_000, () => spendCaps.refresh(), log, "spend caps"),
     every(10_000, () => idempotency.maintain(), log, "keep claims"),
@@ -115,13 +123,13 @@ export function createMoneyServices(needs: MoneyOptions): MoneyServices {
   return {
     interactions,
     ledger,
-    escrow,
+    reservations,
     spendCaps,
     recorder,
     storedBytes,
     tries,
     idempotency,
-    recover: () => recover(needs, { recorder, ledger }),
+    recover: () => recover(options, { recorder, ledger }),
     stopJobs: () => jobs.forEach((stop) => stop()),
   };
 }
@@ -141,10 +149,10 @@ async function recover(
 }
 
 async function giveBack(
-  parts: Pick<MoneyOptions, "database" | "analytics" | "log" | "pause"> & { recorder: Recorder },
+  deps: Pick<MoneyOptions, "database" | "analytics" | "log" | "pause"> & { recorder: Recorder },
   { accountId, transactionId, claim, originalId }: Duplicate,
 ): Promise<void> {
-  const { database, analytics, recorder, log, pause } = parts;
+  const { database, analytics, recorder, log, pause } = deps;
   const note = `the same request was answered by ${originalId ?? "another call"}`;
   const act = async () => {
     await recorder.drain();

@@ -1,7 +1,7 @@
 import type { ModelGroup, PlaygroundDeps } from "../../dashboard/pages/playground/page.tsx";
 import { createPersonCalls } from "../../playground/playground_calls.ts";
 import type { Services } from "../application.ts";
-import { withTimeout } from "../../vendors/listed_soon.ts";
+import { withTimeout } from "../../vendors/with_timeout.ts";
 import type { Vendor } from "../../vendors/registry.ts";
 
 /** Calls that people make in the dashboard, and the models that they can be made to. */

@@ -1,4 +1,4 @@
-import type { PriceCommands } from "../../admin/price_parts.ts";
+import type { PriceCommands } from "../../admin/price_commands_deps.ts";
 import type { Log } from "../../base/log.ts";
 import { createPriceArchive } from "../../repricing/price_archive.ts";
 import { every } from "../../shared/every.ts";
@@ -22,7 +22,7 @@ export interface PricingServices {
 const archiveMs = 15_000;
 
 export function createPricingServices(
-  needs: {
+  options: {
     database: Database;
     analytics: Database;
     log: Log;
@@ -30,13 +30,13 @@ export function createPricingServices(
     openPrices: () => Omit<PriceCommands, "repricing">;
   },
 ): PricingServices {
-  const priceVersions = createPriceVersions(needs.database);
-  const archivePrices = createPriceArchive(needs.prices, priceVersions);
-  const repricing = createRepricing(needs.database, needs.analytics);
+  const priceVersions = createPriceVersions(options.database);
+  const archivePrices = createPriceArchive(options.prices, priceVersions);
+  const repricing = createRepricing(options.database, options.analytics);
   return {
-    openPrices: () => ({ ...needs.openPrices(), repricing }),
+    openPrices: () => ({ ...options.openPrices(), repricing }),
     priceVersions,
     archivePrices,
-    stopArchiving: every(archiveMs, archivePrices, needs.log, "keep prices"),
+    stopArchiving: every(archiveMs, archivePrices, options.log, "keep prices"),
   };
 }

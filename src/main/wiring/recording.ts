@@ -16,20 +16,20 @@ export interface Recording extends MoneyServices, ErasureServices, ExportService
 
 /** Who writes records asks what was erased, and who erases tells those who remember. */
 export function createRecording(
-  needs: Omit<MoneyOptions, "isErased" | "dropped"> & { reads: FairReads },
+  options: Omit<MoneyOptions, "isErased" | "dropped"> & { reads: FairReads },
 ): Recording {
-  const { config, database, analytics, clock } = needs;
+  const { config, database, analytics, clock } = options;
   const isErased = (call: SelectableCall) => deletion.erasures.covers(call);
   const dropped = (ids: readonly string[]) => deletion.erasures.dropped(ids);
-  const money = createMoneyServices({ ...needs, isErased, dropped });
+  const money = createMoneyServices({ ...options, isErased, dropped });
   const kept = createStoredResponseCache({
     store: createStoredResponses(database),
     clock,
     isErased,
   });
-  const exporting = createExportServices({ ...needs, ...money });
+  const exporting = createExportServices({ ...options, ...money });
   const deletion = createErasureServices({
-    ...needs,
+    ...options,
     ...money,
     kept,
     dataDir: config.dataDir,

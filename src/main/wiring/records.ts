@@ -31,7 +31,7 @@ export interface RecordServices {
 }
 
 /** `stopUpkeep` ends the job that erases what is too old. */
-export function createRecordServices(parts: {
+export function createRecordServices(deps: {
   config: Config;
   database: Database;
   analytics: Database;
@@ -39,7 +39,7 @@ export function createRecordServices(parts: {
   clock: Clock;
   log: Log;
 }): RecordServices & { stopUpkeep: () => void } {
-  const { config, database, analytics, masterKey, clock, log } = parts;
+  const { config, database, analytics, masterKey, clock, log } = deps;
   const store = createRetention(database, analytics);
   const eraseOld = createRetentionJob({ ...config, store, clock, log });
   const stopErasing = every(retentionEveryMs, eraseOld, log, "retention", retentionFirstMs);

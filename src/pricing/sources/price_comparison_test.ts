@@ -1,7 +1,7 @@
 import assert from "@std/assert";
 import type { PriceFields } from "../table/price_row.ts";
 import { compareRows, sizesOf } from "./price_comparison.ts";
-import { discrepancyOf } from "./known_price_discrepancies.ts";
+import { discrepancyOf } from "./known_discrepancies.ts";
 import { readPriceRow } from "../table/price_row.ts";
 
 const row = (fields: PriceFields) =>

@@ -1,6 +1,6 @@
 import { pushAll } from "../../base/lists.ts";
 import { type Clock, systemClock } from "../../base/clock.ts";
-import { released } from "../../base/garbage.ts";
+import { released } from "../../base/gc_hint.ts";
 import { Fault, messageOf } from "../../shared/fault.ts";
 import type { Interaction } from "../../shared/interaction.ts";
 import type { Journal, JournalOptions, JournalWatcher } from "./journal.ts";

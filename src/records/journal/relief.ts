@@ -55,8 +55,8 @@ export class Relief {
   /** After a pass in vain the next one waits. */
   #fromMs = 0;
 
-  constructor(desk: CompactionTarget) {
-    this.#desk = desk;
+  constructor(target: CompactionTarget) {
+    this.#desk = target;
   }
 
   /** Begins to move records if that is worth it; soon done where it is not. */
@@ -112,18 +112,18 @@ interface Moved {
  * the disk: who starts after a crash in between finds a record twice, which is as good as once.
  * True: all that could be read was moved.
  */
-async function moveRecords(segment: Segment, desk: CompactionTarget): Promise<boolean> {
+async function moveRecords(segment: Segment, target: CompactionTarget): Promise<boolean> {
   const moved: Moved[] = [];
   // It must not go meanwhile.
   segment.open++;
   try {
-    const isWhole = await moveEach(segment, desk, moved);
-    await desk.sync();
+    const isWhole = await moveEach(segment, target, moved);
+    await target.sync();
     if (!moved.some(({ known }) => known.segment.hasFailed)) return isWhole;
-    moveBack(desk, moved);
+    moveBack(target, moved);
     return false;
   } catch (thrown) {
-    moveBack(desk, moved);
+    moveBack(target, moved);
     throw thrown;
   } finally {
     segment.open--;
@@ -132,7 +132,7 @@ async function moveRecords(segment: Segment, desk: CompactionTarget): Promise<bo
 
 async function moveEach(
   segment: Segment,
-  desk: CompactionTarget,
+  target: CompactionTarget,
   moved: Moved[],
 ): Promise<boolean> {
   const bytes = await segment.read();
@@ -143,28 +143,28 @@ async function moveEach(
       await new Promise((resolve) => setTimeout(resolve));
       seen = to;
     }
-    if (!desk.mayMove()) return false;
-    const known = record && desk.known.get(record.id);
+    if (!target.mayMove()) return false;
+    const known = record && target.known.get(record.id);
     if (!record || known?.segment !== segment) continue;
     const isUnderWay = known.request !== undefined;
     if (record.kind === "begin") {
-      if (isUnderWay) move(desk, moved, record.id, bytes.subarray(from, to));
+      if (isUnderWay) move(target, moved, record.id, bytes.subarray(from, to));
       // Its end leaves to it what the caller sent.
       else calls.take(record);
     } else if (!isUnderWay) {
       const ended = calls.take(record);
-      const target = ended && move(desk, moved, record.id, encodeRecord(recordOf("end", ended)));
-      if (target) target.ends++;
+      const newest = ended && move(target, moved, record.id, encodeRecord(recordOf("end", ended)));
+      if (newest) newest.ends++;
     }
   }
   return true;
 }
 
-function move(desk: CompactionTarget, moved: Moved[], id: string, bytes: Uint8Array): Segment {
-  const before = desk.known.get(id)!;
-  const segment = desk.append(bytes);
+function move(target: CompactionTarget, moved: Moved[], id: string, bytes: Uint8Array): Segment {
+  const before = target.known.get(id)!;
+  const segment = target.append(bytes);
   const known = { ...before, segment, bytes: bytes.length };
-  desk.known.set(id, known);
+  target.known.set(id, known);
   segment.open++;
   before.segment.open--;
   moved.push({ id, known, before });
@@ -172,10 +172,10 @@ function move(desk: CompactionTarget, moved: Moved[], id: string, bytes: Uint8Ar
 }
 
 /** The disk may lack the copies: the old file is needed as before, but for calls that ended. */
-function moveBack(desk: CompactionTarget, moved: readonly Moved[]): void {
+function moveBack(target: CompactionTarget, moved: readonly Moved[]): void {
   for (const { id, known, before } of moved) {
-    if (desk.known.get(id) !== known) continue;
-    desk.known.set(id, before);
+    if (target.known.get(id) !== known) continue;
+    target.known.set(id, before);
     known.segment.open--;
     before.segment.open++;
   }

@@ -6,23 +6,23 @@ import type { CallPlan } from "./call_plan.ts";
  * A lane at whose end nobody reads: the answer is only recorded and kept, under the id that its
  * caller was given before there was one.
  */
-export function planBackground(lane: CallPlan, task: BackgroundTask): CallPlan {
+export function planBackground(plan: CallPlan, task: BackgroundTask): CallPlan {
   return {
-    upstream: lane.upstream,
-    sameDialect: lane.sameDialect,
-    quirks: lane.quirks,
-    requestText: lane.requestText,
-    plainRequestText: () => lane.plainRequestText(),
-    wholeRequestText: () => withoutStream(lane),
-    losses: lane.losses,
-    hosted: lane.hosted,
+    upstream: plan.upstream,
+    sameDialect: plan.sameDialect,
+    quirks: plan.quirks,
+    requestText: plan.requestText,
+    plainRequestText: () => plan.plainRequestText(),
+    wholeRequestText: () => withoutStream(plan),
+    losses: plan.losses,
+    hosted: plan.hosted,
     whole(answer) {
-      const { text: told, ...whole } = lane.whole(answer);
+      const { text: told, ...whole } = plan.whole(answer);
       const text = JSON.stringify(task.answered(JSON.parse(told)));
       return { ...whole, body: "", text };
     },
     stream() {
-      const stream = lane.stream();
+      const stream = plan.stream();
       return {
         contentType: stream.contentType,
         forward: (event, decoded) => ({
@@ -36,8 +36,8 @@ export function planBackground(lane: CallPlan, task: BackgroundTask): CallPlan {
         },
       };
     },
-    encodeFolded: (answer) => task.answered(lane.encodeFolded(answer)),
-    keptReasoning: (answer) => lane.keptReasoning(answer),
+    encodeFolded: (answer) => task.answered(plan.encodeFolded(answer)),
+    retainedReasoning: (answer) => plan.retainedReasoning(answer),
   };
 }
 

@@ -32,7 +32,7 @@ export interface CallPlan {
   /** The folded answer as the record keeps it, in the caller's dialect. */
   encodeFolded(answer: CanonicalAnswer): unknown;
   /** What the next turn's vendor will need back of this answer. */
-  keptReasoning(answer: CanonicalAnswer): RetainedReasoning[];
+  retainedReasoning(answer: CanonicalAnswer): RetainedReasoning[];
 }
 
 /** The vendor's whole answer: its bytes, their text and the events read out of it. */

@@ -25,13 +25,13 @@ export interface DialectCall {
  * the vendor speaks it, else that of its row's `translate_to`; endpoints that are known to be
  * missing are left out, and chat comes last where it is known to refuse the call.
  */
-export function dialectsFor(parts: DialectDeps, call: DialectCall): DialectName[] {
+export function dialectsFor(deps: DialectDeps, call: DialectCall): DialectName[] {
   const { target: { vendor }, own } = call;
   const preferred = vendor.dialects.includes(own) ? own : vendor.translateTo ?? vendor.dialects[0]!;
   const all = [preferred, ...vendor.dialects.filter((name) => name !== preferred)];
-  const there = all.filter((name) => !parts.learned.isMissing(vendor.label, name));
+  const there = all.filter((name) => !deps.learned.isMissing(vendor.label, name));
   const order = there.length > 0 ? there : all;
-  if (!order.includes("chat") || !chatIsRefused(parts, call)) return order;
+  if (!order.includes("chat") || !chatIsRefused(deps, call)) return order;
   const first = order[0] === "chat" ? "responses" : order[0]!;
   const others = order.filter((name) => name !== "chat" && name !== first);
   return [first, ...others, "chat"];

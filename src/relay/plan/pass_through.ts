@@ -75,7 +75,7 @@ export function* passThrough(
       repeated ?? dialect.encodeAnswer(shown === undefined ? answer : { ...answer, model: shown }),
     // A client that speaks the vendor's dialect carries its reasoning itself, but for what it
     // doesn't see.
-    keptReasoning: sealReasoning ? sealsOf(label) : () => [],
+    retainedReasoning: sealReasoning ? sealsOf(label) : () => [],
   };
 }
 

@@ -16,20 +16,20 @@ export type PlanAgain = (upstream: DialectName) => Promise<CallPlan>;
  * long as nothing shows that the vendor has the endpoint that is asked first.
  */
 export function planningAgain(
-  parts: PlanDeps,
+  deps: PlanDeps,
   request: PlanRequest,
-  lane: CallPlan,
+  plan: CallPlan,
   step: Step,
 ): PlanAgain | undefined {
   const { vendor } = request.target;
   if (vendor.dialects.length < 2) return undefined;
-  if (!step.isHeavy) return (upstream) => planCall(parts, request, upstream);
+  if (!step.isHeavy) return (upstream) => planCall(deps, request, upstream);
   // The lane of the caller's own dialect holds the text anyway.
-  const isProven = parts.learned.isProven(vendor.label, lane.upstream.name);
-  if (isProven && !lane.sameDialect) return undefined;
+  const isProven = deps.learned.isProven(vendor.label, plan.upstream.name);
+  if (isProven && !plan.sameDialect) return undefined;
   const { body: _, ...held } = request;
   return async (upstream) =>
-    planCall(parts, { ...held, body: await readAgain(held, step) }, upstream);
+    planCall(deps, { ...held, body: await readAgain(held, step) }, upstream);
 }
 
 /** The body out of its text; it has passed the contract. Some dialects name the model in the path. */

@@ -63,14 +63,14 @@ export interface PlanRequest {
  * the best that is known (`dialectsFor`). Throws what is wrong with the request.
  */
 export async function planCall(
-  parts: PlanDeps,
+  deps: PlanDeps,
   request: PlanRequest,
   upstream?: DialectName,
 ): Promise<CallPlan> {
   const { dialect, facts, caller } = request;
   const { step = runAtOnce } = caller;
   const demand = dialect.toolDemand?.(request.body);
-  const first = upstream ?? dialectsFor(parts, dialectCall(request, demand ?? "none"))[0];
+  const first = upstream ?? dialectsFor(deps, dialectCall(request, demand ?? "none"))[0];
   if (first === dialect.name) return await step.inSteps(() => passThrough(request));
   const mode = translationMode(caller);
   const read = await step.inSteps(() =>
@@ -80,13 +80,13 @@ export async function planCall(
   const decoded = isMoved ? unshown(read) : read;
   const inputTokens = await step.inSteps(() => promptTokens(request.body));
   const asked = dialectCall(request, demand ?? demandOf(decoded));
-  const [best, ...others] = upstream === undefined ? dialectsFor(parts, asked) : [upstream];
-  let encoded = await encodeFor(parts, request, decoded, best!);
+  const [best, ...others] = upstream === undefined ? dialectsFor(deps, asked) : [upstream];
+  let encoded = await encodeFor(deps, request, decoded, best!);
   // The row prefers an endpoint for what it takes; what only its first one can carry goes there.
   const other = request.target.vendor.dialects[0]!;
-  const isOpen = others.includes(other) && !(other === "chat" && chatIsRefused(parts, asked));
+  const isOpen = others.includes(other) && !(other === "chat" && chatIsRefused(deps, asked));
   if (isOpen && other !== dialect.name && isRefused(encoded.losses, mode)) {
-    const carried = await encodeFor(parts, request, decoded, other);
+    const carried = await encodeFor(deps, request, decoded, other);
     if (!isRefused(carried.losses, mode)) encoded = carried;
   }
   return translate({
@@ -100,9 +100,9 @@ export async function planCall(
     mode,
     showUsage: facts.wantsStreamUsage,
     jsonArray: request.jsonArray,
-    keepAliveMs: parts.keepAliveMs,
+    keepAliveMs: deps.keepAliveMs,
     created: Math.floor(caller.arrivedAt.getTime() / 1000),
-    now: secondsOf(parts.clock),
+    now: secondsOf(deps.clock),
   });
 }
 
@@ -127,32 +127,32 @@ function isRefused(losses: readonly Loss[], mode: TranslationMode): boolean {
 
 /** The request in a dialect of the vendor, with the reasoning of earlier turns put back. */
 async function encodeFor(
-  parts: PlanDeps,
+  deps: PlanDeps,
   request: PlanRequest,
   decoded: CanonicalRequest,
   name: DialectName,
 ) {
   const { caller, target } = request;
   const { step = runAtOnce } = caller;
-  const upstream = parts.dialects[name];
+  const upstream = deps.dialects[name];
   const { needsInline } = upstream;
   const inlined = needsInline
     ? await inlineMedia(
       decoded,
-      parts.publicFetch,
+      deps.publicFetch,
       caller.signal,
       (part) => part.source.type === "url" && needsInline(part, part.source.url),
     )
     : decoded;
   const account = caller.principal.account.id;
-  const recalled = await recallReasoning(inlined, upstream.name, account, parts.kept);
+  const recalled = await recallReasoning(inlined, upstream.name, account, deps.kept);
   const encoded = await step.inSteps(() =>
-    upstream.encodeSteps(recalled, targetOf(parts, request, upstream.name))
+    upstream.encodeSteps(recalled, targetOf(deps, request, upstream.name))
   );
   return {
     upstream,
     request: recalled.reasoning ? { reasoning: recalled.reasoning } : {},
-    encoded: { losses: encoded.losses, undo: encoded.undo },
+    encoded: { losses: encoded.losses, reversal: encoded.reversal },
     losses: encoded.losses,
     hosted: upstream.hostedWork(encoded.body),
     requestText: await step.inSteps(() =>
@@ -162,9 +162,9 @@ async function encodeFor(
 }
 
 /** What the encoder must know of where the request goes. */
-function targetOf(parts: PlanDeps, request: PlanRequest, dialect: DialectName): Target {
+function targetOf(deps: PlanDeps, request: PlanRequest, dialect: DialectName): Target {
   const { target: { vendor, model }, caller, mode } = request;
-  const price = parts.prices.find(vendor.label, model, caller.arrivedAt);
+  const price = deps.prices.find(vendor.label, model, caller.arrivedAt);
   return {
     model,
     maxOutputTokens: price?.maxOutputTokens,

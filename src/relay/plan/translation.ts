@@ -7,7 +7,7 @@ import type {
   EncodedRequest,
   FullDialect,
 } from "../../dialects/kernel/translator.ts";
-import { ResponseRewriter } from "../../dialects/kernel/undo.ts";
+import { ResponseRewriter } from "../../dialects/kernel/response_rewriter.ts";
 import { Fault } from "../../shared/fault.ts";
 import type { TranslationMode } from "../../keys/api_key.ts";
 import type { ResolvedModel } from "../../vendors/model_name.ts";
@@ -29,7 +29,7 @@ export interface TranslationCall {
   /** The model's name that the answer has to say; undefined: as the vendor says it. */
   shownModel: string | undefined;
   /** The request as the vendor gets it. */
-  encoded: Pick<EncodedRequest, "losses" | "undo">;
+  encoded: Pick<EncodedRequest, "losses" | "reversal">;
   /** JSON text of that. */
   requestText: string;
   /** What of that runs at the vendor beside the model. */
@@ -55,9 +55,9 @@ export function translate(given: TranslationCall): CallPlan {
   const call = { ...given, now: () => ended ??= given.now() };
   const { dialect, upstream, target, encoded } = call;
   const losses = enforceTranslationMode(encoded.losses, call.mode);
-  const undoing = () => {
+  const createRewriter = () => {
     const ids = answerIds(`${call.transactionId}/tools`);
-    return new ResponseRewriter(encoded.undo, () => ids("call_"));
+    return new ResponseRewriter(encoded.reversal, () => ids("call_"));
   };
   const encodeWhole = (answer: CanonicalAnswer) => dialect.encodeWhole(answer, contextOf(call));
   return {
@@ -73,21 +73,21 @@ export function translate(given: TranslationCall): CallPlan {
     },
     losses,
     whole({ events }) {
-      const undo = undoing();
-      const undone = events.flatMap((event) => undo.apply(event));
+      const rewriter = createRewriter();
+      const undone = events.flatMap((event) => rewriter.apply(event));
       const text = JSON.stringify(encodeWhole(foldEvents(undone)));
       return { body: text, text, contentType: "application/json", events: undone };
     },
-    stream: () => streamLane(call, undoing()),
+    stream: () => streamLane(call, createRewriter()),
     encodeFolded: encodeWhole,
     retainedReasoning,
   };
 }
 
-function streamLane(call: TranslationCall, undo: ResponseRewriter): StreamPlan {
+function streamLane(call: TranslationCall, rewriter: ResponseRewriter): StreamPlan {
   const encoder = call.dialect.streamEncoder(contextOf(call));
   const write = (events: readonly CanonicalEvent[], after = "") => {
-    const undone = events.flatMap((event) => undo.apply(event));
+    const undone = events.flatMap((event) => rewriter.apply(event));
     const text = undone.map((event) => encoder.encode(event)).join("") + after;
     return { undone, text };
   };

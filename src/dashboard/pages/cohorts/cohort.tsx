@@ -27,15 +27,15 @@ const spans = [
 type Span = (typeof spans)[number];
 
 /** A cohort, alone or beside another one. */
-export async function cohortPage(desk: PageContext, visit: PageRequest): Promise<Page> {
+export async function cohortPage(ctx: PageContext, visit: PageRequest): Promise<Page> {
   const id = nameOf(visit.query("id"));
   if (id === undefined) throw new NotFound();
   const other = nameOf(visit.query("with"));
   const span = spans.find(({ name }) => name === visit.query("span")) ?? spans[2];
   const isWhole = visit.query("count") === "all";
-  await desk.caughtUp();
+  await ctx.flushRecords();
   const ids = other === undefined || other === id ? [id] : [id, other];
-  const latest = await desk.cohorts.readLatest(visit.session.account.id, ids, {
+  const latest = await ctx.cohorts.readLatest(visit.session.account.id, ids, {
     since: span.days === undefined ? null : new Date(visit.now.getTime() - span.days * dayMs),
     most: isWhole ? everything : mostCalls,
   });

@@ -13,15 +13,15 @@ const mostCalls = 200;
 const dayMs = 86_400_000;
 
 /** What groups of calls cost, and what became of them. */
-export function cohortRoutes(app: Hono, desk: PageContext): void {
-  app.get(address, page(desk, "viewer", (visit) => listPage(desk, visit)));
-  app.get(`${address}/show`, page(desk, "viewer", (visit) => cohortPage(desk, visit)));
+export function cohortRoutes(app: Hono, ctx: PageContext): void {
+  app.get(address, page(ctx, "viewer", (visit) => listPage(ctx, visit)));
+  app.get(`${address}/show`, page(ctx, "viewer", (visit) => cohortPage(ctx, visit)));
 }
 
-async function listPage(desk: PageContext, visit: PageRequest) {
+async function listPage(ctx: PageContext, visit: PageRequest) {
   const from = visit.query("from") ?? "";
-  await desk.caughtUp();
-  const { lines, next } = await desk.cohorts.list(visit.session.account.id, {
+  await ctx.flushRecords();
+  const { lines, next } = await ctx.cohorts.list(visit.session.account.id, {
     from,
     limit: pageRows,
     since: new Date(visit.now.getTime() - 30 * dayMs),

@@ -8,19 +8,19 @@ import { Badge, CopyButton, Empty, Older, Table, Time, type Tone } from "../../c
 import { exactTime } from "../../format.ts";
 import { Live, Progress } from "../../live.tsx";
 import { newDeletionRoutes } from "./new_deletion.tsx";
-import { readTimeCursor, timeCursor } from "../../places.ts";
+import { readTimeCursor, timeCursor } from "../../time_cursor.ts";
 
 const address = "/dashboard/deletion";
 const pageRows = 50;
 
 /** Records erased for good: asked for, and what there is to show for it. */
-export function deletionRoutes(app: Hono, desk: PageContext): void {
-  app.get(address, page(desk, "viewer", (visit) => listPage(desk, visit)));
-  newDeletionRoutes(app, desk);
+export function deletionRoutes(app: Hono, ctx: PageContext): void {
+  app.get(address, page(ctx, "viewer", (visit) => listPage(ctx, visit)));
+  newDeletionRoutes(app, ctx);
   app.get(
     `${address}/:id`,
-    page(desk, "viewer", async (visit) => {
-      const deletion = await find(desk, visit);
+    page(ctx, "viewer", async (visit) => {
+      const deletion = await find(ctx, visit);
       return {
         title: deletion.state === "done" ? "Deletion receipt" : "Deletion under way",
         section: "deletion",
@@ -31,8 +31,8 @@ export function deletionRoutes(app: Hono, desk: PageContext): void {
   );
   app.get(
     `${address}/:id/receipt.json`,
-    page(desk, "viewer", async (visit) => {
-      const deletion = await find(desk, visit);
+    page(ctx, "viewer", async (visit) => {
+      const deletion = await find(ctx, visit);
       if (deletion.completedAt === null) throw new NotFound();
       return new Response(JSON.stringify(deletionBody(deletion), null, 2) + "\n", {
         headers: {
@@ -44,15 +44,15 @@ export function deletionRoutes(app: Hono, desk: PageContext): void {
   );
 }
 
-async function find(desk: PageContext, visit: PageRequest): Promise<Deletion> {
-  const deletion = await desk.deletions.find(visit.session.account.id, visit.param("id"));
+async function find(ctx: PageContext, visit: PageRequest): Promise<Deletion> {
+  const deletion = await ctx.deletions.find(visit.session.account.id, visit.param("id"));
   if (!deletion) throw new NotFound();
   return deletion;
 }
 
-async function listPage(desk: PageContext, visit: PageRequest) {
+async function listPage(ctx: PageContext, visit: PageRequest) {
   const place = readTimeCursor(visit.query("after"));
-  const rows = await desk.deletions.list(visit.session.account.id, {
+  const rows = await ctx.deletions.list(visit.session.account.id, {
     limit: pageRows + 1,
     ...(place ? { after: { requestedAt: place.at, deletionId: place.id } } : {}),
   });

@@ -12,17 +12,17 @@ import { newExportRoutes, tableNames } from "./new_export.tsx";
 export const address = "/dashboard/exports";
 
 /** Files of records: asked for, written in the background, fetched and deleted. */
-export function exportRoutes(app: Hono, desk: PageContext): void {
-  app.get(address, page(desk, "viewer", (visit) => listPage(desk, visit)));
-  newExportRoutes(app, desk);
+export function exportRoutes(app: Hono, ctx: PageContext): void {
+  app.get(address, page(ctx, "viewer", (visit) => listPage(ctx, visit)));
+  newExportRoutes(app, ctx);
   app.get(
     `${address}/:id/file`,
-    page(desk, "member", (visit) => download(desk, visit), { ownLinksAt: address }),
+    page(ctx, "member", (visit) => download(ctx, visit), { ownLinksAt: address }),
   );
   app.get(
     `${address}/:id/delete`,
-    page(desk, "member", async (visit) => {
-      const job = await find(desk, visit);
+    page(ctx, "member", async (visit) => {
+      const job = await find(ctx, visit);
       return {
         title: isOpen(job) ? "Cancel export" : "Delete export",
         section: "exports",
@@ -32,32 +32,32 @@ export function exportRoutes(app: Hono, desk: PageContext): void {
   );
   app.post(
     `${address}/:id/delete`,
-    action(desk, "member", async (_form, visit) => {
-      const job = await find(desk, visit);
+    action(ctx, "member", async (_form, visit) => {
+      const job = await find(ctx, visit);
       const { requestId } = job;
       const note = visit.note("export.deleted", describe(job), requestId);
-      await desk.exports.remove(visit.session.account.id, requestId, note);
+      await ctx.exports.remove(visit.session.account.id, requestId, note);
       const text = "The export is gone, and its file with it.";
       return { to: address, notice: { kind: "done", text } };
     }),
   );
 }
 
-async function find(desk: PageContext, visit: PageRequest): Promise<ExportJob> {
-  const jobs = await desk.exports.list(visit.session.account.id);
+async function find(ctx: PageContext, visit: PageRequest): Promise<ExportJob> {
+  const jobs = await ctx.exports.list(visit.session.account.id);
   const job = jobs.find(({ requestId }) => requestId === visit.param("id"));
   if (!job) throw new NotFound();
   return job;
 }
 
-async function download(desk: PageContext, visit: PageRequest): Promise<Response> {
-  const found = await find(desk, visit);
+async function download(ctx: PageContext, visit: PageRequest): Promise<Response> {
+  const found = await find(ctx, visit);
   if (found.state !== "ready") throw new NotFound();
-  const job = await desk.exports.ready(visit.session.account.id, found.requestId);
+  const job = await ctx.exports.ready(visit.session.account.id, found.requestId);
   // Who took data out is noted before it leaves.
   await visit.record("export.downloaded", describe(job), job.requestId);
   const { requestId, format, bytesSize } = job;
-  return new Response(pulledStream(desk.exports.read(job, 0, bytesSize), callersPatience), {
+  return new Response(pulledStream(ctx.exports.read(job, 0, bytesSize), callersPatience), {
     headers: {
       "content-type": exportMediaType(format),
       "content-length": String(bytesSize),
@@ -66,8 +66,8 @@ async function download(desk: PageContext, visit: PageRequest): Promise<Response
   });
 }
 
-async function listPage(desk: PageContext, visit: PageRequest) {
-  const jobs = await desk.exports.list(visit.session.account.id);
+async function listPage(ctx: PageContext, visit: PageRequest) {
+  const jobs = await ctx.exports.list(visit.session.account.id);
   const create = <a class="button button-primary" href={`${address}/new`}>New export</a>;
   return {
     title: "Exports",

@@ -29,13 +29,13 @@ import { tableNames } from "./new_export.tsx";
 const address = "/dashboard/deletion";
 
 /** Deleting in two steps: what would go is counted first, and only then anything goes. */
-export function newDeletionRoutes(app: Hono, desk: PageContext): void {
+export function newDeletionRoutes(app: Hono, ctx: PageContext): void {
   app.get(
     `${address}/new`,
-    page(desk, "owner", (visit) => formPage(visit, { values: asked(visit), wrong: {} })),
+    page(ctx, "owner", (visit) => formPage(visit, { values: asked(visit), wrong: {} })),
   );
-  app.post(`${address}/new`, action(desk, "owner", (form, visit) => dryRun(desk, form, visit)));
-  app.post(address, action(desk, "owner", (form, visit) => confirm(desk, form, visit)));
+  app.post(`${address}/new`, action(ctx, "owner", (form, visit) => dryRun(ctx, form, visit)));
+  app.post(address, action(ctx, "owner", (form, visit) => confirm(ctx, form, visit)));
 }
 
 /** As it is first shown: empty, or what a link asks for. */
@@ -82,29 +82,29 @@ function fieldOf(param: string): string {
   return param === "" ? "reason" : param.split(/[.[]/)[0]!;
 }
 
-async function dryRun(desk: PageContext, form: Form, visit: PageRequest): Promise<Outcome> {
+async function dryRun(ctx: PageContext, form: Form, visit: PageRequest): Promise<Outcome> {
   const accountId = visit.session.account.id;
   const { done, wrong } = await submitOrExplain(async () => {
     const wanted = wantedOf(form);
-    return { wanted, counts: await desk.deletions.count({ accountId, ...wanted }) };
+    return { wanted, counts: await ctx.deletions.count({ accountId, ...wanted }) };
   }, fieldOf);
   if (wrong) return { ...formPage(visit, { values: form.values(), wrong }), status: 400 };
   return confirmPage(visit, form, done.wanted, done.counts);
 }
 
-async function confirm(desk: PageContext, form: Form, visit: PageRequest): Promise<Outcome> {
+async function confirm(ctx: PageContext, form: Form, visit: PageRequest): Promise<Outcome> {
   const accountId = visit.session.account.id;
   const { done, wrong } = await submitOrExplain(() => wantedOf(form), fieldOf);
   if (wrong) return { ...formPage(visit, { values: form.values(), wrong }), status: 400 };
   if (form.text("confirm").replaceAll(",", "") !== form.text("expected")) {
-    const counts = await desk.deletions.count({ accountId, ...done });
+    const counts = await ctx.deletions.count({ accountId, ...done });
     const error = `Nothing was deleted: type ${totalOf(counts)} to confirm.`;
     return { ...confirmPage(visit, form, done, counts, error), status: 400 };
   }
   const detail = `by ${selectorKinds(done.selectors)}; about ${
     counted(Number(form.text("expected")), "row")
   }`;
-  const id = await desk.deletions.queue({
+  const id = await ctx.deletions.queue({
     accountId,
     ...done,
     audit: (deletionId) => visit.note("data.deleted", deletionId, detail),

@@ -28,12 +28,12 @@ export const tableNames: Readonly<Record<ExportTable, string>> = {
 };
 
 /** Asking for an export. */
-export function newExportRoutes(app: Hono, desk: PageContext): void {
+export function newExportRoutes(app: Hono, ctx: PageContext): void {
   app.get(
     `${address}/new`,
-    page(desk, "member", (visit) => formPage(desk, visit, { values: asked(visit), wrong: {} })),
+    page(ctx, "member", (visit) => formPage(ctx, visit, { values: asked(visit), wrong: {} })),
   );
-  app.post(`${address}/new`, action(desk, "member", (form, visit) => start(desk, form, visit)));
+  app.post(`${address}/new`, action(ctx, "member", (form, visit) => start(ctx, form, visit)));
 }
 
 /** As it is first shown: the last thirty days, or what a link asks for. */
@@ -52,23 +52,23 @@ function asked(visit: PageRequest): Shown["values"] {
 
 const dayMs = 86_400_000;
 
-async function start(desk: PageContext, form: Form, visit: PageRequest): Promise<Outcome> {
+async function start(ctx: PageContext, form: Form, visit: PageRequest): Promise<Outcome> {
   const accountId = visit.session.account.id;
   const { wrong } = await submitOrExplain(async () => {
     const request = validate(exportRequest, requestOf(form));
     const { order, delivery } = readExportSpec(request, {
       accountId,
-      hasBucket: desk.exports.hasBucket,
+      hasBucket: ctx.exports.hasBucket,
     });
-    await desk.caughtUp();
+    await ctx.flushRecords();
     const tables = order.tables.map((table) => tableNames[table]).join(", ");
     const detail = `${form.text("from")} to ${form.text("to")}, ${order.format.toUpperCase()}`;
     const note = visit.note("export.created", tables, detail);
     const place = delivery === "bucket" ? "bucket" : "job";
-    await desk.exports.start(accountId, order, place, note);
+    await ctx.exports.start(accountId, order, place, note);
   }, fieldOf);
   if (wrong) {
-    return { ...await formPage(desk, visit, { values: form.values(), wrong }), status: 400 };
+    return { ...await formPage(ctx, visit, { values: form.values(), wrong }), status: 400 };
   }
   const text = "The export is being written. It stays here for seven days.";
   return { to: address, notice: { kind: "done", text } };
@@ -92,8 +92,8 @@ function fieldOf(param: string): string | undefined {
   return param.startsWith("range.end") ? "to" : filterField(param) ?? param;
 }
 
-async function formPage(desk: PageContext, visit: PageRequest, shown: Shown): Promise<Page> {
-  const keys = await desk.keys.list(visit.session.account.id);
+async function formPage(ctx: PageContext, visit: PageRequest, shown: Shown): Promise<Page> {
+  const keys = await ctx.keys.list(visit.session.account.id);
   const tables = Object.entries(tableNames) as Option[];
   return {
     title: "New export",
@@ -116,7 +116,7 @@ async function formPage(desk: PageContext, visit: PageRequest, shown: Shown): Pr
           <TextField {...shown} id="from" label="First day" hint="UTC" type="date" required />
           <TextField {...shown} id="to" label="Last day" hint="Included" type="date" required />
         </div>
-        {desk.exports.hasBucket
+        {ctx.exports.hasBucket
           ? (
             <SelectField
               {...shown}
@@ -126,7 +126,7 @@ async function formPage(desk: PageContext, visit: PageRequest, shown: Shown): Pr
             />
           )
           : null}
-        <FilterFields {...shown} keys={keys} vendors={desk.keyVendors} />
+        <FilterFields {...shown} keys={keys} vendors={ctx.keyVendors} />
         <label class="choice">
           <input
             type="checkbox"

@@ -1,7 +1,7 @@
 import type { KeyRow } from "../../../keys/key_service.ts";
 import { Choices, type Option, SelectField, type Shown, TextField } from "../../fields.tsx";
 import type { Form } from "../../form.ts";
-import type { KeyVendor } from "../../parts.ts";
+import type { KeyVendor } from "../../deps.ts";
 
 /** How a call can have ended, as filters name it. */
 export const statuses: readonly Option[] = [

@@ -9,17 +9,17 @@ import { settingsTabs } from "../settings/settings_tabs.tsx";
 const dayMs = 86_400_000;
 
 /** How long records stay, and when what is stored goes. */
-export function retentionRoutes(app: Hono, desk: PageContext): void {
+export function retentionRoutes(app: Hono, ctx: PageContext): void {
   app.get(
     "/dashboard/settings/retention",
-    page(desk, "viewer", async (visit) => {
+    page(ctx, "viewer", async (visit) => {
       const { id } = visit.session.account;
       const [oldest, months, operator] = await Promise.all([
-        desk.storedMonths.oldestCall(id),
-        desk.storedMonths.list(),
-        desk.operatorAccountId(),
+        ctx.storedMonths.oldestCall(id),
+        ctx.storedMonths.list(),
+        ctx.operatorAccountId(),
       ]);
-      const rules = rulesOf(desk.retention);
+      const rules = rulesOf(ctx.retention);
       const own = months.filter(({ month }) => oldest && monthEnd(month) > oldest);
       return {
         title: "Settings",

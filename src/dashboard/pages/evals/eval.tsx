@@ -20,31 +20,31 @@ const address = "/dashboard/evals";
 const pageRows = 50;
 
 /** One evaluation: how far it is, and what came out. */
-export function evalRoutes(app: Hono, desk: PageContext): void {
-  app.get(`${address}/:id`, page(desk, "viewer", (visit) => runPage(desk, visit)));
+export function evalRoutes(app: Hono, ctx: PageContext): void {
+  app.get(`${address}/:id`, page(ctx, "viewer", (visit) => runPage(ctx, visit)));
   app.post(
     `${address}/:id/cancel`,
-    action(desk, "member", async (_form, visit) => {
-      const run = await find(desk, visit);
+    action(ctx, "member", async (_form, visit) => {
+      const run = await find(ctx, visit);
       const { evalRunId } = run;
       const note = visit.note("eval.cancelled", run.name ?? run.model);
-      await desk.evals.cancel(visit.session.account.id, evalRunId, note);
+      await ctx.evals.cancel(visit.session.account.id, evalRunId, note);
       const text = "The evaluation makes no further calls. What came out so far stays.";
       return { to: `${address}/${evalRunId}`, notice: { kind: "done", text } };
     }),
   );
 }
 
-async function find(desk: PageContext, visit: PageRequest): Promise<EvalRun> {
-  const run = await desk.evals.find(visit.session.account.id, visit.param("id"));
+async function find(ctx: PageContext, visit: PageRequest): Promise<EvalRun> {
+  const run = await ctx.evals.find(visit.session.account.id, visit.param("id"));
   if (!run) throw new NotFound();
   return run;
 }
 
-async function runPage(desk: PageContext, visit: PageRequest): Promise<Page> {
-  const run = await find(desk, visit);
+async function runPage(ctx: PageContext, visit: PageRequest): Promise<Page> {
+  const run = await find(ctx, visit);
   const asked = visit.query("after");
-  const rows = await desk.evals.results(visit.session.account.id, run.evalRunId, {
+  const rows = await ctx.evals.results(visit.session.account.id, run.evalRunId, {
     limit: pageRows + 1,
     ...(asked === undefined ? {} : { after: readResultCursor(asked) }),
   });

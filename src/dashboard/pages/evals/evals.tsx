@@ -4,7 +4,7 @@ import { count, percent, usd } from "../../amounts.ts";
 import { type Page, page, type PageContext, type PageRequest } from "../../bind.tsx";
 import { Badge, Empty, Older, Table, Time, type Tone } from "../../components.tsx";
 import { Live, Progress } from "../../live.tsx";
-import { readTimeCursor, timeCursor } from "../../places.ts";
+import { readTimeCursor, timeCursor } from "../../time_cursor.ts";
 import { evalRoutes as oneEvalRoutes } from "./eval.tsx";
 import { newEvalRoutes } from "./new_eval.tsx";
 
@@ -12,15 +12,15 @@ const address = "/dashboard/evals";
 const pageRows = 50;
 
 /** Evaluations: what was asked once, asked again of a model, and judged. */
-export function evalRoutes(app: Hono, desk: PageContext): void {
-  app.get(address, page(desk, "viewer", (visit) => listPage(desk, visit)));
-  newEvalRoutes(app, desk);
-  oneEvalRoutes(app, desk);
+export function evalRoutes(app: Hono, ctx: PageContext): void {
+  app.get(address, page(ctx, "viewer", (visit) => listPage(ctx, visit)));
+  newEvalRoutes(app, ctx);
+  oneEvalRoutes(app, ctx);
 }
 
-async function listPage(desk: PageContext, visit: PageRequest): Promise<Page> {
+async function listPage(ctx: PageContext, visit: PageRequest): Promise<Page> {
   const place = readTimeCursor(visit.query("after"));
-  const rows = await desk.evals.list(visit.session.account.id, {
+  const rows = await ctx.evals.list(visit.session.account.id, {
     limit: pageRows + 1,
     ...(place ? { after: { createdAt: place.at, evalRunId: place.id } } : {}),
   });

@@ -28,35 +28,35 @@ import {
 const address = "/dashboard/evals";
 
 /** Asking for an evaluation. */
-export function newEvalRoutes(app: Hono, desk: PageContext): void {
+export function newEvalRoutes(app: Hono, ctx: PageContext): void {
   app.get(
     `${address}/new`,
-    page(desk, "member", (visit) => {
+    page(ctx, "member", (visit) => {
       const values = { ...first, ...askedFilters(visit.query) };
-      return formPage(desk, visit, { values, wrong: {} });
+      return formPage(ctx, visit, { values, wrong: {} });
     }),
   );
-  app.post(`${address}/new`, action(desk, "member", (form, visit) => start(desk, form, visit)));
+  app.post(`${address}/new`, action(ctx, "member", (form, visit) => start(ctx, form, visit)));
 }
 
 /** As it is first shown. */
 const first: Shown["values"] = { limit: ["100"], sample: ["newest"], grader0_type: ["contains"] };
 
-async function start(desk: PageContext, form: Form, visit: PageRequest): Promise<Outcome> {
+async function start(ctx: PageContext, form: Form, visit: PageRequest): Promise<Outcome> {
   const { done, wrong } = await submitOrExplain(async () => {
     const body = validate(evalRequest, { ...requestOf(form), graders: readGraders(form) });
-    const principal = await principalOf(desk, visit, form.text("key"));
+    const principal = await principalOf(ctx, visit, form.text("key"));
     const caller = {
       principal,
       vendorKey: undefined,
-      requestId: desk.newId(),
+      requestId: ctx.newId(),
       arrivedAt: visit.now,
     };
     const note = visit.note("eval.created", body.name ?? body.model, `with ${principal.key.name}`);
-    return await desk.orderEval(caller, body, note);
+    return await ctx.orderEval(caller, body, note);
   }, (param) => fieldOf(param, usedSlots(form)));
   if (wrong) {
-    return { ...await formPage(desk, visit, { values: form.values(), wrong }), status: 400 };
+    return { ...await formPage(ctx, visit, { values: form.values(), wrong }), status: 400 };
   }
   const text = done.total === 0
     ? "No stored interaction matches, so nothing is to be done."
@@ -87,18 +87,18 @@ function dayAfter(day: string): string {
 
 /** The key that the run's calls are made with: one of the account's own, in use, allowed to. */
 async function principalOf(
-  desk: PageContext,
+  ctx: PageContext,
   visit: PageRequest,
   keyId: string,
 ): Promise<Principal> {
-  const usable = await usableKeys(desk, visit);
-  const found = usable.some(({ id }) => id === keyId) ? await desk.principal(keyId) : undefined;
+  const usable = await usableKeys(ctx, visit);
+  const found = usable.some(({ id }) => id === keyId) ? await ctx.principal(keyId) : undefined;
   if (found && found.account.id === visit.session.account.id) return found;
   throw new Fault("invalid_value", { param: "key", message: "key: choose one of these keys." });
 }
 
-async function usableKeys(desk: PageContext, visit: PageRequest) {
-  const keys = await desk.keys.list(visit.session.account.id);
+async function usableKeys(ctx: PageContext, visit: PageRequest) {
+  const keys = await ctx.keys.list(visit.session.account.id);
   return keys.filter((key) => {
     const state = keyState(key, visit.now);
     const mayRun = key.scopes.length === 0 || key.scopes.includes("evals");
@@ -110,9 +110,9 @@ function fieldOf(param: string, slots: readonly number[]): string {
   return graderField(param, slots) ?? filterField(param) ?? param;
 }
 
-async function formPage(desk: PageContext, visit: PageRequest, shown: Shown): Promise<Page> {
-  const keys = await desk.keys.list(visit.session.account.id);
-  const usable = await usableKeys(desk, visit);
+async function formPage(ctx: PageContext, visit: PageRequest, shown: Shown): Promise<Page> {
+  const keys = await ctx.keys.list(visit.session.account.id);
+  const usable = await usableKeys(ctx, visit);
   return {
     title: "New evaluation",
     section: "evals",
@@ -144,7 +144,7 @@ async function formPage(desk: PageContext, visit: PageRequest, shown: Shown): Pr
             />
           </div>
           <datalist id="models">
-            {desk.knownModels().map((model) => <option value={model}></option>)}
+            {ctx.knownModels().map((model) => <option value={model}></option>)}
           </datalist>
           <SelectField
             {...shown}
@@ -164,7 +164,7 @@ async function formPage(desk: PageContext, visit: PageRequest, shown: Shown): Pr
             <TextField {...shown} id="start_date" label="First day" hint="UTC" type="date" />
             <TextField {...shown} id="end_date" label="Last day" hint="Included" type="date" />
           </div>
-          <FilterFields {...shown} keys={keys} vendors={desk.keyVendors} />
+          <FilterFields {...shown} keys={keys} vendors={ctx.keyVendors} />
           <GraderFields {...shown} />
           <FormButtons back={address}>Start evaluation</FormButtons>
         </PostForm>

@@ -15,19 +15,19 @@ const readableChars = 4 * 1024 * 1024;
 const allChars = 256 * 1024 * 1024;
 
 /** One call: its page, its payloads as they are, its media, and its end. */
-export function interactionRoutes(app: Hono, desk: PageContext): void {
+export function interactionRoutes(app: Hono, ctx: PageContext): void {
   app.get(
     `${listPath}/:id`,
-    page(desk, "viewer", async (visit) => {
-      const detail = await findCall(desk, visit, readableChars);
+    page(ctx, "viewer", async (visit) => {
+      const detail = await findCall(ctx, visit, readableChars);
       const [transcript, cost, names] = await Promise.all([
-        transcriptOf(desk, detail),
-        desk.interactions.costLines(detail),
-        desk.interactions.keyNames(visit.session.account.id),
+        transcriptOf(ctx, detail),
+        ctx.interactions.costLines(detail),
+        ctx.interactions.keyNames(visit.session.account.id),
       ]);
       const { accountId, transactionId, createdAt } = detail.summary;
       const media = mediaAddresses(transcript, {
-        sign: (sha256) => desk.interactions.mediaSigner.sign(accountId, sha256),
+        sign: (sha256) => ctx.interactions.mediaSigner.sign(accountId, sha256),
         inline: (index) => `${listPath}/${transactionId}/media/${index}`,
       });
       return {
@@ -39,15 +39,15 @@ export function interactionRoutes(app: Hono, desk: PageContext): void {
       };
     }),
   );
-  app.get(`${listPath}/:id/raw/:side`, page(desk, "viewer", (visit) => rawAnswer(desk, visit)));
+  app.get(`${listPath}/:id/raw/:side`, page(ctx, "viewer", (visit) => rawAnswer(ctx, visit)));
   app.get(
     `${listPath}/:id/media/:index`,
-    page(desk, "viewer", (visit) => mediaAnswer(desk, visit)),
+    page(ctx, "viewer", (visit) => mediaAnswer(ctx, visit)),
   );
   app.get(
     `${listPath}/:id/delete`,
-    page(desk, "owner", async (visit) => {
-      const detail = await findCall(desk, visit, 1);
+    page(ctx, "owner", async (visit) => {
+      const detail = await findCall(ctx, visit, 1);
       return {
         title: "Delete interaction",
         section: "interactions",
@@ -57,9 +57,9 @@ export function interactionRoutes(app: Hono, desk: PageContext): void {
   );
   app.post(
     `${listPath}/:id/delete`,
-    action(desk, "owner", async (_form, visit) => {
-      const { summary } = await findCall(desk, visit, 1);
-      const { deletionId } = await desk.interactions.deletions.erase({
+    action(ctx, "owner", async (_form, visit) => {
+      const { summary } = await findCall(ctx, visit, 1);
+      const { deletionId } = await ctx.interactions.deletions.erase({
         accountId: visit.session.account.id,
         tables: dataTables,
         selectors: { transactionIds: [summary.transactionId] },
@@ -74,36 +74,36 @@ export function interactionRoutes(app: Hono, desk: PageContext): void {
 
 /** A call of the account; one that was answered just now may wait to be written. */
 async function findCall(
-  desk: PageContext,
+  ctx: PageContext,
   visit: PageRequest,
   maxChars: number,
 ): Promise<InteractionDetail> {
   const id = visit.param("id");
   if (!/^[\w-]{1,100}$/.test(id)) throw new NotFound();
-  const find = () => desk.interactions.desk.find(visit.session.account.id, id, maxChars);
+  const find = () => ctx.interactions.interactions.find(visit.session.account.id, id, maxChars);
   const found = await find();
   if (found) return found;
-  await desk.interactions.caughtUp();
+  await ctx.interactions.flushRecords();
   const late = await find();
   if (!late) throw new NotFound();
   return late;
 }
 
 async function transcriptOf(
-  desk: PageContext,
+  ctx: PageContext,
   { summary, request, response }: InteractionDetail,
 ): Promise<Transcript> {
-  return await desk.interactions.readTranscript(summary.dialect, {
+  return await ctx.interactions.readTranscript(summary.dialect, {
     request: request?.text ?? null,
     response: response?.text ?? null,
   });
 }
 
 /** A payload as it is stored, as plain text: browsers run nothing of it. */
-async function rawAnswer(desk: PageContext, visit: PageRequest): Promise<Response> {
+async function rawAnswer(ctx: PageContext, visit: PageRequest): Promise<Response> {
   const side = visit.param("side");
   if (side !== "request" && side !== "response") throw new NotFound();
-  const payload = (await findCall(desk, visit, allChars))[side];
+  const payload = (await findCall(ctx, visit, allChars))[side];
   if (!payload) throw new NotFound();
   return new Response(payload.text, {
     headers: { "content-type": "text/plain; charset=utf-8", "cache-control": "no-store" },
@@ -111,9 +111,9 @@ async function rawAnswer(desk: PageContext, visit: PageRequest): Promise<Respons
 }
 
 /** A small picture or sound that stands in the payload itself. */
-async function mediaAnswer(desk: PageContext, visit: PageRequest): Promise<Response> {
-  const detail = await findCall(desk, visit, readableChars);
-  const found = inlineMedia(await transcriptOf(desk, detail), visit.param("index"));
+async function mediaAnswer(ctx: PageContext, visit: PageRequest): Promise<Response> {
+  const detail = await findCall(ctx, visit, readableChars);
+  const found = inlineMedia(await transcriptOf(ctx, detail), visit.param("index"));
   if (!found) throw new NotFound();
   return new Response(found.bytes, {
     headers: {

@@ -12,16 +12,16 @@ const mostCalls = 10_000;
 const portionRows = 1000;
 
 /** `/dashboard/interactions/export`: what a view shows, as a file. */
-export function interactionExportRoutes(app: Hono, desk: PageContext): void {
+export function interactionExportRoutes(app: Hono, ctx: PageContext): void {
   app.get(
     `${listPath}/export`,
-    page(desk, "member", async (visit) => {
+    page(ctx, "member", async (visit) => {
       const format: ExportFormat = visit.query("format") === "csv" ? "csv" : "json";
       const view = readView(visit.fields, visit.now);
-      await desk.interactions.caughtUp();
-      const order = await orderOf(desk, visit, view, format);
+      await ctx.interactions.flushRecords();
+      const order = await orderOf(ctx, visit, view, format);
       const accountId = visit.session.account.id;
-      const bytes = await desk.interactions.exports.write(accountId, order);
+      const bytes = await ctx.interactions.exports.write(accountId, order);
       await visit.record("interactions.exported", format.toUpperCase(), view.fields.toString());
       return new Response(pulledStream(bytes, callersPatience), {
         headers: {
@@ -39,7 +39,7 @@ export function interactionExportRoutes(app: Hono, desk: PageContext): void {
 }
 
 async function orderOf(
-  desk: PageContext,
+  ctx: PageContext,
   visit: PageRequest,
   view: View,
   format: ExportFormat,
@@ -50,15 +50,15 @@ async function orderOf(
   if (search === undefined && costNanos === undefined && latencyMs === undefined) {
     return { ...plain, filters: filters ?? {} };
   }
-  return { ...plain, filters: { transaction_id: await idsOf(desk, visit, view) } };
+  return { ...plain, filters: { transaction_id: await idsOf(ctx, visit, view) } };
 }
 
 /** Ids of the newest calls of a view. */
-async function idsOf(desk: PageContext, visit: PageRequest, view: View): Promise<string[]> {
+async function idsOf(ctx: PageContext, visit: PageRequest, view: View): Promise<string[]> {
   const ids: string[] = [];
   let after: ListPosition | undefined;
   do {
-    const found = await desk.interactions.desk.page({
+    const found = await ctx.interactions.interactions.page({
       ...view.query,
       accountId: visit.session.account.id,
       order: "newest",

@@ -10,15 +10,15 @@ import { listPath, readView, type View, viewAddress } from "./view.ts";
 const pageRows = 50;
 
 /** The list, and its first rows alone for the script that keeps it live. */
-export function interactionListRoutes(app: Hono, desk: PageContext): void {
+export function interactionListRoutes(app: Hono, ctx: PageContext): void {
   app.get(
     listPath,
-    page(desk, "viewer", async (visit) => {
+    page(ctx, "viewer", async (visit) => {
       if (hasBlanks(visit.fields)) return toPlainAddress(visit);
-      const { keyNames, vendors } = desk.interactions;
+      const { keyNames, vendors } = ctx.interactions;
       const names = await keyNames(visit.session.account.id);
       const view = viewOf(visit, names);
-      const shown = await readRows(desk, visit, view);
+      const shown = await readRows(ctx, visit, view);
       return {
         title: "Interactions",
         section: "interactions",
@@ -36,10 +36,10 @@ export function interactionListRoutes(app: Hono, desk: PageContext): void {
   );
   app.get(
     `${listPath}/newest`,
-    page(desk, "viewer", async (visit) => {
+    page(ctx, "viewer", async (visit) => {
       const view = viewOf(visit, new Map());
-      await desk.interactions.caughtUp();
-      const { rows } = await readFrom(desk, visit, view, undefined);
+      await ctx.interactions.flushRecords();
+      const { rows } = await readFrom(ctx, visit, view, undefined);
       return await newestRows(rows, visit);
     }),
   );
@@ -65,19 +65,19 @@ export function viewOf(visit: PageRequest, names: ReadonlyMap<string, string>): 
   );
 }
 
-async function readRows(desk: PageContext, visit: PageRequest, view: View): Promise<ShownRows> {
+async function readRows(ctx: PageContext, visit: PageRequest, view: View): Promise<ShownRows> {
   const before = readPosition(visit.query("before"));
   const after = readPosition(visit.query("after"));
-  await desk.interactions.caughtUp();
+  await ctx.interactions.flushRecords();
   // A search goes back in time alone.
   if (after && view.query.search === undefined) {
-    const found = await readFrom(desk, visit, view, after, "oldest");
+    const found = await readFrom(ctx, visit, view, after, "oldest");
     if (found.next) {
       const rows = found.rows.toReversed();
       return { ...shownRows(rows), older: rows.at(-1), newer: rows[0], isFirst: false };
     }
   }
-  const found = await readFrom(desk, visit, view, before);
+  const found = await readFrom(ctx, visit, view, before);
   const newer = before && view.query.search === undefined ? found.rows[0] : undefined;
   return {
     ...shownRows(found.rows),
@@ -93,13 +93,13 @@ function shownRows(rows: readonly InteractionSummary[]): ShownRows {
 }
 
 async function readFrom(
-  desk: PageContext,
+  ctx: PageContext,
   visit: PageRequest,
   view: View,
   after: ListPosition | undefined,
   order: "newest" | "oldest" = "newest",
 ): Promise<InteractionListPage> {
-  return await desk.interactions.desk.page({
+  return await ctx.interactions.interactions.page({
     ...view.query,
     accountId: visit.session.account.id,
     order,

@@ -10,9 +10,9 @@ import type { Transcript } from "../../../records/transcript.ts";
 
 /** What the pages on interactions work on. */
 export interface InteractionDeps {
-  desk: InteractionRepository;
+  interactions: InteractionRepository;
   /** Resolves when a read that begins now includes every call that was answered here. */
-  caughtUp: () => Promise<void>;
+  flushRecords: () => Promise<void>;
   /** Labels of all vendors. */
   vendors: readonly string[];
   /** Id of each of the account's keys → its name. */

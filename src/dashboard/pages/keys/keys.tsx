@@ -16,12 +16,12 @@ import { exactTime } from "../../format.ts";
 import { type KeySpend, keySpend, type SpendByKey } from "../../key_spend.ts";
 
 /** The list of keys; taking one back, and replacing one. */
-export function keyRoutes(app: Hono, desk: PageContext): void {
+export function keyRoutes(app: Hono, ctx: PageContext): void {
   app.get(
     "/dashboard/keys",
-    page(desk, "viewer", async (visit) => {
-      const keys = await desk.keys.list(visit.session.account.id);
-      const spent = await keySpend(desk.spend, keys, visit.now);
+    page(ctx, "viewer", async (visit) => {
+      const keys = await ctx.keys.list(visit.session.account.id);
+      const spent = await keySpend(ctx.spend, keys, visit.now);
       return {
         title: "API Keys",
         section: "keys",
@@ -35,18 +35,18 @@ export function keyRoutes(app: Hono, desk: PageContext): void {
   );
   app.get(
     "/dashboard/keys/:id/revoke",
-    page(desk, "member", async (visit) => {
-      const key = await keyInUse(desk, visit);
+    page(ctx, "member", async (visit) => {
+      const key = await keyInUse(ctx, visit);
       return { title: "Revoke key", section: "keys", body: revokeForm(key, visit) };
     }),
   );
   app.post(
     "/dashboard/keys/:id/revoke",
-    action(desk, "member", async (_form, visit) => {
-      const key = await findKey(desk, visit);
+    action(ctx, "member", async (_form, visit) => {
+      const key = await findKey(ctx, visit);
       const note = visit.note("api_key.revoked", key.name, `${key.prefix}…`);
-      const isRevoked = await desk.keys.revoke(visit.session.account.id, key.id, note);
-      desk.keysChanged([key.id]);
+      const isRevoked = await ctx.keys.revoke(visit.session.account.id, key.id, note);
+      ctx.keysChanged([key.id]);
       const text = isRevoked
         ? `“${key.name}” is revoked. Calls with it are refused from now on.`
         : `“${key.name}” was revoked before.`;
@@ -55,38 +55,38 @@ export function keyRoutes(app: Hono, desk: PageContext): void {
   );
   app.get(
     "/dashboard/keys/:id/rotate",
-    page(desk, "member", async (visit) => {
-      const key = await keyToReplace(desk, visit);
+    page(ctx, "member", async (visit) => {
+      const key = await keyToReplace(ctx, visit);
       if (!mayRotate(key, visit)) return ownersKey;
       return { title: "Rotate key", section: "keys", body: rotateForm(key, visit) };
     }),
   );
   app.post(
     "/dashboard/keys/:id/rotate",
-    action(desk, "member", async (form, visit) => {
-      const key = await keyToReplace(desk, visit);
+    action(ctx, "member", async (form, visit) => {
+      const key = await keyToReplace(ctx, visit);
       if (!mayRotate(key, visit)) return ownersKey;
       const overlap = overlaps.find(({ value }) => value === form.text("overlap")) ?? overlaps[1];
-      return await rotate(desk, visit, key, overlap.ms);
+      return await rotate(ctx, visit, key, overlap.ms);
     }),
   );
 }
 
 /** A key of the account that the path names. */
-async function findKey(desk: PageContext, visit: PageRequest): Promise<KeyRow> {
-  const key = await desk.keys.find(visit.session.account.id, visit.param("id"));
+async function findKey(ctx: PageContext, visit: PageRequest): Promise<KeyRow> {
+  const key = await ctx.keys.find(visit.session.account.id, visit.param("id"));
   if (!key) throw new NotFound();
   return key;
 }
 
-async function keyInUse(desk: PageContext, visit: PageRequest): Promise<KeyRow> {
-  const key = await findKey(desk, visit);
+async function keyInUse(ctx: PageContext, visit: PageRequest): Promise<KeyRow> {
+  const key = await findKey(ctx, visit);
   if (!inUse(keyState(key, visit.now))) throw new NotFound();
   return key;
 }
 
-async function keyToReplace(desk: PageContext, visit: PageRequest): Promise<KeyRow> {
-  const key = await keyInUse(desk, visit);
+async function keyToReplace(ctx: PageContext, visit: PageRequest): Promise<KeyRow> {
+  const key = await keyInUse(ctx, visit);
   if (key.isReplaced) throw new NotFound();
   return key;
 }
@@ -113,8 +113,8 @@ const ownersKey: Page = {
   ),
 };
 
-async function rotate(desk: PageContext, visit: PageRequest, key: KeyRow, overlapMs: number) {
-  const minted = mintKey(desk.clock);
+async function rotate(ctx: PageContext, visit: PageRequest, key: KeyRow, overlapMs: number) {
+  const minted = mintKey(ctx.clock);
   const oldEndsAt = new Date(visit.now.getTime() + overlapMs);
   const { accountId, name, scopes, models, onDisconnect, translationMode, promptCache } = key;
   const next = {
@@ -130,12 +130,12 @@ async function rotate(desk: PageContext, visit: PageRequest, key: KeyRow, overla
     hash: minted.hash,
   };
   const detail = `${key.prefix}… ends ${exactTime(oldEndsAt)}, ${minted.prefix}… replaces it`;
-  const done = await desk.keys.rotate(accountId, key.id, next, {
+  const done = await ctx.keys.rotate(accountId, key.id, next, {
     ...{ oldEndsAt, now: visit.now, madeBy: visit.session.person.id },
     audit: visit.note("api_key.rotated", name, detail),
   });
   if (!done) throw new NotFound();
-  desk.keysChanged([key.id]);
+  ctx.keysChanged([key.id]);
   return {
     to: `/dashboard/keys/${minted.id}/created`,
     notice: { kind: "key" as const, id: minted.id, value: minted.value.reveal() },

@@ -12,18 +12,18 @@ import { settingsTabs } from "../settings/settings_tabs.tsx";
 const shownEntries = 20;
 
 /** What the account may use: rate, credit, and what its keys may spend. */
-export function limitRoutes(app: Hono, desk: PageContext): void {
+export function limitRoutes(app: Hono, ctx: PageContext): void {
   app.get(
     "/dashboard/settings/limits",
-    page(desk, "viewer", async (visit) => {
+    page(ctx, "viewer", async (visit) => {
       const { id } = visit.session.account;
       const [credit, entries, keys] = await Promise.all([
-        desk.credit(id),
-        desk.creditHistory.latest(id, shownEntries),
-        desk.keys.list(id),
+        ctx.credit(id),
+        ctx.creditHistory.latest(id, shownEntries),
+        ctx.keys.list(id),
       ]);
       const capped = keys.filter((key) => key.revokedAt === null && capsOf(key).length > 0);
-      const spent = await keySpend(desk.spend, capped, visit.now);
+      const spent = await keySpend(ctx.spend, capped, visit.now);
       return {
         title: "Settings",
         section: "settings",

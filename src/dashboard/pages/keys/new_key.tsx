@@ -7,24 +7,24 @@ import { emptyForm, NewKeyForm } from "./new_key_form.tsx";
 import { readNewKey } from "./read_new_key.ts";
 
 /** Making a key, and seeing its value the one time. */
-export function newKeyRoutes(app: Hono, desk: PageContext): void {
+export function newKeyRoutes(app: Hono, ctx: PageContext): void {
   app.get(
     "/dashboard/keys/new",
-    page(desk, "member", (visit) => formPage(desk, visit, emptyForm, {})),
+    page(ctx, "member", (visit) => formPage(ctx, visit, emptyForm, {})),
   );
   app.post(
     "/dashboard/keys/new",
-    action(desk, "member", async (form, visit) => {
+    action(ctx, "member", async (form, visit) => {
       const { wanted, wrong } = readNewKey(
         form,
-        desk.scopes,
+        ctx.scopes,
         visit.now,
         visit.may("owner"),
       );
-      if (!wanted) return { ...formPage(desk, visit, form.values(), wrong), status: 400 };
-      const minted = mintKey(desk.clock);
+      if (!wanted) return { ...formPage(ctx, visit, form.values(), wrong), status: 400 };
+      const minted = mintKey(ctx.clock);
       const { environment, ...key } = wanted;
-      await desk.keys.create({
+      await ctx.keys.create({
         ...key,
         accountId: visit.session.account.id,
         id: minted.id,
@@ -43,8 +43,8 @@ export function newKeyRoutes(app: Hono, desk: PageContext): void {
   );
   app.get(
     "/dashboard/keys/:id/created",
-    page(desk, "member", async (visit) => {
-      const key = await desk.keys.find(visit.session.account.id, visit.param("id"));
+    page(ctx, "member", async (visit) => {
+      const key = await ctx.keys.find(visit.session.account.id, visit.param("id"));
       if (!key) throw new NotFound();
       const { notice } = visit;
       const value = notice?.kind === "key" && notice.id === key.id ? notice.value : undefined;
@@ -53,14 +53,14 @@ export function newKeyRoutes(app: Hono, desk: PageContext): void {
         section: "keys",
         body: value === undefined
           ? <ShownBefore prefix={key.prefix} />
-          : <ShownOnce value={value} baseUrl={desk.baseUrl} model={desk.exampleModel()} />,
+          : <ShownOnce value={value} baseUrl={ctx.baseUrl} model={ctx.exampleModel()} />,
       };
     }),
   );
 }
 
 function formPage(
-  desk: PageContext,
+  ctx: PageContext,
   visit: PageRequest,
   values: Record<string, string[]>,
   wrong: Readonly<Record<string, string>>,
@@ -71,7 +71,7 @@ function formPage(
     body: (
       <NewKeyForm
         csrf={visit.csrf}
-        scopes={visit.may("owner") ? desk.scopes : memberScopes(desk.scopes)}
+        scopes={visit.may("owner") ? ctx.scopes : memberScopes(ctx.scopes)}
         isOwner={visit.may("owner")}
         values={values}
         wrong={wrong}

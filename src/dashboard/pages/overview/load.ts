@@ -15,7 +15,7 @@ import { type Range, type Step, stepOf, stepsOf } from "./range.ts";
 export interface OverviewDeps {
   usage: UsageStore;
   /** Resolves when the calls that have ended are in the sums; throws while the store is away. */
-  caughtUp: () => Promise<void>;
+  flushRecords: () => Promise<void>;
   credit: (accountId: number) => Promise<Credit>;
   /** Whole tokens in the account's rate bucket. */
   tokensLeft: (accountId: number) => Promise<number>;
@@ -57,22 +57,22 @@ const shownLayers = 5;
 const dayMs = 86_400_000;
 
 export async function loadOverview(
-  parts: OverviewDeps,
+  deps: OverviewDeps,
   accountId: number,
   { range, part, now }: { range: Range; part: UsagePart; now: Date },
 ): Promise<Overview> {
-  await parts.caughtUp().catch(() => {});
+  await deps.flushRecords().catch(() => {});
   const query = { accountId, span: range.span, from: range.from, to: range.to };
   const [both, erased, { values, all }, credit, dailyNanos, tokensLeft, keys] = await Promise.all([
-    parts.usage.steps({ ...query, from: range.before }),
-    parts.usage.erased(query),
-    parts.usage.values(query, part, shownValues),
-    parts.credit(accountId),
-    dailyCharge(parts.usage, accountId, now),
-    parts.tokensLeft(accountId),
-    parts.keys.list(accountId),
+    deps.usage.steps({ ...query, from: range.before }),
+    deps.usage.erased(query),
+    deps.usage.values(query, part, shownValues),
+    deps.credit(accountId),
+    dailyCharge(deps.usage, accountId, now),
+    deps.tokensLeft(accountId),
+    deps.keys.list(accountId),
   ]);
-  const caps = await capUses(parts, keys, now);
+  const caps = await capUses(deps, keys, now);
   const shown = both.filter(({ at }) => at >= range.from);
   const steps = stepsOf(range).map((step) => ({ ...step, ...noUsage }));
   for (const one of shown) {

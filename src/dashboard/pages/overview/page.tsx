@@ -13,15 +13,15 @@ import { type Range, readRange } from "./range.ts";
 import { Standing } from "./standing.tsx";
 
 /** Spend, requests, errors, latency and tokens over a time, and what the account may still do. */
-export function overviewRoutes(app: Hono, desk: PageContext): void {
+export function overviewRoutes(app: Hono, ctx: PageContext): void {
   app.get(
     "/dashboard/overview",
-    page(desk, "viewer", async (visit) => {
+    page(ctx, "viewer", async (visit) => {
       const range = readRange(visit.query, visit.now);
       const by = breakdowns.find(({ name }) => name === visit.query("by")) ?? breakdowns[0];
       const { account } = visit.session;
       const asked = { range, part: by.part, now: visit.now };
-      const overview = await loadOverview(desk.overview, account.id, asked);
+      const overview = await loadOverview(ctx.overview, account.id, asked);
       return {
         title: "Overview",
         section: "overview",

@@ -19,13 +19,13 @@ import { settingsTabs } from "../settings/settings_tabs.tsx";
 const address = "/dashboard/settings/people";
 
 /** Who belongs to the account, in which role, and who is invited. */
-export function peopleRoutes(app: Hono, desk: PageContext): void {
-  app.get(address, page(desk, "viewer", (visit) => listPage(desk, visit)));
-  app.post(`${address}/invite`, action(desk, "owner", (form, visit) => invite(desk, form, visit)));
+export function peopleRoutes(app: Hono, ctx: PageContext): void {
+  app.get(address, page(ctx, "viewer", (visit) => listPage(ctx, visit)));
+  app.post(`${address}/invite`, action(ctx, "owner", (form, visit) => invite(ctx, form, visit)));
   app.post(
     `${address}/invitations/:id/withdraw`,
-    action(desk, "owner", async (_form, visit) => {
-      const email = await desk.people.withdraw(
+    action(ctx, "owner", async (_form, visit) => {
+      const email = await ctx.people.withdraw(
         visit.session.account.id,
         visit.param("id"),
         (email) => visit.note("invitation.withdrawn", inviteeOf({ email })),
@@ -37,12 +37,12 @@ export function peopleRoutes(app: Hono, desk: PageContext): void {
   );
   app.post(
     `${address}/:id/role`,
-    action(desk, "owner", (form, visit) => change(desk, form, visit)),
+    action(ctx, "owner", (form, visit) => change(ctx, form, visit)),
   );
   app.get(
     `${address}/:id/remove`,
-    page(desk, "owner", async (visit) => {
-      const all = await desk.people.list(visit.session.account.id);
+    page(ctx, "owner", async (visit) => {
+      const all = await ctx.people.list(visit.session.account.id);
       const member = all.find(({ person }) => person.id === visit.param("id"));
       if (!member) throw new NotFound();
       return {
@@ -51,7 +51,7 @@ export function peopleRoutes(app: Hono, desk: PageContext): void {
         body: (
           <RemoveForm
             person={member.person}
-            keys={await keysOf(desk, visit, member.person.id)}
+            keys={await keysOf(ctx, visit, member.person.id)}
             csrf={visit.csrf}
           />
         ),
@@ -60,12 +60,12 @@ export function peopleRoutes(app: Hono, desk: PageContext): void {
   );
   app.post(
     `${address}/:id/remove`,
-    action(desk, "owner", (form, visit) => remove(desk, form, visit)),
+    action(ctx, "owner", (form, visit) => remove(ctx, form, visit)),
   );
 }
 
-async function remove(desk: PageContext, form: Form, visit: PageRequest): Promise<Outcome> {
-  const removed = await desk.people.remove(
+async function remove(ctx: PageContext, form: Form, visit: PageRequest): Promise<Outcome> {
+  const removed = await ctx.people.remove(
     visit.session.account.id,
     visit.param("id"),
     (person) => visit.note("person.removed", nameOf(person)),
@@ -75,7 +75,7 @@ async function remove(desk: PageContext, form: Form, visit: PageRequest): Promis
   );
   if (typeof removed === "string") return refusal(removed);
   const { revokedKeyIds } = removed;
-  desk.keysChanged(revokedKeyIds);
+  ctx.keysChanged(revokedKeyIds);
   const keys = revokedKeyIds.length === 0
     ? "Keys they made go on working."
     : `${counted(revokedKeyIds.length, "key")} of theirs ${
@@ -86,24 +86,24 @@ async function remove(desk: PageContext, form: Form, visit: PageRequest): Promis
 }
 
 /** The keys in use that a person made. */
-async function keysOf(desk: PageContext, visit: PageRequest, personId: string): Promise<KeyRow[]> {
-  const keys = await desk.keys.list(visit.session.account.id);
+async function keysOf(ctx: PageContext, visit: PageRequest, personId: string): Promise<KeyRow[]> {
+  const keys = await ctx.keys.list(visit.session.account.id);
   return keys.filter((key) =>
     key.madeBy?.id === personId && ["active", "expiring"].includes(keyState(key, visit.now))
   );
 }
 
-async function invite(desk: PageContext, form: Form, visit: PageRequest): Promise<Outcome> {
+async function invite(ctx: PageContext, form: Form, visit: PageRequest): Promise<Outcome> {
   const email = readEmail(form.text("email"));
   const role = roleOf(form);
   if (!role || email === undefined) {
     const error = "Expected an e-mail address such as ann@example.com.";
-    return { ...await listPage(desk, visit, { email: form.text("email"), error }), status: 400 };
+    return { ...await listPage(ctx, visit, { email: form.text("email"), error }), status: 400 };
   }
   const { now } = visit;
-  const { newId, baseUrl } = desk;
+  const { newId, baseUrl } = ctx;
   const { invitation, link } = makeInvitation({ email, role, now, newId, baseUrl });
-  await desk.people.invite(
+  await ctx.people.invite(
     visit.session.account.id,
     invitation,
     visit.note("person.invited", email, `as ${role}`),
@@ -111,10 +111,10 @@ async function invite(desk: PageContext, form: Form, visit: PageRequest): Promis
   return { to: address, notice: { kind: "invitation", email, link } };
 }
 
-async function change(desk: PageContext, form: Form, visit: PageRequest): Promise<Outcome> {
+async function change(ctx: PageContext, form: Form, visit: PageRequest): Promise<Outcome> {
   const role = roleOf(form);
   if (!role) throw new NotFound();
-  const changed = await desk.people.changeRole(
+  const changed = await ctx.people.changeRole(
     visit.session.account.id,
     visit.param("id"),
     role,
@@ -140,14 +140,14 @@ function roleOf(form: Form): Role | undefined {
 }
 
 async function listPage(
-  desk: PageContext,
+  ctx: PageContext,
   visit: PageRequest,
   wrong?: { email: string; error: string },
 ) {
   const { id } = visit.session.account;
   const [members, invitations] = await Promise.all([
-    desk.people.list(id),
-    desk.people.invitations(id, visit.now),
+    ctx.people.list(id),
+    ctx.people.invitations(id, visit.now),
   ]);
   return {
     title: "Settings",

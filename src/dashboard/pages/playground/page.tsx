@@ -25,24 +25,24 @@ const address = "/dashboard/playground";
 const maxFormBytes = 16 * maxTextLength;
 
 /** A conversation with a model, as a call of the account. */
-export function playgroundRoutes(app: Hono, desk: PageContext): void {
+export function playgroundRoutes(app: Hono, ctx: PageContext): void {
   app.get(
     address,
-    page(desk, "member", async (visit) => await playground(desk, visit, { talk: empty(visit) })),
+    page(ctx, "member", async (visit) => await playground(ctx, visit, { talk: empty(visit) })),
   );
   app.post(
     address,
-    action(desk, "member", async (form, visit) => {
+    action(ctx, "member", async (form, visit) => {
       const talk = readTalk(form);
-      if (isWrong(talk)) return { ...await playground(desk, visit, { talk }), status: 400 };
-      return await playground(desk, visit, await wholeAnswer(desk, visit, talk));
+      if (isWrong(talk)) return { ...await playground(ctx, visit, { talk }), status: 400 };
+      return await playground(ctx, visit, await wholeAnswer(ctx, visit, talk));
     }, maxFormBytes),
   );
   app.post(
     `${address}/stream`,
-    action(desk, "member", (form, visit) => {
+    action(ctx, "member", (form, visit) => {
       const talk = readTalk(form);
-      const events = isWrong(talk) ? refused(talk) : answered(desk, visit, talk);
+      const events = isWrong(talk) ? refused(talk) : answered(ctx, visit, talk);
       return new Response(eventLines(events), {
         headers: { "content-type": "application/x-ndjson", "x-accel-buffering": "no" },
       });
@@ -50,18 +50,18 @@ export function playgroundRoutes(app: Hono, desk: PageContext): void {
   );
   app.post(
     `${address}/code`,
-    action(desk, "member", async (form, visit) => {
+    action(ctx, "member", async (form, visit) => {
       const talk = readTalk(form);
-      const code = codeOf(desk.baseUrl, desk.playground.bodyOf(lastCall(talk.request)));
+      const code = codeOf(ctx.baseUrl, ctx.playground.bodyOf(lastCall(talk.request)));
       const prompt = form.text("prompt");
-      return await playground(desk, visit, { talk: unsaid(talk, prompt), prompt, code });
+      return await playground(ctx, visit, { talk: unsaid(talk, prompt), prompt, code });
     }, maxFormBytes),
   );
 }
 
-async function playground(desk: PageContext, visit: PageRequest, shown: Shown): Promise<Page> {
-  const groups = await desk.playground.models(visit.session.account.id);
-  const example = desk.exampleModel();
+async function playground(ctx: PageContext, visit: PageRequest, shown: Shown): Promise<Page> {
+  const groups = await ctx.playground.models(visit.session.account.id);
+  const example = ctx.exampleModel();
   return {
     title: "Playground",
     section: "playground",
@@ -94,12 +94,12 @@ function unsaid(talk: Talk, prompt: string): Talk {
 }
 
 function answered(
-  desk: PageContext,
+  ctx: PageContext,
   visit: PageRequest,
   { request }: Talk,
 ): AsyncIterable<LineEvent> {
   const { account, person } = visit.session;
-  return figuresOf(desk.playground.send({
+  return figuresOf(ctx.playground.send({
     ...{ account: account satisfies Account, personId: person.id, request },
     signal: visit.signal,
   }));
@@ -109,10 +109,10 @@ async function* refused(talk: Talk): AsyncGenerator<LineEvent> {
   for (const message of Object.values(talk.wrong)) yield { kind: "error", message };
 }
 
-async function wholeAnswer(desk: PageContext, visit: PageRequest, talk: Talk): Promise<Shown> {
+async function wholeAnswer(ctx: PageContext, visit: PageRequest, talk: Talk): Promise<Shown> {
   let [text, reasoning] = ["", ""];
   const shown: Shown = { talk };
-  for await (const event of answered(desk, visit, talk)) {
+  for await (const event of answered(ctx, visit, talk)) {
     if (event.kind === "text") text += event.text;
     if (event.kind === "reasoning") reasoning += event.text;
     if (event.kind === "error") shown.problem = event.message;

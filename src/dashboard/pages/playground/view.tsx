@@ -1,6 +1,6 @@
 import { efforts } from "../../../playground/playground_calls.ts";
 import { describedBy, Empty, Field, PostForm, Snippet } from "../../components.tsx";
-import { MessageText } from "../../said.tsx";
+import { MessageText } from "../../message_text.tsx";
 import type { Figures } from "./answer.ts";
 import type { ModelGroup } from "./page.tsx";
 import { maxTextLength, type Talk } from "./talk.ts";

@@ -7,13 +7,13 @@ import { settingsTabs } from "./settings_tabs.tsx";
 const pageRows = 50;
 
 /** Who did what, when. */
-export function auditRoutes(app: Hono, desk: PageContext): void {
+export function auditRoutes(app: Hono, ctx: PageContext): void {
   app.get(
     "/dashboard/settings/audit",
-    page(desk, "viewer", async (visit) => {
+    page(ctx, "viewer", async (visit) => {
       const asked = visit.query("before") ?? "";
       const before = /^\d{1,18}$/.test(asked) ? BigInt(asked) : null;
-      const rows = await desk.audit.list(visit.session.account.id, {
+      const rows = await ctx.audit.list(visit.session.account.id, {
         before,
         limit: pageRows + 1,
       });

@@ -11,31 +11,31 @@ import {
 } from "../../bind.tsx";
 import { Badge, PostForm, Time } from "../../components.tsx";
 import type { Form } from "../../form.ts";
-import type { KeyVendor, VendorKeyTest } from "../../parts.ts";
+import type { KeyVendor, VendorKeyTest } from "../../deps.ts";
 import { settingsTabs } from "./settings_tabs.tsx";
 
 const address = "/dashboard/settings/vendor-keys";
 
 /** Accounts' own keys at vendors: set, test, replace, remove. A value is never shown again. */
-export function vendorKeyRoutes(app: Hono, desk: PageContext): void {
-  app.get(address, page(desk, "viewer", (visit) => listPage(desk, visit, {})));
-  app.post(`${address}/:vendor`, action(desk, "owner", (form, visit) => set(desk, form, visit)));
+export function vendorKeyRoutes(app: Hono, ctx: PageContext): void {
+  app.get(address, page(ctx, "viewer", (visit) => listPage(ctx, visit, {})));
+  app.post(`${address}/:vendor`, action(ctx, "owner", (form, visit) => set(ctx, form, visit)));
   app.post(
     `${address}/:vendor/test`,
-    action(desk, "owner", async (_form, visit) => {
-      const vendor = vendorOf(desk, visit);
-      const key = await desk.storedVendorKey(visit.session.account.id, vendor.label);
+    action(ctx, "owner", async (_form, visit) => {
+      const vendor = vendorOf(ctx, visit);
+      const key = await ctx.storedVendorKey(visit.session.account.id, vendor.label);
       if (!key) throw new NotFound();
-      const test = await desk.testVendorKey(vendor.label, key);
+      const test = await ctx.testVendorKey(vendor.label, key);
       const kind = test.kind === "works" ? "done" : "failed";
       return { to: address, notice: { kind, text: `${vendor.label}: ${verdict(test)}` } };
     }),
   );
   app.get(
     `${address}/:vendor/remove`,
-    page(desk, "owner", async (visit) => {
-      const vendor = vendorOf(desk, visit);
-      const stored = await storedKeys(desk, visit);
+    page(ctx, "owner", async (visit) => {
+      const vendor = vendorOf(ctx, visit);
+      const stored = await storedKeys(ctx, visit);
       if (!stored.has(vendor.label)) throw new NotFound();
       return {
         title: "Remove vendor API key",
@@ -46,11 +46,11 @@ export function vendorKeyRoutes(app: Hono, desk: PageContext): void {
   );
   app.post(
     `${address}/:vendor/remove`,
-    action(desk, "owner", async (_form, visit) => {
-      const { label } = vendorOf(desk, visit);
+    action(ctx, "owner", async (_form, visit) => {
+      const { label } = vendorOf(ctx, visit);
       const note = visit.note("vendor_key.removed", label);
-      await desk.vendorKeys.remove(visit.session.account.id, label, note);
-      await desk.vendorKeysChanged();
+      await ctx.vendorKeys.remove(visit.session.account.id, label, note);
+      await ctx.vendorKeysChanged();
       const text = `The key of ${label} is removed. Calls to it use the service's key and credit.`;
       return { to: address, notice: { kind: "done", text } };
     }),
@@ -58,9 +58,9 @@ export function vendorKeyRoutes(app: Hono, desk: PageContext): void {
 }
 
 /** A key is tried before it is stored: a wrong one would stop the account's calls. */
-async function set(desk: PageContext, form: Form, visit: PageRequest): Promise<Outcome> {
-  const { label } = vendorOf(desk, visit);
-  const again = (text: string) => listPage(desk, visit, { [label]: text });
+async function set(ctx: PageContext, form: Form, visit: PageRequest): Promise<Outcome> {
+  const { label } = vendorOf(ctx, visit);
+  const again = (text: string) => listPage(ctx, visit, { [label]: text });
   let value;
   try {
     value = parseVendorKey(form.text("key"));
@@ -68,17 +68,17 @@ async function set(desk: PageContext, form: Form, visit: PageRequest): Promise<O
     return { ...await again(`Not stored: ${messageOf(thrown)}.`), status: 400 };
   }
   const untested = form.text("untested") === "yes";
-  const test = untested ? undefined : await desk.testVendorKey(label, value);
+  const test = untested ? undefined : await ctx.testVendorKey(label, value);
   if (test && test.kind !== "works") {
     return { ...await again(`Not stored: ${verdict(test)}`), status: 400 };
   }
-  await desk.vendorKeys.set(
+  await ctx.vendorKeys.set(
     visit.session.account.id,
     label,
     value,
     ({ lastFour }) => visit.note("vendor_key.set", label, `…${lastFour}`),
   );
-  await desk.vendorKeysChanged();
+  await ctx.vendorKeysChanged();
   const what = test ? verdict(test) : "It was not tested.";
   const text = `The key of ${label} is stored, and calls use it from now on. ${what}`;
   return { to: address, notice: { kind: "done", text } };
@@ -92,26 +92,26 @@ function verdict(test: VendorKeyTest): string {
   return `The key could not be tested: ${test.reason}`;
 }
 
-function vendorOf(desk: PageContext, visit: PageRequest): KeyVendor {
-  const vendor = desk.keyVendors.find(({ label }) => label === visit.param("vendor"));
+function vendorOf(ctx: PageContext, visit: PageRequest): KeyVendor {
+  const vendor = ctx.keyVendors.find(({ label }) => label === visit.param("vendor"));
   if (!vendor) throw new NotFound();
   return vendor;
 }
 
 async function storedKeys(
-  desk: PageContext,
+  ctx: PageContext,
   visit: PageRequest,
 ): Promise<Map<string, StoredVendorKey>> {
-  const keys = await desk.vendorKeys.list(visit.session.account.id);
+  const keys = await ctx.vendorKeys.list(visit.session.account.id);
   return new Map(keys.map((key) => [key.vendor, key]));
 }
 
 async function listPage(
-  desk: PageContext,
+  ctx: PageContext,
   visit: PageRequest,
   wrong: Readonly<Record<string, string>>,
 ) {
-  const stored = await storedKeys(desk, visit);
+  const stored = await storedKeys(ctx, visit);
   return {
     title: "Settings",
     section: "settings" as const,
@@ -124,7 +124,7 @@ async function listPage(
           here. Keys are stored encrypted; only their last four characters are ever shown.
         </p>
         <ul class="cards">
-          {desk.keyVendors.map((vendor) => (
+          {ctx.keyVendors.map((vendor) => (
             <VendorCard
               vendor={vendor}
               stored={stored.get(vendor.label)}

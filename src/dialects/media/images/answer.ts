@@ -1,7 +1,7 @@
 import { Fault } from "../../../shared/fault.ts";
 import type { Usage } from "../../../shared/usage.ts";
-import type { DrawnImage, ImageAnswer } from "../../kernel/image_wire.ts";
-import { optionalField } from "../../kernel/given.ts";
+import type { DrawnImage, ImageAnswer } from "../../kernel/image_codec.ts";
+import { optionalField } from "../../kernel/optional_field.ts";
 import { asString, count, isRecord, type JsonRecord, miscounts } from "../../kernel/json.ts";
 import { standardBase64 } from "../../kernel/media_source.ts";
 

@@ -7,8 +7,8 @@ import type {
   ImageCodec,
   ImageStreamReader,
   VendorBody,
-} from "../../kernel/image_wire.ts";
-import { optionalField } from "../../kernel/given.ts";
+} from "../../kernel/image_codec.ts";
+import { optionalField } from "../../kernel/optional_field.ts";
 import { isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { notAllowed, type PixelSize, sizeText } from "../../kernel/picture_shape.ts";
 import { withOptions } from "../../kernel/vendor_options.ts";

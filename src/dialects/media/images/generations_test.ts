@@ -6,7 +6,7 @@ import {
   lossesOf,
   refused,
 } from "../../../../tests/support/image_ask.ts";
-import type { ImageAsk } from "../../kernel/image_wire.ts";
+import type { ImageAsk } from "../../kernel/image_codec.ts";
 import { generations } from "./generations.ts";
 
 const modern = "gpt-image-1.5";

@@ -1,6 +1,6 @@
 import { Fault } from "../../../shared/fault.ts";
-import type { EncodedImages, ImageAsk, ImageCodec } from "../../kernel/image_wire.ts";
-import { optionalField } from "../../kernel/given.ts";
+import type { EncodedImages, ImageAsk, ImageCodec } from "../../kernel/image_codec.ts";
+import { optionalField } from "../../kernel/optional_field.ts";
 import {
   checkAnySize,
   notAllowed,

@@ -1,5 +1,5 @@
 import { Fault } from "../../../shared/fault.ts";
-import type { ImageAsk } from "../../kernel/image_wire.ts";
+import type { ImageAsk } from "../../kernel/image_codec.ts";
 import {
   nearest,
   notAllowed,

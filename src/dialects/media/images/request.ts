@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { imageRequest } from "../../../../contracts/media/images.ts";
 import { Fault } from "../../../shared/fault.ts";
-import type { ImageAsk, Reference } from "../../kernel/image_wire.ts";
+import type { ImageAsk, Reference } from "../../kernel/image_codec.ts";
 import type { JsonRecord } from "../../kernel/json.ts";
 import { base64Source, mediaSource } from "../../kernel/media_source.ts";
 import { isOfRatio, noSize, readAskedSize, readRatio } from "../../kernel/picture_shape.ts";

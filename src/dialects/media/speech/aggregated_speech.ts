@@ -1,7 +1,7 @@
-import { optionalField } from "../../kernel/given.ts";
+import { optionalField } from "../../kernel/optional_field.ts";
 import { isRecord } from "../../kernel/json.ts";
 import { chooseFormat, refuseSpeakers, speechLosses } from "../../kernel/speech_checks.ts";
-import type { EncodedSpeech, SpeechAsk, SpeechCodec } from "../../kernel/speech_wire.ts";
+import type { EncodedSpeech, SpeechAsk, SpeechCodec } from "../../kernel/speech_codec.ts";
 import { withOptions } from "../../kernel/vendor_options.ts";
 
 /** `/audio/speech` of an aggregator: voices are those of whichever model it is (§3.4). */

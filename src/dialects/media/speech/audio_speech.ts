@@ -1,5 +1,5 @@
 import { asString, count, isRecord, miscounts } from "../../kernel/json.ts";
-import { optionalField } from "../../kernel/given.ts";
+import { optionalField } from "../../kernel/optional_field.ts";
 import {
   checkLength,
   chooseFormat,
@@ -12,7 +12,7 @@ import type {
   SpeechAsk,
   SpeechCodec,
   SpeechPiece,
-} from "../../kernel/speech_wire.ts";
+} from "../../kernel/speech_codec.ts";
 import { withOptions } from "../../kernel/vendor_options.ts";
 
 /** `/audio/speech` of the vendor that made it (images-and-speech.md §3.1). */

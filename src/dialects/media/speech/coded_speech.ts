@@ -1,4 +1,4 @@
-import { optionalField } from "../../kernel/given.ts";
+import { optionalField } from "../../kernel/optional_field.ts";
 import { asString, isRecord } from "../../kernel/json.ts";
 import {
   checkLength,
@@ -6,7 +6,7 @@ import {
   refuseSpeakers,
   speechLosses,
 } from "../../kernel/speech_checks.ts";
-import type { EncodedSpeech, SpeechAsk, SpeechCodec } from "../../kernel/speech_wire.ts";
+import type { EncodedSpeech, SpeechAsk, SpeechCodec } from "../../kernel/speech_codec.ts";
 import { withOptions } from "../../kernel/vendor_options.ts";
 
 /** `/tts` with a codec in place of a format, and no models to choose from (§3.3). */

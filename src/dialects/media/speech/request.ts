@@ -2,7 +2,7 @@ import type { z } from "zod";
 import type { speechRequest } from "../../../../contracts/media/speech.ts";
 import { Fault } from "../../../shared/fault.ts";
 import type { JsonRecord } from "../../kernel/json.ts";
-import type { SpeechAsk } from "../../kernel/speech_wire.ts";
+import type { SpeechAsk } from "../../kernel/speech_codec.ts";
 
 export type SpeechBody = z.output<typeof speechRequest>;
 

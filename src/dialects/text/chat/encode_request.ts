@@ -77,7 +77,7 @@ export function* encodeChatSteps(
   return {
     body,
     losses,
-    undo: {
+    reversal: {
       toolNames,
       customTools: [],
       jsonTool: undefined,

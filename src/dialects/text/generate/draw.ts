@@ -1,5 +1,5 @@
 import { lossesOf, noStream } from "../../kernel/image_losses.ts";
-import type { ImageCodec } from "../../kernel/image_wire.ts";
+import type { ImageCodec } from "../../kernel/image_codec.ts";
 import { isRecord } from "../../kernel/json.ts";
 import { decodeContent, encodeContent } from "./draw_content.ts";
 import { decodePredict, encodePredict } from "./draw_predict.ts";

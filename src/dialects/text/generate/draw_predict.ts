@@ -1,6 +1,6 @@
 import { Fault } from "../../../shared/fault.ts";
-import { optionalField } from "../../kernel/given.ts";
-import type { EncodedImages, ImageAnswer, ImageAsk } from "../../kernel/image_wire.ts";
+import { optionalField } from "../../kernel/optional_field.ts";
+import type { EncodedImages, ImageAnswer, ImageAsk } from "../../kernel/image_codec.ts";
 import { asString, isRecord } from "../../kernel/json.ts";
 import { standardBase64 } from "../../kernel/media_source.ts";
 import { asRatio, notAllowed, type Resolution } from "../../kernel/picture_shape.ts";

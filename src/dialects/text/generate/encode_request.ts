@@ -50,7 +50,7 @@ export function* encodeGenerateSteps(
       ...writeTier(request, losses),
     },
     losses,
-    undo: {
+    reversal: {
       toolNames,
       customTools: request.tools.filter(({ type }) => type === "custom").map(({ name }) => name),
       jsonTool: undefined,

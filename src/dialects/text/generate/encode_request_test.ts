@@ -116,12 +116,12 @@ Deno.test("structured output: own field from 2.5, subset before, words beside fu
   const format = { type: "json-schema" as const, name: "x", schema };
   const tools = [{ type: "function" as const, name: "f", path: "t" }];
   const config = (model: string, withTools = false) => {
-    const { body, undo } = encode(
+    const { body, reversal } = encode(
       { turns: [user("x")], format, ...(withTools ? { tools } : {}) },
       model,
     );
     const { systemInstruction, generationConfig } = body;
-    return { systemInstruction, generationConfig, stripFence: undo.stripFence };
+    return { systemInstruction, generationConfig, stripFence: reversal.stripFence };
   };
   assert.deepEqual(config("gemini-2.5-flash"), {
     systemInstruction: undefined,
@@ -140,18 +140,18 @@ Deno.test("structured output: own field from 2.5, subset before, words beside fu
 });
 
 Deno.test("names that the vendor refuses get aliases, in tools, choice and history", () => {
-  const { body, undo } = encode({
+  const { body, reversal } = encode({
     turns: [user("go"), assistant(call("a", "1st tool")), turn("user", result("a", "x"))],
     tools: [{ type: "function", name: "1st tool", path: "t" }],
     toolChoice: { mode: "required", names: ["1st tool"] },
   });
-  assert.deepEqual(undo.toolNames, { _1st_tool: "1st tool" });
+  assert.deepEqual(reversal.toolNames, { _1st_tool: "1st tool" });
   assert.equal(JSON.stringify(body).match(/"_1st_tool"/g)?.length, 4);
   assert.doesNotMatch(JSON.stringify(body), /1st tool/);
 });
 
 Deno.test("a custom tool is a function with one string", () => {
-  const { body, undo, losses } = encode({
+  const { body, reversal, losses } = encode({
     turns: [
       user("go"),
       assistant({ ...call("a", "sh"), arguments: "ls -l", custom: true }),
@@ -159,7 +159,7 @@ Deno.test("a custom tool is a function with one string", () => {
     ],
     tools: [{ type: "custom", name: "sh", format: { type: "grammar" }, path: "tools[0]" }],
   });
-  assert.deepEqual(undo.customTools, ["sh"]);
+  assert.deepEqual(reversal.customTools, ["sh"]);
   assert.match(JSON.stringify(body), /"args":\{"input":"ls -l"\}/);
   assert.deepEqual(losses, [{ path: "tools[0].format", weight: "hint" }]);
 });

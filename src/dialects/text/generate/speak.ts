@@ -1,5 +1,5 @@
 import { Fault } from "../../../shared/fault.ts";
-import { optionalField } from "../../kernel/given.ts";
+import { optionalField } from "../../kernel/optional_field.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { notAllowed } from "../../kernel/picture_shape.ts";
 import {
@@ -13,7 +13,7 @@ import type {
   SpeechAsk,
   SpeechCodec,
   SpeechPiece,
-} from "../../kernel/speech_wire.ts";
+} from "../../kernel/speech_codec.ts";
 import { withOptions } from "../../kernel/vendor_options.ts";
 import { isBlocked, unifyFinish } from "./finish.ts";
 import { generatePath } from "./path.ts";

@@ -5,7 +5,7 @@ import type { CanonicalEvent } from "../../kernel/canonical.ts";
 import type { CanonicalRequest, OutputFormat } from "../../kernel/canonical_request.ts";
 import { foldEvents } from "../../kernel/fold.ts";
 import type { EncodedRequest } from "../../kernel/translator.ts";
-import { ResponseRewriter } from "../../kernel/undo.ts";
+import { ResponseRewriter } from "../../kernel/response_rewriter.ts";
 import { messages } from "./mod.ts";
 
 type Json = Record<string, unknown>;
@@ -103,7 +103,7 @@ Deno.test("schemas that native mode would empty or refuse are sent as a forced t
   const names = Array.from({ length: 13 }, (_, index) => [`p${index}`, { type: "string" }]);
   const optional = { type: "object", properties: Object.fromEntries(names) };
   for (const schema of [recursive, openMap, optional]) {
-    const { body, undo, losses } = encode(schema);
+    const { body, reversal, losses } = encode(schema);
     assert.equal(body.output_config, undefined);
     assert.deepEqual(body.tool_choice, {
       type: "tool",
@@ -111,7 +111,11 @@ Deno.test("schemas that native mode would empty or refuse are sent as a forced t
       disable_parallel_tool_use: true,
     });
     assert.deepEqual((body.tools as Json[])[0]?.input_schema, schema);
-    assert.deepEqual([undo.jsonTool, undo.jsonUnwrap, losses], ["json_response", undefined, []]);
+    assert.deepEqual([reversal.jsonTool, reversal.jsonUnwrap, losses], [
+      "json_response",
+      undefined,
+      [],
+    ]);
   }
 });
 
@@ -126,14 +130,14 @@ Deno.test("a root that is no object is wrapped for the tool and unwrapped again"
   const target = { model: "claude-sonnet-4-20250514", maxOutputTokens: undefined };
   const schema = { type: "array", items: { $ref: "#/$defs/n" }, $defs: { n: { type: "number" } } };
   const request = canonicalRequest({ turns: [user("x")], format: schemaFormat(schema) });
-  const { body, undo } = messages.encodeRequest(request, target);
+  const { body, reversal } = messages.encodeRequest(request, target);
   assert.deepEqual((body.tools as Json[])[0]?.input_schema, {
     type: "object",
     properties: { result: { type: "array", items: { type: "number" } } },
     required: ["result"],
     ...closed,
   });
-  assert.equal(undo.jsonUnwrap, "result");
+  assert.equal(reversal.jsonUnwrap, "result");
 });
 
 Deno.test("beside the caller's tools any tool is forced", () => {
@@ -141,7 +145,7 @@ Deno.test("beside the caller's tools any tool is forced", () => {
   const openMap = { type: "object", additionalProperties: true };
   const free = encode(openMap, undefined, { tools });
   assert.deepEqual(free.body.tool_choice, { type: "any", disable_parallel_tool_use: true });
-  assert.equal(free.undo.jsonTool, "json_response_");
+  assert.equal(free.reversal.jsonTool, "json_response_");
   const barred = encode(openMap, undefined, { tools, toolChoice: { mode: "none" } });
   assert.deepEqual(barred.body.tool_choice, {
     type: "tool",
@@ -159,10 +163,10 @@ Deno.test("where the caller forces a tool of its own, no tool of ours offers a w
     [{ mode: "required", names: ["f", "g"] }, { type: "any" }],
   ];
   for (const [toolChoice, expected] of forced) {
-    const { body, undo, losses } = encode(openMap, undefined, { tools, toolChoice });
+    const { body, reversal, losses } = encode(openMap, undefined, { tools, toolChoice });
     assert.deepEqual(body.tool_choice, expected);
     assert.deepEqual((body.tools as Json[]).map(({ name }) => name), ["f", "g"]);
-    assert.deepEqual([undo.jsonTool, losses], [undefined, []]);
+    assert.deepEqual([reversal.jsonTool, losses], [undefined, []]);
   }
   const serial = encode(openMap, undefined, {
     tools,
@@ -176,22 +180,22 @@ Deno.test("a call of the caller's tool stays one where JSON is emulated, however
   const tools = ["json_response", "json_response_"].map((name) =>
     ({ type: "function", name, path: name }) as const
   );
-  const { undo } = encode({ type: "object", additionalProperties: true }, undefined, { tools });
-  assert.equal(undo.jsonTool, "json_response__");
+  const { reversal } = encode({ type: "object", additionalProperties: true }, undefined, { tools });
+  assert.equal(reversal.jsonTool, "json_response__");
   const content = [
     { type: "text", text: "Let me see." },
     ...["json_response", "json_response_"].map((name) => (
       { type: "tool_use", id: name, name, input: { a: 1 } }
     )),
   ];
-  const undoing = new ResponseRewriter(undo, () => "minted");
+  const rewriter = new ResponseRewriter(reversal, () => "minted");
   const events = messages.decodeAnswer({
     id: "m",
     content,
     stop_reason: "tool_use",
     usage: { input_tokens: 1, output_tokens: 1 },
   }, {});
-  const [choice] = foldEvents(events.flatMap((event) => undoing.apply(event))).choices;
+  const [choice] = foldEvents(events.flatMap((event) => rewriter.apply(event))).choices;
   assert.deepEqual(
     choice?.parts.map((part) => [part.kind, "name" in part ? part.name : part.text]),
     [
@@ -204,23 +208,23 @@ Deno.test("a call of the caller's tool stays one where JSON is emulated, however
 });
 
 Deno.test("plain JSON mode is a sentence, with the fence to be stripped", () => {
-  const { body, undo } = encode({}, undefined, { format: { type: "json" } });
+  const { body, reversal } = encode({}, undefined, { format: { type: "json" } });
   assert.match(JSON.stringify(body.system), /one JSON object only/);
-  assert.equal(undo.stripFence, true);
+  assert.equal(reversal.stripFence, true);
 });
 
 Deno.test("an emulated JSON answer ends as text with stop, one in words is not lost", () => {
-  const { undo } = encode({ type: "object", additionalProperties: true });
+  const { reversal } = encode({ type: "object", additionalProperties: true });
   const answer = (content: Json[], reason: string) => {
-    const undoing = new ResponseRewriter(undo, () => "minted");
+    const rewriter = new ResponseRewriter(reversal, () => "minted");
     const events: CanonicalEvent[] = messages.decodeAnswer(
       { id: "m", content, stop_reason: reason, usage: { input_tokens: 1, output_tokens: 1 } },
       {},
     );
-    return foldEvents(events.flatMap((event) => undoing.apply(event))).choices[0];
+    return foldEvents(events.flatMap((event) => rewriter.apply(event))).choices[0];
   };
   const input = { a: 1 };
-  const used = answer([{ type: "tool_use", id: "t", name: undo.jsonTool, input }], "tool_use");
+  const used = answer([{ type: "tool_use", id: "t", name: reversal.jsonTool, input }], "tool_use");
   assert.deepEqual(used?.parts, [{ kind: "text", text: '{"a":1}' }]);
   assert.equal(used?.finish?.reason, "stop");
   const told = answer([{ type: "text", text: "I can't" }], "end_turn");

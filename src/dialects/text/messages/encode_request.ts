@@ -62,7 +62,7 @@ export function* encodeMessagesSteps(
   return {
     body,
     losses,
-    undo: {
+    reversal: {
       toolNames: tools.toolNames,
       customTools: tools.customTools,
       jsonTool: tools.jsonTool,

@@ -171,7 +171,7 @@ Deno.test("names that the vendor refuses get aliases everywhere, to be undone", 
   });
   const alias = (encoded.body.tool_choice as Json).name as string;
   assert.match(alias, /^ns_f_1_[0-9a-f]{8}$/);
-  assert.deepEqual(encoded.undo.toolNames, { [alias]: "ns.f:1" });
+  assert.deepEqual(encoded.reversal.toolNames, { [alias]: "ns.f:1" });
   assert.deepEqual((encoded.body.tools as Json[]).map((one) => one.name), [alias, "ns_f_1"]);
   assert.ok(JSON.stringify(encoded.body.messages).includes(alias));
 });
@@ -191,7 +191,7 @@ Deno.test("a custom tool is a function with one text, calls of it too", () => {
       path: "t",
     }],
   });
-  assert.deepEqual(encoded.undo.customTools, ["sql"]);
+  assert.deepEqual(encoded.reversal.customTools, ["sql"]);
   const [written] = encoded.body.tools as Json[];
   assert.match(String(written?.description), /^Runs SQL\.\n.*start: x/);
   assert.deepEqual(Object.keys((written?.input_schema as Json).properties as Json), ["input"]);

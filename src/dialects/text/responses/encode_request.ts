@@ -68,7 +68,7 @@ export function* encodeSteps(
   return {
     body,
     losses,
-    undo: {
+    reversal: {
       toolNames,
       customTools: [],
       jsonTool: undefined,

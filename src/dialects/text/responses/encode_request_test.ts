@@ -32,7 +32,7 @@ function result(callId: string, more: Record<string, unknown> = {}): Part {
 }
 
 Deno.test("a plain request: nothing stored, reasoning asked for sealed, nothing else", () => {
-  const { body, losses, undo } = encode({ system: [{ text: "S", path: "s" }] });
+  const { body, losses, reversal } = encode({ system: [{ text: "S", path: "s" }] });
   assert.deepEqual(body, {
     model: "up-model",
     input: [
@@ -43,7 +43,7 @@ Deno.test("a plain request: nothing stored, reasoning asked for sealed, nothing 
     include: ["reasoning.encrypted_content"],
   });
   assert.deepEqual(losses, []);
-  assert.deepEqual(undo.toolNames, {});
+  assert.deepEqual(reversal.toolNames, {});
 });
 
 Deno.test("a function that doesn't say strict is sent as not strict (pitfall 92)", () => {
@@ -244,14 +244,14 @@ Deno.test("tool choices in all forms", () => {
 
 Deno.test("names the dialect doesn't take are aliased everywhere and undone", () => {
   const name = "ns.tool:x";
-  const { body, undo } = encode({
+  const { body, reversal } = encode({
     tools: [{ type: "function", name, path: "t" }],
     toolChoice: { mode: "required", names: [name] },
   });
   const [tool] = body.tools as { name: string }[];
   assert.match(tool!.name, /^[A-Za-z0-9_-]{1,64}$/);
   assert.deepEqual(body.tool_choice, { type: "function", name: tool!.name });
-  assert.deepEqual(undo.toolNames, { [tool!.name]: name });
+  assert.deepEqual(reversal.toolNames, { [tool!.name]: name });
 });
 
 Deno.test("reasoning: effort as it is, a budget as effort, a summary where it can be shown", () => {

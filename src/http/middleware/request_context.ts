@@ -1,28 +1,28 @@
 import type { MiddlewareHandler } from "hono";
 import type { Clock } from "../../base/clock.ts";
-import type { Env, RequestContext } from "../scene.ts";
+import type { Env, RequestContext } from "../request_context.ts";
 
 /** First of all: names the request and notes when it came and from where. */
 export function createRequestContext(
-  parts: {
+  deps: {
     clock: Clock;
     newRequestId: () => string;
     trustProxy: boolean;
     /** Told where work for a request begins. */
-    working?: (scene: RequestContext) => void;
+    working?: (requestContext: RequestContext) => void;
     /** Told where a request begins (1) and ends (-1) to wait for its caller or a vendor. */
-    waits?: (scene: RequestContext, change: 1 | -1) => void;
+    waits?: (requestContext: RequestContext, change: 1 | -1) => void;
   },
 ): MiddlewareHandler<Env> {
   return async (context, next) => {
-    const scene: RequestContext = {
-      requestId: requestIdOf(context.req.header("x-request-id")) ?? parts.newRequestId(),
-      arrivedAt: parts.clock.now(),
-      arrivedMs: parts.clock.monotonicMs(),
+    const requestContext: RequestContext = {
+      requestId: requestIdOf(context.req.header("x-request-id")) ?? deps.newRequestId(),
+      arrivedAt: deps.clock.now(),
+      arrivedMs: deps.clock.monotonicMs(),
       peerHost: context.env?.remoteHost ?? "",
       remoteHost: remoteHost(
         context.env?.remoteHost,
-        parts.trustProxy ? context.req.header("x-forwarded-for") : undefined,
+        deps.trustProxy ? context.req.header("x-forwarded-for") : undefined,
       ),
       route: undefined,
       principal: undefined,
@@ -30,10 +30,10 @@ export function createRequestContext(
       incoming: context.env?.incoming,
       trace: {},
     };
-    scene.trace.working = () => parts.working?.(scene);
-    scene.trace.working();
-    scene.trace.waits = (change) => parts.waits?.(scene, change);
-    context.set("scene", scene);
+    requestContext.trace.working = () => deps.working?.(requestContext);
+    requestContext.trace.working();
+    requestContext.trace.waits = (change) => deps.waits?.(requestContext, change);
+    context.set("requestContext", requestContext);
     await next();
   };
 }

@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { createGcHint, released } from "./garbage.ts";
+import { createGcHint, released } from "./gc_hint.ts";
 
 Deno.test("the engine looks each time that so many bytes were left, and not before", () => {
   const looks: unknown[] = [];

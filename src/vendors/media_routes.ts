@@ -1,6 +1,6 @@
 import { generateImageCodec } from "../dialects/text/generate/draw.ts";
 import { generateSpeechCodec } from "../dialects/text/generate/speak.ts";
-import type { ImageCodec } from "../dialects/kernel/image_wire.ts";
+import type { ImageCodec } from "../dialects/kernel/image_codec.ts";
 import { aggregated } from "../dialects/media/images/aggregated.ts";
 import { generations } from "../dialects/media/images/generations.ts";
 import { hosted } from "../dialects/media/images/hosted.ts";
@@ -8,7 +8,7 @@ import { ratioGenerations } from "../dialects/media/images/ratio_generations.ts"
 import { aggregatedSpeech } from "../dialects/media/speech/aggregated_speech.ts";
 import { audioSpeech } from "../dialects/media/speech/audio_speech.ts";
 import { codedSpeech } from "../dialects/media/speech/coded_speech.ts";
-import type { SpeechCodec } from "../dialects/kernel/speech_wire.ts";
+import type { SpeechCodec } from "../dialects/kernel/speech_codec.ts";
 
 /** How a vendor draws or speaks, and with which models. */
 export interface MediaRoute<Wire> {

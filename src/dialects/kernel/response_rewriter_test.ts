@@ -2,7 +2,7 @@ import assert from "@std/assert";
 import type { CanonicalEvent } from "./canonical.ts";
 import { foldEvents } from "./fold.ts";
 import type { Reversal } from "./translator.ts";
-import { ResponseRewriter } from "./undo.ts";
+import { ResponseRewriter } from "./response_rewriter.ts";
 
 const nothing: Reversal = {
   toolNames: {},
@@ -14,7 +14,7 @@ const nothing: Reversal = {
 
 /** The folded answer to a block given in pieces, with what was emulated undone. */
 function undone(
-  undo: Partial<Reversal>,
+  reversal: Partial<Reversal>,
   content: (CanonicalEvent & { type: "block-start" })["content"],
   pieces: readonly string[],
 ) {
@@ -24,8 +24,8 @@ function undone(
     { type: "block-end", choice: 0, block: 0 },
     { type: "finish", choice: 0, reason: "tool_calls", raw: "tool_use" },
   ];
-  const undoing = new ResponseRewriter({ ...nothing, ...undo }, () => "call_minted");
-  const choice = foldEvents(events.flatMap((event) => undoing.apply(event))).choices[0]!;
+  const rewriter = new ResponseRewriter({ ...nothing, ...reversal }, () => "call_minted");
+  const choice = foldEvents(events.flatMap((event) => rewriter.apply(event))).choices[0]!;
   return { part: choice.parts[0]!, reason: choice.finish?.reason };
 }
 
@@ -81,7 +81,7 @@ Deno.test("a code fence around JSON is taken off, a fence inside text is not", (
 function around(
   ...blocks: { content: ReturnType<typeof call> | { kind: "text" }; text: string }[]
 ) {
-  const undoing = new ResponseRewriter({ ...nothing, jsonTool: "json" }, () => "call_minted");
+  const rewriter = new ResponseRewriter({ ...nothing, jsonTool: "json" }, () => "call_minted");
   const events = blocks.flatMap(({ content, text }, block): CanonicalEvent[] => [
     { type: "block-start", choice: 0, block, content },
     ...[...text].map((piece): CanonicalEvent => ({
@@ -93,7 +93,7 @@ function around(
     { type: "block-end", choice: 0, block },
   ]);
   events.push({ type: "finish", choice: 0, reason: "tool_calls", raw: "tool_use" });
-  const choice = foldEvents(events.flatMap((event) => undoing.apply(event))).choices[0]!;
+  const choice = foldEvents(events.flatMap((event) => rewriter.apply(event))).choices[0]!;
   return {
     parts: choice.parts.map((part) =>
       part.kind === "tool-call" ? `${part.name}(${part.text})` : part.text

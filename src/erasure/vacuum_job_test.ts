@@ -1,6 +1,6 @@
 import assert from "@std/assert";
-import type { VacuumStore } from "./scrub.ts";
-import { createVacuumJob } from "./scrubbing.ts";
+import type { VacuumStore } from "./vacuum.ts";
+import { createVacuumJob } from "./vacuum_job.ts";
 
 type Due = Awaited<ReturnType<VacuumStore["due"]>>;
 

@@ -23,7 +23,7 @@ type Treatment =
  * id to tool calls whose vendor gives none, so that record, caller and vault know the same one.
  */
 export class ResponseRewriter {
-  readonly #undo: Reversal;
+  readonly #reversal: Reversal;
   readonly #mintCallId: () => string;
   readonly #treatments = new Map<number, Treatment>();
   /** Text said while an answer through the JSON tool may come, by choice: it would spoil that. */
@@ -34,15 +34,15 @@ export class ResponseRewriter {
   readonly #toolChoices = new Set<number>();
   readonly #customTools: ReadonlySet<string>;
 
-  constructor(undo: Reversal, mintCallId: () => string) {
-    this.#undo = undo;
-    this.#customTools = new Set(undo.customTools);
+  constructor(reversal: Reversal, mintCallId: () => string) {
+    this.#reversal = reversal;
+    this.#customTools = new Set(reversal.customTools);
     this.#mintCallId = mintCallId;
   }
 
   /** The events in place of this one. Throws upstream_invalid_tool_call for one that has no name. */
   apply(event: CanonicalEvent): CanonicalEvent[] {
-    return this.#undo.jsonTool === undefined ? this.#apply(event) : this.#applyHolding(event);
+    return this.#reversal.jsonTool === undefined ? this.#apply(event) : this.#applyHolding(event);
   }
 
   /**
@@ -58,7 +58,7 @@ export class ResponseRewriter {
       return this.#hold(event);
     }
     if (event.type === "block-start" && event.content.kind === "tool-call") {
-      if (event.content.name === this.#undo.jsonTool) this.#held.delete(event.choice);
+      if (event.content.name === this.#reversal.jsonTool) this.#held.delete(event.choice);
       else return [...this.#release(event.choice), ...this.#apply(event)];
     }
     if (event.type === "finish") return [...this.#release(event.choice), ...this.#apply(event)];
@@ -96,14 +96,14 @@ export class ResponseRewriter {
 
   #start(event: BlockStartEvent): BlockStartEvent {
     const { content } = event;
-    if (content.kind === "text" && this.#undo.stripFence) {
+    if (content.kind === "text" && this.#reversal.stripFence) {
       this.#gather(event.block, stripFence);
       return event;
     }
     if (content.kind !== "tool-call") return event;
-    if (content.name === this.#undo.jsonTool) {
+    if (content.name === this.#reversal.jsonTool) {
       this.#jsonChoices.add(event.choice);
-      const member = this.#undo.jsonUnwrap;
+      const member = this.#reversal.jsonUnwrap;
       if (member !== undefined) this.#gather(event.block, (whole) => unwrap(whole, member));
       return { ...event, content: { kind: "text" } };
     }
@@ -111,8 +111,8 @@ export class ResponseRewriter {
       throw new Fault("upstream_invalid_tool_call", { note: "a tool call without a name" });
     }
     this.#toolChoices.add(event.choice);
-    const name = Object.hasOwn(this.#undo.toolNames, content.name)
-      ? this.#undo.toolNames[content.name]!
+    const name = Object.hasOwn(this.#reversal.toolNames, content.name)
+      ? this.#reversal.toolNames[content.name]!
       : content.name;
     const custom = content.custom || this.#customTools.has(name);
     if (custom && !content.custom) this.#gather(event.block, (whole) => unwrap(whole, "input"));

@@ -1,5 +1,5 @@
 import type { Log } from "../base/log.ts";
-import type { VacuumReport, VacuumStore } from "./scrub.ts";
+import type { VacuumReport, VacuumStore } from "./vacuum.ts";
 
 /** Rewrites files that may hold erased text; never twice at once. */
 export interface VacuumJob {

@@ -22,6 +22,6 @@ export interface RequestContext {
 
 /** Types of the web framework's context. */
 export interface Env {
-  Variables: { scene: RequestContext };
+  Variables: { requestContext: RequestContext };
   Bindings: { remoteHost?: string; incoming?: object };
 }

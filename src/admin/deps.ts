@@ -5,7 +5,7 @@ import type { ApiKeyStore } from "../keys/api_key.ts";
 import type { KeyCache } from "../keys/key_cache.ts";
 import type { Ledger } from "../credit/ledger.ts";
 import type { PeopleStore } from "../people/person.ts";
-import type { VacuumReport } from "../erasure/scrub.ts";
+import type { VacuumReport } from "../erasure/vacuum.ts";
 import type { VendorKeyStore } from "../keys/vendor_key.ts";
 import type { Reservations } from "../credit/reservations.ts";
 import type { Recorder } from "../records/recorder.ts";
@@ -15,7 +15,7 @@ import type { Registry } from "../vendors/registry.ts";
 import type { PriceVersionStore } from "../repricing/price_archive.ts";
 import type { AdminDeps } from "./commands.ts";
 import type { ExportDeps } from "./export_command.ts";
-import type { PriceCommandDeps } from "./price_parts.ts";
+import type { PriceCommandDeps } from "./price_commands_deps.ts";
 
 /** What the commands work on, out of a server's parts. */
 export function adminDepsOf(
@@ -25,12 +25,12 @@ export function adminDepsOf(
     audit: AuditLog;
     registry: Registry;
     clock: Clock;
-    keyRing?: KeyCache;
+    keyCache?: KeyCache;
     vendorKeys: VendorKeyStore;
     storedKeys?: VendorKeyCache;
     ledger: Ledger;
     recorder?: Recorder;
-    escrow?: Reservations;
+    reservations?: Reservations;
     openPrices: PriceCommandDeps["openPrices"];
     priceVersions: PriceVersionStore;
     archivePrices?: () => Promise<void>;
@@ -54,11 +54,11 @@ export function adminDepsOf(
     vendorKeysChanged: async () => await services.storedKeys?.refresh(),
     openPrices: services.openPrices,
     priceVersions: services.priceVersions,
-    caughtUp: async () => {
+    flushRecords: async () => {
       await services.recorder?.drain();
       await services.archivePrices?.();
     },
-    keysChanged: (ids) => services.keyRing?.evict(ids),
+    keysChanged: (ids) => services.keyCache?.evict(ids),
     ledger: services.ledger,
     people: services.people,
     newId: services.newId,
@@ -67,7 +67,7 @@ export function adminDepsOf(
     journalStatus: services.journalStatus,
     async showCredit(accountId) {
       await services.recorder?.drain();
-      return await (services.escrow ?? services.ledger).show(accountId);
+      return await (services.reservations ?? services.ledger).show(accountId);
     },
   };
 }

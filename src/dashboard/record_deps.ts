@@ -13,7 +13,7 @@ import type { Exports } from "../exports/exports.ts";
 /** What the pages of records work on: the same services as the API's routes. */
 export interface RecordDeps {
   /** Resolves when a read that begins now includes every call that was answered here. */
-  caughtUp: () => Promise<void>;
+  flushRecords: () => Promise<void>;
   cohorts: Pick<CohortStore, "list" | "readLatest">;
   evals: Pick<EvalStore, "list" | "find" | "results" | "cancel">;
   /** Takes in an evaluation. Throws faults that name the field. */

@@ -8,7 +8,7 @@ import type { SessionStore } from "../people/session.ts";
 import type { SignInStore } from "../people/sign_in.ts";
 import type { VendorKeyStore } from "../keys/vendor_key.ts";
 import type { SignInSettings } from "./identity_provider.ts";
-import type { RecordDeps } from "./record_parts.ts";
+import type { RecordDeps } from "./record_deps.ts";
 import type { InteractionDeps } from "./pages/interactions/parts.ts";
 import type { OverviewDeps } from "./pages/overview/load.ts";
 import type { PlaygroundDeps } from "./pages/playground/page.tsx";

@@ -1,4 +1,4 @@
-import type { VacuumReport, VacuumStore } from "../scrub.ts";
+import type { VacuumReport, VacuumStore } from "../vacuum.ts";
 import { messageOf } from "../../shared/fault.ts";
 import type { Database } from "../../database/database.ts";
 

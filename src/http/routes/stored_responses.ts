@@ -5,18 +5,18 @@ import type { Background } from "../../background/background.ts";
 import type { Caller } from "../../relay/call_context.ts";
 import type { Registry } from "../../vendors/registry.ts";
 import { bind, type BindDeps, type ReplyOutput } from "../bind.ts";
-import type { Env } from "../scene.ts";
+import type { Env } from "../request_context.ts";
 
 /** Mounts what is beside `POST …/responses`: reading, ending and forgetting one. */
 export function storedResponseRoutes(
   app: Hono<Env>,
-  parts: BindDeps & { registry: Registry; background: Background },
+  deps: BindDeps & { registry: Registry; background: Background },
 ): void {
-  const { background } = parts;
-  const families = parts.registry.all.map((vendor) => familyContracts(vendor.family).responses);
+  const { background } = deps;
+  const families = deps.registry.all.map((vendor) => familyContracts(vendor.family).responses);
   for (const family of [contracts.unifiedResponses, ...families]) {
     if (!family) continue;
-    bind(app, family.get, parts, async ({ caller, params, query }) => {
+    bind(app, family.get, deps, async ({ caller, params, query }) => {
       if (query.stream === "true") {
         throw new Fault("unsupported_parameter", {
           param: "stream",
@@ -25,10 +25,10 @@ export function storedResponseRoutes(
       }
       return found(await background.find(keyOf(caller, params)), params);
     });
-    bind(app, family.cancel, parts, async ({ caller, params }) => {
+    bind(app, family.cancel, deps, async ({ caller, params }) => {
       return found(await background.cancel(keyOf(caller, params)), params);
     });
-    bind(app, family.remove, parts, async ({ caller, params }) => {
+    bind(app, family.remove, deps, async ({ caller, params }) => {
       const id = params.response_id;
       if (!await background.remove(keyOf(caller, params))) throw notFound(id);
       return { id, object: "response" as const, deleted: true as const };

@@ -14,7 +14,7 @@ export interface PriceCommandDeps {
   openPrices: () => PriceCommands | Promise<PriceCommands>;
   priceVersions: PriceVersionStore;
   /** Resolves when the store holds all calls that ended before, and the prices they name. */
-  caughtUp: () => Promise<void>;
+  flushRecords: () => Promise<void>;
 }
 
 /** Prices, the vendors' model lists and the stored calls, for one command. */

@@ -1,4 +1,4 @@
-import { type SetTimer, systemSetTimer } from "./watch.ts";
+import { type SetTimer, systemSetTimer } from "./deadline.ts";
 
 /** A wait is this many short ones. */
 const slices = 20;
