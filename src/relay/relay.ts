@@ -114,14 +114,10 @@ export function createRelay(deps: RelayDeps): Relay {
       const bodyText = request.sentText ?? request.bodyText;
       const limits = payloadLimits(deps, dialect);
       const payload = await step.inSteps(() => boundPayloadSteps(bodyText, limits));
-      const authorization = background?.authorization
-        ? background.authorization
-        : price && hosted
-        ? await fundsOf(deps, { transactionId, caller, facts, plan, price, hosted, step })
-        : nothingHeld;
+      const costs = { transactionId, caller, facts, plan, price, hosted, step };
+      const authorization = background?.authorization ?? await authorizationFor(deps, costs);
       const begun = { payload, promptTokens, price };
-      const mostChars = background ? maxBackgroundChars : deps.payloadMaxBytes;
-      const meter = new Meter(mostChars, () => deps.clock.monotonicMs());
+      const meter = createMeter(deps, background !== undefined);
       const told = background ? { task: background.task, facts: { ...facts, stream: false } } : {};
       const call = begin(deps, { ...known, ...begun, plan, kept, authorization, ...told }, meter);
       if (background?.taken) {
@@ -142,6 +138,10 @@ export function createRelay(deps: RelayDeps): Relay {
       return await deliver(deps.clock, vendorRequest, () => callVendor(deps, vendorRequest));
     },
   };
+}
+
+function createMeter({ payloadMaxBytes, clock }: RelayDeps, isBackground: boolean): Meter {
+  return new Meter(isBackground ? maxBackgroundChars : payloadMaxBytes, () => clock.monotonicMs());
 }
 
 /** Nobody reads along: the answer of a background call is kept as a whole, up to this length. */
@@ -203,23 +203,24 @@ function chargeableWork(
   }, shown);
 }
 
-/** Credit and room under caps for the most that the call can cost. */
-function fundsOf(
+/** Credit and room under caps for the most that the call can cost; nothing for one that costs nothing. */
+async function authorizationFor(
   deps: AuthorizeDeps,
   { transactionId, caller, facts, plan, price, hosted, step }: {
     transactionId: string;
     caller: Caller;
     facts: RequestFacts;
     plan: CallPlan;
-    price: PriceRow;
-    hosted: HostedBound;
+    price: PriceRow | undefined;
+    hosted: HostedBound | undefined;
     step: Step;
   },
 ): Promise<Authorization> {
+  if (!price || !hosted) return nothingHeld;
   const { principal, arrivedAt: at } = caller;
   const bound = () => boundOf(price, facts, plan.requestText, hosted);
   const set = (boundNanos: bigint) => setAside(deps, { principal, transactionId, at, boundNanos });
-  return step.isHeavy ? step(bound).then(set) : set(bound());
+  return await set(step.isHeavy ? await step(bound) : bound());
 }
 
 /** The record holds what the caller sent, not what stood before it. */

@@ -15,7 +15,10 @@ Deno.test("a step that fails is done otherwise, counted, and logged without what
   tries.note("bill", "t2", new Fault("upstream_invalid_response", { message: secret }));
   tries.note("bill", "t3", secret);
   assert.equal(tries.failed, 3);
-  assert.match(lines[0]!, /"step":"payload","reason":"TypeError","at":"tries_test.ts:\d+:\d+"/);
+  assert.match(
+    lines[0]!,
+    /"step":"payload","reason":"TypeError","at":"settling_steps_test.ts:\d+:\d+"/,
+  );
   assert.match(lines[1]!, /"reason":"upstream_invalid_response"/);
   assert.match(lines[2]!, /"reason":"string"/);
   assert.doesNotMatch(lines.join("\n"), /secret|word/);

@@ -144,8 +144,10 @@ export const folders: readonly Folder[] = [
   // It runs against any server, so it knows none from inside.
   { name: "conformance", holds: /^conformance\//, may: [] },
   { name: "migrations", holds: /^migrations\//, may: [] },
+  // Knows nothing but the system.
+  { name: "starters", holds: /^tests\/support\/postgres\.ts$/, may: [] },
   // The gate starts before any dependency is there.
-  { name: "gate", holds: /^tests\/run(\.ts$|\/)/, may: [] },
+  { name: "gate", holds: /^tests\/run(\.ts$|\/)/, may: ["starters"] },
   { name: "tests", holds: /^(tests|bench)\//, may: ["*"] },
 ];
 
@@ -162,7 +164,7 @@ function objection(path: string, each: Import): string | null {
   const to = folderOf(each.path);
   if (to === null) return `imports ${each.path}, whose folder is not in the table`;
   // Unit tests may use what tests share, and what their subject is tried with.
-  if (isTest(path) && mayBeTriedWith.test(each.path)) return null;
+  if (/^src\/.*_test\.tsx?$/.test(path) && mayBeTriedWith.test(each.path)) return null;
   if (!isTest(path) && isTest(each.path)) return `imports ${each.path}, which is for tests only`;
   if (from === to) return siblingDialect(path, each.path);
   if (from.may.includes("*") || from.may.includes(to.name)) return null;

@@ -2,7 +2,7 @@ import { inspect, lineAt } from "./syntax.ts";
 import { codeFiles, type Finding, type Tree } from "./tree.ts";
 
 /** Lines; style.md rule 2. */
-export const limits = { file: 400, function: 70, median: 120 } as const;
+export const limits = { file: 600, function: 70, median: 120 } as const;
 
 /** Files and functions that are too long. A function's lines include those nested in it. */
 export function checkSizes(tree: Tree): Finding[] {

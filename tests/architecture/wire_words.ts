@@ -85,7 +85,8 @@ const ours: readonly { file: RegExp; words: RegExp; why: string }[] = [
     why: "a column of the export (interface.md §6)",
   },
   {
-    file: /^src\/(shared\/interaction|dialects\/(kernel\/undo|text\/\w+\/(finish|candidate)))\.ts$/,
+    file:
+      /^src\/(shared\/interaction|dialects\/(kernel\/response_rewriter|text\/\w+\/(finish|candidate)))\.ts$/,
     words: /^tool_calls$/,
     why: "a value of that column",
   },
