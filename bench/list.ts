@@ -1,7 +1,7 @@
 import type { InteractionListQuery, ListPosition } from "../src/shared/interaction.ts";
 import type { Database } from "../src/database/database.ts";
 import { openEmbedded } from "../src/database/embedded/embedded.ts";
-import { createInteractions } from "../src/records/store/interactions.ts";
+import { createAnalyticsStore } from "../src/records/store/analytics_store.ts";
 import { migrate } from "../src/database/migrate.ts";
 import { openPostgres } from "../src/database/postgres/postgres.ts";
 import { productMigrations } from "../tests/support/databases.ts";
@@ -89,7 +89,7 @@ async function time(
   query: ListShape,
   after: ListPosition | undefined,
 ): Promise<number> {
-  const interactions = createInteractions(database);
+  const interactions = createAnalyticsStore(database);
   const list = () =>
     interactions.list({ accountId: 1, limit, ...query, ...(after ? { after } : {}) });
   // The first ones read the disk.
@@ -105,7 +105,7 @@ async function time(
 
 /** One batch after the other, as the recorder writes them. */
 async function measureWrites(kind: string, database: Database): Promise<void> {
-  const interactions = createInteractions(database);
+  const interactions = createAnalyticsStore(database);
   const batches = 20;
   const size = 500;
   const payload = JSON.stringify({ messages: [{ role: "user", content: "x".repeat(1000) }] });

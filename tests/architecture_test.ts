@@ -10,6 +10,7 @@ import { checkLayout } from "./architecture/layout.ts";
 import { checkPatterns } from "./architecture/patterns.ts";
 import { checkReachable } from "./architecture/reachable.ts";
 import { checkSizes, limits, medianLines } from "./architecture/sizes.ts";
+import { checkTables } from "./architecture/tables.ts";
 import { checkWireWords } from "./architecture/wire_words.ts";
 import { codeFiles, type Finding, listed, readTree, type Tree } from "./architecture/tree.ts";
 
@@ -18,6 +19,7 @@ const tree = readTree(decodeURIComponent(new URL("..", import.meta.url).pathname
 holds("a folder imports only what the table of the layout allows", checkLayout);
 holds("files and functions are short", checkSizes);
 holds("each outside thing has one door", checkDoors);
+holds("SQL names only tables of its own subject", checkTables);
 holds("only a dialect's own folder knows its field names", checkWireWords);
 holds("no silenced checks, switched-off tests, loose ends, hidden state", checkBanned);
 holds("no file is there that nobody imports", checkReachable);

@@ -1,5 +1,5 @@
 import { nanosToUsd } from "../base/money.ts";
-import type { PricedCallQuery } from "../repricing/repricing.ts";
+import type { PricedCallQuery } from "../records/analytics_store.ts";
 import { createPriceArchive } from "../repricing/price_archive.ts";
 import { type ModelCorrection, reprice } from "../repricing/reprice.ts";
 import { resolveTarget } from "../vendors/model_name.ts";

@@ -23,7 +23,7 @@ export interface StoredMonth {
   payloadBytes: number;
 }
 
-/** What there is to be kept or erased. Implemented in `src/erasure/store/partitions_in_use.ts`. */
+/** What there is to be kept or erased. */
 export interface PartitionsInUse {
   /** The latest first. */
   list(): Promise<StoredMonth[]>;

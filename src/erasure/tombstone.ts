@@ -23,6 +23,13 @@ export interface Tombstone {
   selectorsHash: string;
 }
 
+/** Which rows a deletion covers: with the ids in clear while they are known, for an index to find. */
+export interface ErasureScope {
+  tombstone: Tombstone;
+  sessionIds: readonly string[] | undefined;
+  userIds: readonly string[] | undefined;
+}
+
 /** The tombstone of a deletion; `salt` is fresh and random. */
 export function tombstoneOf(
   deletion: {

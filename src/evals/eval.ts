@@ -2,6 +2,7 @@ import type { Grader } from "../../contracts/data/eval_request.ts";
 import type { ErrorCode } from "../../contracts/kernel/errors.ts";
 import type { AuditNote } from "../audit/audit.ts";
 import type { InteractionQuery } from "../shared/interaction.ts";
+import type { StoredCall } from "../records/analytics_store.ts";
 
 export type EvalState = "queued" | "running" | "done" | "failed" | "cancelled";
 
@@ -123,20 +124,6 @@ export interface EvalItem {
   createdAt: Date;
   /** Calls begun for it so far. */
   attempts: number;
-}
-
-/** What is needed of a stored interaction to ask it again. */
-export interface StoredCall {
-  transactionId: string;
-  dialect: string;
-  status: string;
-  sessionId: string | null;
-  userId: string | null;
-  requestText: string | null;
-  responseText: string | null;
-  payloadTruncated: boolean;
-  /** Null when it is not known. */
-  costNanos: bigint | null;
 }
 
 /** What one item came to. */

@@ -1,14 +1,8 @@
 import { type ErrorCode, errors } from "../../contracts/kernel/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Principal } from "../keys/api_key.ts";
-import type {
-  ClaimedRun,
-  EvalItem,
-  EvalWork,
-  FinishedItem,
-  ItemOutcome,
-  StoredCall,
-} from "./eval.ts";
+import type { ClaimedRun, EvalItem, EvalWork, FinishedItem, ItemOutcome } from "./eval.ts";
+import type { StoredCall } from "../records/analytics_store.ts";
 import { Fault } from "../shared/fault.ts";
 import { answerText, requestWords } from "../dialects/kernel/answer_text.ts";
 import { askAgain } from "../dialects/kernel/ask_again.ts";

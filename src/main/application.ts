@@ -18,7 +18,8 @@ import type { Metrics } from "../shared/metrics.ts";
 import { createVendorKeyCache, type VendorKeyCache } from "../keys/vendor_key_cache.ts";
 import type { CohortStore } from "../cohorts/cohort.ts";
 import { wireWorkers, type Workers } from "./wiring/background.ts";
-import { fairCohorts } from "./wiring/fair_stores.ts";
+import { createCohorts } from "../cohorts/store/cohorts.ts";
+import { fairAnalytics } from "./wiring/fair_stores.ts";
 import type { VendorKeyStore } from "../keys/vendor_key.ts";
 import type { MasterKeyHolder } from "../keys/store/master_key.ts";
 import { createVendorKeys } from "../keys/store/vendor_keys.ts";
@@ -151,7 +152,7 @@ export function createServices(
     accounts: createAccounts(database),
     apiKeys,
     ...recording,
-    cohorts: fairCohorts(database, records.reads),
+    cohorts: createCohorts(database, fairAnalytics(records.reads)),
     ...workers,
     recover: () => recording.recover().then(startWorkers),
     ...records,

@@ -29,6 +29,7 @@ import { createPeople } from "../people/store/people.ts";
 import { createPriceVersions } from "../repricing/store/price_versions.ts";
 import { createRepricing } from "../repricing/store/repricing.ts";
 import { type JournalStatus, readJournalStatus } from "../records/journal/status.ts";
+import { createAnalyticsStore } from "../records/store/analytics_store.ts";
 
 /**
  * Runs one of the operator's commands (interface.md §1) to the end of the process: prints what it
@@ -188,7 +189,7 @@ async function openPrices(config: Config, database: Database): Promise<PriceComm
   const analytics = await openAnalytics(config, database);
   return {
     ...commands,
-    repricing: createRepricing(database, analytics),
+    repricing: createRepricing(database, createAnalyticsStore(analytics, database)),
     async close() {
       await commands.close();
       if (analytics !== database) await analytics.close();

@@ -1,11 +1,5 @@
-import {
-  type CorrectedCall,
-  type KeptPrice,
-  type PricedCall,
-  type PricedCallQuery,
-  repriced,
-  type RepricingStore,
-} from "./repricing.ts";
+import { type KeptPrice, repriced, type RepricingStore } from "./repricing.ts";
+import type { CorrectedCall, PricedCall, PricedCallQuery } from "../records/analytics_store.ts";
 import type { Prices } from "../pricing/table/prices.ts";
 import type { Registry } from "../vendors/registry.ts";
 import { storedUsage } from "./stored_usage.ts";

@@ -1,49 +1,7 @@
 import { callCost } from "../pricing/call_cost.ts";
-import type { BillingBasis, Mode } from "../shared/interaction.ts";
 import type { PriceRow } from "../pricing/pricing.ts";
+import type { CorrectedCall, PricedCall, PricedCallQuery } from "../records/analytics_store.ts";
 import type { Usage } from "../shared/usage.ts";
-
-/** What a stored call was priced on. Amounts are nano-dollars. */
-export interface PricedCall {
-  transactionId: string;
-  createdAt: Date;
-  /** `createdAt` in full precision, in the store's own words. */
-  place: string;
-  accountId: number;
-  /** Dialect of the caller, which decides in which one the vendor was called. */
-  dialect: string;
-  vendor: string;
-  model: string;
-  mode: Mode;
-  basis: BillingBasis;
-  costNanos: bigint | null;
-  chargedNanos: bigint;
-  priceVersion: string | null;
-  /** `pricedUsageText`; null in rows from before it was kept. */
-  pricedUsageText: string | null;
-  usageRawText: string | null;
-  /** The columns; undefined when the call had no usage. */
-  counts: Usage | undefined;
-}
-
-/** A call with the cost that it should have had. */
-export interface CorrectedCall {
-  call: PricedCall;
-  costNanos: bigint;
-  chargedNanos: bigint;
-  priceVersion: string;
-}
-
-/** Which calls are looked at; times are half-open. */
-export interface PricedCallQuery {
-  accountId: number;
-  since?: Date;
-  until?: Date;
-  vendor?: string;
-  model?: string;
-  /** Only calls with this basis. */
-  basis?: BillingBasis;
-}
 
 /**
  * Where calls and their charges are corrected. Implemented in `src/store/`; a store that is away

@@ -1,6 +1,7 @@
 import assert from "@std/assert";
 import type { PriceRow } from "../pricing/pricing.ts";
-import { type PricedCall, pricedUsageText, repriced } from "./repricing.ts";
+import { pricedUsageText, repriced } from "./repricing.ts";
+import type { PricedCall } from "../records/analytics_store.ts";
 
 const row: PriceRow = {
   ...{ label: "vendor-x", model: "m", rates: { input: 2000n }, contextTiers: [] },

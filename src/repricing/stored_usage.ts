@@ -1,4 +1,4 @@
-import type { PricedCall } from "./repricing.ts";
+import type { PricedCall } from "../records/analytics_store.ts";
 import type { Usage } from "../shared/usage.ts";
 import type { Registry } from "../vendors/registry.ts";
 import { readRawUsage } from "./raw_usage.ts";

@@ -73,18 +73,20 @@ export const folders: readonly Folder[] = [
   subject("vendors", "pricing", "dialects/kernel", "dialects/text", "dialects/media"),
   subject("usage"),
   store("usage"),
+  subject("erasure", "audit"),
+  // The port to where interactions stand names what is erased by erasure's words, and the database's
+  // transactions; the rows' columns know what their text may hold.
+  subject("records", "database", "erasure", "dialects/kernel"),
   subject("keys", "audit", "vendors"),
-  store("keys", "audit", "audit/store"),
+  store("keys", "audit", "audit/store", "records"),
   subject("credit", "keys", "pricing"),
-  store("credit"),
+  store("credit", "records"),
   subject("people", "audit", "keys"),
   store("people", "audit", "audit/store", "keys", "keys/store", "credit/store"),
   subject("rate_limits"),
   store("rate_limits"),
-  // The journal and searches name the rows' columns, and so the database's words for them.
-  subject("records", "database", "dialects/kernel"),
   subject("repricing", "records", "pricing", "vendors", "dialects/kernel", "dialects/text"),
-  store("repricing", "credit/store"),
+  store("repricing", "credit/store", "records"),
   subject(
     "relay",
     "records",
@@ -109,17 +111,16 @@ export const folders: readonly Folder[] = [
     ...["audit", "keys", "rate_limits", "records", "relay", "vendors", "dialects/kernel"],
   ]),
   store("evals", "audit/store", "records"),
-  subject("erasure", "audit"),
-  store("erasure", "audit/store", "evals/store"),
+  store("erasure", "audit/store", "evals/store", "records"),
   // One transaction writes a batch of records with all that belongs to them.
   store("records", ...[
     ...["credit", "credit/store", "usage/store"],
-    ...["relay/store", "background/store", "erasure/store"],
+    ...["relay/store", "background/store", "erasure", "erasure/store"],
   ]),
   subject("exports", "audit", "records"),
-  store("exports", "audit", "audit/store", "records", "records/store"),
+  store("exports", "audit", "audit/store", "records"),
   subject("cohorts"),
-  store("cohorts"),
+  store("cohorts", "records"),
 
   { name: "http", holds: /^src\/http\//, may: [...kernel, ...subjects] },
   { name: "dashboard", holds: /^src\/dashboard\//, may: [...kernel, ...subjects] },

@@ -79,8 +79,7 @@ const words: readonly (readonly [dialects: readonly string[], words: string])[] 
 /** Words that are ours too, where they are: file, words and why. */
 const ours: readonly { file: RegExp; words: RegExp; why: string }[] = [
   {
-    file:
-      /^src\/(shared|records\/store|exports)\/(interactions?|export|interaction_columns|interactions_read)\.ts$/,
+    file: /^src\/(shared\/interaction|records\/columns)\.ts$/,
     words: /^finish_reason$/,
     why: "a column of the export (interface.md §6)",
   },

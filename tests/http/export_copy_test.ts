@@ -1,7 +1,7 @@
 /** What `COPY` makes of a CSV export with raw cells, on a real PostgreSQL. */
 import assert from "@std/assert";
 import { columnKinds, interactionColumns } from "../../contracts/data/export_tables.ts";
-import { createInteractions } from "../../src/records/store/interactions.ts";
+import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { createExportSource } from "../../src/exports/store/export_source.ts";
 import { exportBytes } from "../../src/exports/export_text.ts";
 import type { Database } from "../../src/database/database.ts";
@@ -39,7 +39,7 @@ const awkward = [
 
 onPostgres("an export with raw cells, copied back, gives the same rows", async (database) => {
   const accountId = await newAccount(database);
-  await createInteractions(database).insert(
+  await createAnalyticsStore(database).insert(
     awkward.map((text, n) =>
       interaction(accountId, `txn_${String(n).padStart(2, "0")}`, {
         userId: text,
@@ -72,7 +72,11 @@ onPostgres("an export with raw cells, copied back, gives the same rows", async (
 });
 
 async function exported(database: Database, accountId: number, format: "json" | "csv") {
-  const source = createExportSource(database);
+  const source = createExportSource({
+    analytics: createAnalyticsStore(database),
+    evals: database,
+    sharesMain: true,
+  });
   const pieces = await collect(exportBytes(source, {
     accountId,
     format,

@@ -14,15 +14,16 @@ import { createVendorKeys } from "../../src/keys/store/vendor_keys.ts";
 import { eachDatabase } from "../support/databases.ts";
 import { request, storeOf } from "./erasing.ts";
 import { newAccount } from "./samples.ts";
+import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 
 const at = new Date("2026-11-21T10:00:00Z");
 
 /** Acts of an account, in an order in which each can be done; each is told its note. */
 function actsOf(database: Database, accountId: number) {
-  const keys = createKeyService(database, database);
+  const keys = createKeyService(database, createAnalyticsStore(database));
   const people = createPeople(database);
   const exports = createExportJobs(database);
-  const evals = createEvals(database);
+  const evals = createEvals(database, createAnalyticsStore(database));
   const master = MasterKey.generate();
   const vendorKeys = createVendorKeys(database, () =>
     Promise.resolve({

@@ -3,7 +3,7 @@ import type { NewBackgroundCall } from "../../src/background/background_call.ts"
 import { createAccounts } from "../../src/keys/store/accounts.ts";
 import { createBackgroundCalls } from "../../src/background/store/background.ts";
 import type { Database } from "../../src/database/database.ts";
-import { createInteractions } from "../../src/records/store/interactions.ts";
+import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { createStoredResponses } from "../../src/relay/conversation/store/stored_responses.ts";
 import { eachDatabase } from "../support/databases.ts";
 import { interactionRow } from "../support/interaction_row.ts";
@@ -47,7 +47,7 @@ eachDatabase(
   async (database) => {
     const accountId = await account(database);
     const store = createBackgroundCalls(database, { processId: "one", run: "1" });
-    const interactions = createInteractions(database);
+    const interactions = createAnalyticsStore(database);
     const kept = createStoredResponses(database);
     const recorded = (responseId: string, state: "completed" | "failed", answerText: string) => ({
       ...interactionRow(`txn ${responseId}`, { accountId, status: state }),

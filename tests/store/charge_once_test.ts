@@ -9,6 +9,7 @@ import { createRecords } from "../../src/records/store/records.ts";
 import { createReplays } from "../../src/idempotency/store/replays.ts";
 import { eachDatabase } from "../support/databases.ts";
 import { interaction, newAccount } from "./samples.ts";
+import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 
 const charge = 1_000n;
 let made = 0;
@@ -163,7 +164,15 @@ eachDatabase("a charge that stands for its request is not given back", async (da
   await records.insert([row("y", y)]);
   await records.insert([row("x", x)]);
   const duplicate = { accountId, note: "twice" };
-  await refundCharge(database, { ...duplicate, transactionId: "y", claim: y });
-  await refundCharge(database, { ...duplicate, transactionId: "x", claim: x });
+  await refundCharge(
+    database,
+    { ...duplicate, transactionId: "y", claim: y },
+    createAnalyticsStore(database),
+  );
+  await refundCharge(
+    database,
+    { ...duplicate, transactionId: "x", claim: x },
+    createAnalyticsStore(database),
+  );
   assert.deepEqual(await charged(), ["y"]);
 });

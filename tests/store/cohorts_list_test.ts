@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { createCohorts } from "../../src/cohorts/store/cohorts.ts";
-import { createInteractions } from "../../src/records/store/interactions.ts";
+import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { eachDatabase } from "../support/databases.ts";
 import { interaction, newAccount } from "./samples.ts";
 
@@ -11,8 +11,8 @@ eachDatabase(
   "cohorts are listed by name, page by page, whether calls or outcomes name them, each account's own",
   async (database) => {
     const [account, other] = [await newAccount(database), await newAccount(database, "other")];
-    const cohorts = createCohorts(database);
-    await createInteractions(database).insert([
+    const cohorts = createCohorts(database, createAnalyticsStore(database));
+    await createAnalyticsStore(database).insert([
       interaction(account, "1", { cohortId: "b", createdAt: at(1), costNanos: 7n }),
       interaction(account, "2", { cohortId: "b", createdAt: at(2), costNanos: null }),
       interaction(account, "3", { cohortId: "d", createdAt: at(3), costNanos: 1n }),
@@ -63,14 +63,14 @@ eachDatabase(
   "a cohort's latest calls are summed with the outcomes since the oldest of them",
   async (database) => {
     const account = await newAccount(database);
-    const cohorts = createCohorts(database);
+    const cohorts = createCohorts(database, createAnalyticsStore(database));
     const calls = [1, 2, 3, 4].map((minute) =>
       interaction(account, String(minute), {
         ...{ cohortId: "c", createdAt: at(minute), status: "completed" as const },
         ...{ costNanos: BigInt(minute), latencyMs: minute * 100 },
       })
     );
-    await createInteractions(database).insert(calls);
+    await createAnalyticsStore(database).insert(calls);
     const items = [{ type: "orders", label: null, valueNanos: 1_000_000_000n, itemId: null }];
     await cohorts.post({
       ...{ accountId: account, apiKeyId: "k", cohortId: "c", requestId: "r", items },

@@ -3,7 +3,7 @@ import type { OutcomeItem } from "../../src/cohorts/cohort.ts";
 import { Fault } from "../../src/shared/fault.ts";
 import { createCohorts } from "../../src/cohorts/store/cohorts.ts";
 import type { Database } from "../../src/database/database.ts";
-import { createInteractions } from "../../src/records/store/interactions.ts";
+import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { eachDatabase } from "../support/databases.ts";
 import { interaction, newAccount } from "./samples.ts";
 
@@ -12,13 +12,15 @@ function item(type: string, value: number, more: Partial<OutcomeItem> = {}): Out
 }
 
 function poster(database: Database, accountId: number) {
-  const cohorts = createCohorts(database);
+  const cohorts = createCohorts(database, createAnalyticsStore(database));
   return (items: readonly OutcomeItem[], requestId: string = crypto.randomUUID(), cohortId = "c") =>
     cohorts.post({ accountId, apiKeyId: "key_1", cohortId, requestId, items });
 }
 
 async function outcomesOf(database: Database, accountId: number, cohortId = "c") {
-  const [sums] = await createCohorts(database).read(accountId, [cohortId]);
+  const [sums] = await createCohorts(database, createAnalyticsStore(database)).read(accountId, [
+    cohortId,
+  ]);
   return sums!.outcomes.map(({ type, label, count, sum }) => [type, label, count, sum]);
 }
 
@@ -118,7 +120,7 @@ eachDatabase(
         latencyMs: n * 10,
       });
     const calls = Array.from({ length: 21 }, (_, n) => call(n, account));
-    await createInteractions(database).insert([
+    await createAnalyticsStore(database).insert([
       ...calls,
       // A failed one and one of unknown price.
       interaction(account, "failed", { cohortId: "c", latencyMs: 99_999, costNanos: 0n }),
@@ -127,7 +129,10 @@ eachDatabase(
       call(1, other),
       interaction(account, "without"),
     ]);
-    const [sums, empty] = await createCohorts(database).read(account, ["c", "nobody"]);
+    const [sums, empty] = await createCohorts(database, createAnalyticsStore(database)).read(
+      account,
+      ["c", "nobody"],
+    );
     assert.equal(sums?.interactions, 23n);
     assert.equal(sums?.completed, 22n);
     // Σn = 210, Σn² = 2870.

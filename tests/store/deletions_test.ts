@@ -1,7 +1,7 @@
 import assert from "@std/assert";
 import { dataTables, type DeletionRequest, type Selectors } from "../../src/erasure/deletion.ts";
 import { createDeletions } from "../../src/erasure/store/deletions.ts";
-import { createInteractions } from "../../src/records/store/interactions.ts";
+import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { createStoredResponses } from "../../src/relay/conversation/store/stored_responses.ts";
 import { migrate } from "../../src/database/migrate.ts";
 import { openPostgres } from "../../src/database/postgres/postgres.ts";
@@ -14,7 +14,7 @@ eachDatabase("an interaction goes with all that hangs on it, and nothing else do
   database,
 ) => {
   const [ours, theirs] = [await newAccount(database), await newAccount(database, "theirs")];
-  await createInteractions(database).insert([
+  await createAnalyticsStore(database).insert([
     fullCall(ours, "a1", { userId: "ann" }),
     fullCall(ours, "b1", { userId: "bob" }),
     fullCall(theirs, "x1", { userId: "ann" }),
@@ -56,7 +56,7 @@ eachDatabase("media goes with the last call that names it", async (database) => 
     mimeType: "image/png",
     content: new TextEncoder().encode(name),
   });
-  await createInteractions(database).insert([
+  await createAnalyticsStore(database).insert([
     fullCall(account, "t1", { media: [media("shared"), media("own")] }),
     fullCall(account, "t2", { media: [media("shared")] }),
   ]);
@@ -80,7 +80,7 @@ eachDatabase("a response that continues an erased one goes too, its own call sta
       kept: { ...call.kept!, response: { ...call.kept!.response!, sources } },
     };
   };
-  const rows = createInteractions(db);
+  const rows = createAnalyticsStore(db);
   await rows.insert([first, continued("t2", ["t1"]), continued("t3", ["t2", "t1"])]);
   await rows.insert([continued("other", ["t9"])]);
   await erase(db, request(account, { transactionIds: ["t1"] }));
@@ -100,7 +100,7 @@ eachDatabase("more rows than a step takes are erased, and counted once each", as
       createdAt: new Date(Date.UTC(2026, 9, 1) + at * 1000),
       requestText: "{}",
     }));
-  await createInteractions(database).insert(rows);
+  await createAnalyticsStore(database).insert(rows);
   const wanted = request(account, {
     start: new Date("2026-10-01T00:00:01.000Z"),
     end: new Date("2026-10-01T00:20:01.000Z"),
@@ -129,7 +129,7 @@ eachDatabase("the tables that are named, and a table without the column has no m
        on conflict do nothing`,
       [account, new Date("2026-11-21T10:30:00.000Z")],
     );
-    await createInteractions(db).insert([fullCall(account, "t1", { sessionId: "s" })]);
+    await createAnalyticsStore(db).insert([fullCall(account, "t1", { sessionId: "s" })]);
     await evaluate(db, account, "t1", "gone");
   };
   const cases: [DeletionRequest["tables"], Selectors, number[]][] = [
@@ -210,12 +210,14 @@ onPostgres("records in a database of their own go with what hangs on them in the
   assert.equal(await newAccount(records), account, "rows refer to it");
   const call = fullCall(account, "t1", { userId: "ann" });
   const rows = [call, fullCall(account, "t2"), fullCall(account, "answer of t1")];
-  for (const database of [main, records]) await createInteractions(database).insert(rows);
+  for (const database of [main, records]) await createAnalyticsStore(database).insert(rows);
   await evaluate(main, account, "t1", "answer of t1");
   // What of each table stands in the other database.
   await main.query("delete from interactions; delete from interaction_payloads");
   await records.query("delete from kept_responses; delete from kept_reasoning");
-  const store = createDeletions({ main, records }, { newSalt: () => "salt" });
+  const store = createDeletions({ main, analytics: createAnalyticsStore(records, main) }, {
+    newSalt: () => "salt",
+  });
   const wanted = request(account, { userIds: ["ann"] });
   const expected = { interactions: 2, eval_runs: 0, eval_results: 1 };
   assert.deepEqual(await store.count(wanted), expected);
@@ -227,7 +229,7 @@ onPostgres("records in a database of their own go with what hangs on them in the
   assert.deepEqual((await left(main)).responses, ["t2"]);
   assert.deepEqual((await left(main)).results, []);
   for (const database of [main, records]) {
-    await createInteractions(database).insert([{ ...call, transactionId: "late" }]);
+    await createAnalyticsStore(database).insert([{ ...call, transactionId: "late" }]);
     assert.ok(!(await left(database)).interactions?.includes("late"));
   }
   await records.close();

@@ -8,6 +8,7 @@ import type { Interaction } from "../../src/shared/interaction.ts";
 import type { Database } from "../../src/database/database.ts";
 import { createDeletions } from "../../src/erasure/store/deletions.ts";
 import { interaction } from "./samples.ts";
+import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 
 export const asked = new Date("2026-11-21T12:00:00.000Z");
 
@@ -29,7 +30,7 @@ export function request(
 }
 
 export function storeOf(database: Database) {
-  return createDeletions({ main: database, records: database }, {
+  return createDeletions({ main: database, analytics: createAnalyticsStore(database) }, {
     newSalt: () => crypto.randomUUID(),
   });
 }

@@ -2,7 +2,7 @@ import assert from "@std/assert";
 import { Fault } from "../../src/shared/fault.ts";
 import type { Reply } from "../../src/relay/reply.ts";
 import type { RelayRequest } from "../../src/relay/relay.ts";
-import { createInteractions } from "../../src/records/store/interactions.ts";
+import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { onPostgres } from "../support/databases.ts";
 import { chatAnswer, eachWorld, numberIn, openEvalWorld } from "../support/eval_world.ts";
 import { interaction } from "./samples.ts";
@@ -28,7 +28,7 @@ eachWorld(
     await world.until(id, ({ counts }) => counts.done === 7 && stuck.length === 3);
     // One of them was answered and recorded: the process died before it was judged.
     const { caller, bodyText } = stuck.find((one) => numberIn(one.bodyText) === 5)!;
-    await createInteractions(database).insert([
+    await createAnalyticsStore(database).insert([
       interaction(world.accountId, "txn-answer-5", {
         createdAt: new Date(),
         requestId: caller.requestId,

@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { Fault } from "../../src/shared/fault.ts";
-import { createInteractions } from "../../src/records/store/interactions.ts";
+import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { eachDatabase } from "../support/databases.ts";
 import { openEvalWorld } from "../support/eval_world.ts";
 import { interaction, newAccount } from "./samples.ts";
@@ -14,7 +14,7 @@ eachDatabase(
     const world = await openEvalWorld(database);
     const other = await newAccount(database, "other");
     await world.store(5, (n) => ({ app: n % 2 ? "odd" : "even" }));
-    await createInteractions(database).insert([
+    await createAnalyticsStore(database).insert([
       interaction(other, "theirs", { app: "odd" }),
       interaction(world.accountId, "of an evaluation", { app: "odd", endpoint: "/api/v1/evals" }),
     ]);

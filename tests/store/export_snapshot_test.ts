@@ -2,7 +2,8 @@ import assert from "@std/assert";
 import type { ExportTable } from "../../contracts/data/export_tables.ts";
 import type { Database } from "../../src/database/database.ts";
 import { createExportSource } from "../../src/exports/store/export_source.ts";
-import { createInteractions, writeRecords } from "../../src/records/store/interactions.ts";
+import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
+import { writeRecords } from "../../src/records/store/interactions.ts";
 import { eachDatabase, onPostgres } from "../support/databases.ts";
 import { collect, interaction, newAccount } from "./samples.ts";
 
@@ -10,7 +11,11 @@ import { collect, interaction, newAccount } from "./samples.ts";
 async function ids(database: Database, accountId: number, snapshot: string, more: Query = {}) {
   const { table = "interactions", filters = {} } = more;
   const query = { table, accountId, filters, snapshot };
-  const source = createExportSource(database);
+  const source = createExportSource({
+    analytics: createAnalyticsStore(database),
+    evals: database,
+    sharesMain: true,
+  });
   const rows = await collect(source.read(query));
   assert.equal(await source.count(query), rows.length, "count agrees with read");
   return rows.map(([id]) => id);
@@ -26,25 +31,37 @@ const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000);
 
 eachDatabase("what is written later is not in a snapshot, however old it is", async (database) => {
   const accountId = await newAccount(database);
-  const { insert } = createInteractions(database);
+  const { insert } = createAnalyticsStore(database);
   await insert([interaction(accountId, "txn_2", { createdAt: hoursAgo(2) })]);
-  const snapshot = await createExportSource(database).snapshot();
+  const snapshot = await createExportSource({
+    analytics: createAnalyticsStore(database),
+    evals: database,
+    sharesMain: true,
+  }).snapshot();
   await insert([
     interaction(accountId, "txn_1", { createdAt: hoursAgo(3) }),
     interaction(accountId, "txn_3", { createdAt: now() }),
   ]);
   assert.deepEqual(await ids(database, accountId, snapshot), ["txn_2"]);
-  const later = await createExportSource(database).snapshot();
+  const later = await createExportSource({
+    analytics: createAnalyticsStore(database),
+    evals: database,
+    sharesMain: true,
+  }).snapshot();
   assert.deepEqual(await ids(database, accountId, later), ["txn_1", "txn_2", "txn_3"]);
 });
 
 eachDatabase("a call that is priced anew stays in, as an erased one doesn't", async (database) => {
   const accountId = await newAccount(database);
-  await createInteractions(database).insert([
+  await createAnalyticsStore(database).insert([
     interaction(accountId, "txn_1", { createdAt: now() }),
     interaction(accountId, "txn_2", { createdAt: now() }),
   ]);
-  const snapshot = await createExportSource(database).snapshot();
+  const snapshot = await createExportSource({
+    analytics: createAnalyticsStore(database),
+    evals: database,
+    sharesMain: true,
+  }).snapshot();
   await database.query("update interactions set cost_nanos = 5 where transaction_id = 'txn_1'");
   await database.query("delete from interactions where transaction_id = 'txn_2'");
   assert.deepEqual(await ids(database, accountId, snapshot), ["txn_1"]);
@@ -64,10 +81,14 @@ onPostgres(
       await mayCommit.promise;
     });
     await begun.promise;
-    await createInteractions(database).insert([
+    await createAnalyticsStore(database).insert([
       interaction(other, "txn_done", { createdAt: now() }),
     ]);
-    const snapshot = await createExportSource(database).snapshot();
+    const snapshot = await createExportSource({
+      analytics: createAnalyticsStore(database),
+      evals: database,
+      sharesMain: true,
+    }).snapshot();
     const seen = () => Promise.all([accountId, other].map((id) => ids(database, id, snapshot)));
     assert.deepEqual(await seen(), [[], ["txn_done"]]);
     mayCommit.resolve();
@@ -78,7 +99,7 @@ onPostgres(
 
 onPostgres("transaction ids that have come again hide no old rows", async (database) => {
   const accountId = await newAccount(database);
-  await createInteractions(database).insert([
+  await createAnalyticsStore(database).insert([
     interaction(accountId, "txn_old", { createdAt: hoursAgo(24 * 30) }),
   ]);
   const [row] = await database.query("select xmin::text as id from interactions");
@@ -106,7 +127,11 @@ eachDatabase(
     };
     await made("run_1", accountId, 450);
     await made("run_9", other, 3);
-    const source = createExportSource(database);
+    const source = createExportSource({
+      analytics: createAnalyticsStore(database),
+      evals: database,
+      sharesMain: true,
+    });
     const snapshot = await source.snapshot();
     await database.query("update eval_runs set state = 'done'");
     await made("run_2", accountId, 5);
@@ -130,11 +155,15 @@ eachDatabase(
 eachDatabase("every plain column filters, by its own kind of value", async (database) => {
   const accountId = await newAccount(database);
   const createdAt = hoursAgo(1);
-  await createInteractions(database).insert([
+  await createAnalyticsStore(database).insert([
     interaction(accountId, "txn_1", { createdAt, costNanos: 54_399n, inputTokens: 900 }),
     interaction(accountId, "txn_2", { createdAt: now(), costNanos: 0n, payloadTruncated: true }),
   ]);
-  const snapshot = await createExportSource(database).snapshot();
+  const snapshot = await createExportSource({
+    analytics: createAnalyticsStore(database),
+    evals: database,
+    sharesMain: true,
+  }).snapshot();
   const left = (filters: NonNullable<Query["filters"]>) =>
     ids(database, accountId, snapshot, { filters });
   assert.deepEqual(await left({ cost_usd: "0.000054399" }), ["txn_1"]);

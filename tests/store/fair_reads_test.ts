@@ -8,6 +8,7 @@ import { createEvalWork } from "../../src/evals/store/eval_work.ts";
 import { openEvalWorld } from "../support/eval_world.ts";
 import { request, storeOf } from "./erasing.ts";
 import { newAccount } from "./samples.ts";
+import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 
 /** Works for about this many times what a page of rows takes. */
 const heavy = (database: Queryable) =>
@@ -90,7 +91,10 @@ eachDatabase("an account with many evaluations does not make others wait", async
   await world.store(3);
   const first = await world.create();
   await world.create({ evalRunId: crypto.randomUUID(), requestId: "second" });
-  const work = createEvalWork(database, { holder: "us" });
+  const work = createEvalWork(database, {
+    holder: "us",
+    analytics: createAnalyticsStore(database),
+  });
   const none = { runs: [], accounts: [], claimId: "c1" };
   assert.equal(await work.othersWait(none), true);
   assert.equal((await work.claim(none))?.evalRunId, first);

@@ -3,7 +3,7 @@ import type { InteractionPageQuery } from "../../src/records/interaction_reposit
 import type { Interaction, ListPosition } from "../../src/shared/interaction.ts";
 import type { Database } from "../../src/database/database.ts";
 import { createInteractionRepository } from "../../src/records/store/interaction_repository.ts";
-import { createInteractions } from "../../src/records/store/interactions.ts";
+import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { eachDatabase } from "../support/databases.ts";
 import { interaction, newAccount } from "./samples.ts";
 
@@ -58,8 +58,8 @@ eachDatabase(
     const accountId = await newAccount(database);
     const other = await newAccount(database, "other");
     const rows = rowsOf(accountId, 540);
-    await createInteractions(database).insert(rows);
-    await createInteractions(database).insert(
+    await createAnalyticsStore(database).insert(rows);
+    await createAnalyticsStore(database).insert(
       rowsOf(other, 30).map((row) => ({ ...row, transactionId: `other_${row.transactionId}` })),
     );
     const cases: [Partial<InteractionPageQuery>, (n: number) => boolean][] = [
@@ -99,7 +99,7 @@ eachDatabase(
 eachDatabase("a page searches a year and says so; the next one goes on", async (database) => {
   const accountId = await newAccount(database);
   const ages = [...Array.from({ length: 100 }, (_, n) => n), 500 * 24, 1000 * 24];
-  await createInteractions(database).insert(
+  await createAnalyticsStore(database).insert(
     ages.map((hours) =>
       interaction(accountId, `txn_${hours}`, {
         createdAt: new Date(end - hours * hour),
@@ -119,7 +119,7 @@ eachDatabase("a page searches a year and says so; the next one goes on", async (
 eachDatabase("limits of cost and time narrow a list in its order", async (database) => {
   const accountId = await newAccount(database);
   const rows = rowsOf(accountId, 120);
-  await createInteractions(database).insert(rows);
+  await createAnalyticsStore(database).insert(rows);
   const expect = async (query: Partial<InteractionPageQuery>, isMeant: (n: number) => boolean) => {
     const meant = rows.filter((_, n) => isMeant(n)).map(({ transactionId }) => transactionId);
     assert.deepEqual(await ids(database, accountId, { ...query, order: "oldest" }), meant);
@@ -140,7 +140,7 @@ eachDatabase(
       responseText: null,
       pricedUsageText: '{"input":1}',
     });
-    await createInteractions(database).insert([row]);
+    await createAnalyticsStore(database).insert([row]);
     const interactions = createInteractionRepository(database);
     const found = await interactions.find(accountId, "txn_1", 50);
     assert.equal(found?.summary.transactionId, "txn_1");

@@ -6,7 +6,7 @@ import type {
 } from "../../src/shared/interaction.ts";
 import { Fault } from "../../src/shared/fault.ts";
 import type { Database } from "../../src/database/database.ts";
-import { createInteractions } from "../../src/records/store/interactions.ts";
+import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { eachDatabase } from "../support/databases.ts";
 import { interaction, newAccount } from "./samples.ts";
 
@@ -17,7 +17,7 @@ async function pages(database: Database, accountId: number, query: Shape = {}) {
   const ids: string[] = [];
   let after: ListPosition | undefined;
   for (let count = 1;; count++) {
-    const page = await createInteractions(database).list({
+    const page = await createAnalyticsStore(database).list({
       accountId,
       order: "newest",
       limit: 7,
@@ -56,7 +56,7 @@ function rowsOf(accountId: number): Interaction[] {
 eachDatabase("pages in both orders lose and repeat nothing, across months", async (database) => {
   const accountId = await newAccount(database);
   const rows = rowsOf(accountId);
-  await createInteractions(database).insert(rows.toReversed());
+  await createAnalyticsStore(database).insert(rows.toReversed());
   const all = rows.map(({ transactionId }) => transactionId);
   const oldest = await pages(database, accountId, { order: "oldest" });
   assert.deepEqual(oldest, { ids: all, count: 15 });
@@ -110,7 +110,7 @@ eachDatabase(
   async (database) => {
     const accountId = await newAccount(database);
     const rows = rowsOf(accountId);
-    await createInteractions(database).insert(rows);
+    await createAnalyticsStore(database).insert(rows);
     for (const [query, matches] of filters) {
       const expected = rows.filter(matches).map(({ transactionId }) => transactionId);
       const oldest = await pages(database, accountId, { ...query, order: "oldest" });
@@ -124,15 +124,15 @@ eachDatabase(
 eachDatabase("a list shows a row's columns, and no payload", async (database) => {
   const accountId = await newAccount(database);
   const row = interaction(accountId, "txn_1", { requestText: "{}", costNanos: 5n });
-  await createInteractions(database).insert([row]);
-  const page = await createInteractions(database).list({ accountId, order: "newest", limit: 1 });
+  await createAnalyticsStore(database).insert([row]);
+  const page = await createAnalyticsStore(database).list({ accountId, order: "newest", limit: 1 });
   const { requestText: _, responseText: __, ...summary } = row;
   assert.deepEqual(page, { rows: [summary] });
 });
 
 eachDatabase("another account's rows are in no list", async (database) => {
   const [ours, theirs] = [await newAccount(database), await newAccount(database, "theirs")];
-  await createInteractions(database).insert([
+  await createAnalyticsStore(database).insert([
     interaction(ours, "txn_1", { userId: "u", sessionId: "s" }),
     interaction(theirs, "txn_2", { userId: "u", sessionId: "s" }),
   ]);

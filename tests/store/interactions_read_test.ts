@@ -2,14 +2,14 @@ import assert from "@std/assert";
 import { Fault } from "../../src/shared/fault.ts";
 import type { Interaction, InteractionQuery } from "../../src/shared/interaction.ts";
 import type { Database } from "../../src/database/database.ts";
-import { createInteractions } from "../../src/records/store/interactions.ts";
+import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { eachDatabase } from "../support/databases.ts";
 import { collect, interaction, newAccount, observed } from "./samples.ts";
 
 const at = (second: number) => new Date(Date.UTC(2026, 10, 21, 10, 0, second));
 
 async function ids(database: Database, query: InteractionQuery): Promise<string[]> {
-  const rows = await collect(createInteractions(database).read(query));
+  const rows = await collect(createAnalyticsStore(database).read(query));
   return rows.map(({ transactionId }) => transactionId);
 }
 
@@ -22,7 +22,7 @@ eachDatabase("pages lose and repeat nothing where many rows have one time", asyn
   });
   const shuffled = rows.toSorted((a, b) => order(a.transactionId) - order(b.transactionId));
   for (let from = 0; from < shuffled.length; from += 500) {
-    await createInteractions(database).insert(shuffled.slice(from, from + 500));
+    await createAnalyticsStore(database).insert(shuffled.slice(from, from + 500));
   }
   const read = await ids(database, { accountId });
   assert.equal(read.length, rows.length);
@@ -31,7 +31,7 @@ eachDatabase("pages lose and repeat nothing where many rows have one time", asyn
 
 eachDatabase("exactly one full page ends", async (database) => {
   const accountId = await newAccount(database);
-  await createInteractions(database).insert(
+  await createAnalyticsStore(database).insert(
     Array.from({ length: 500 }, (_, n) => interaction(accountId, `txn_${n}`)),
   );
   assert.equal((await ids(database, { accountId })).length, 500);
@@ -39,7 +39,7 @@ eachDatabase("exactly one full page ends", async (database) => {
 
 eachDatabase("times are half-open, and either end may be missing", async (database) => {
   const accountId = await newAccount(database);
-  await createInteractions(database).insert(
+  await createAnalyticsStore(database).insert(
     [1, 2, 3].map((second) => interaction(accountId, `txn_${second}`, { createdAt: at(second) })),
   );
   const read = (query: Partial<InteractionQuery>) => ids(database, { accountId, ...query });
@@ -54,7 +54,7 @@ eachDatabase(
   async (database) => {
     const accountId = await newAccount(database);
     const row = (id: string, more: Partial<Interaction>) => interaction(accountId, id, more);
-    await createInteractions(database).insert([
+    await createAnalyticsStore(database).insert([
       row("txn_1", { stream: true, httpStatus: 200, app: "a", status: "completed" }),
       row("txn_2", { stream: false, httpStatus: 404, app: "b", errorCode: "model_not_found" }),
       row("txn_3", { stream: true, httpStatus: 500, app: "A" }),
@@ -92,12 +92,12 @@ eachDatabase("a filter by what is no column names the field", async (database) =
 eachDatabase("rows of other accounts are never read", async (database) => {
   const ours = await newAccount(database);
   const theirs = await newAccount(database, "theirs");
-  await createInteractions(database).insert([
+  await createAnalyticsStore(database).insert([
     interaction(ours, "txn_1", { sessionId: "s", requestText: "ours" }),
     interaction(theirs, "txn_2", { sessionId: "s", requestText: "theirs" }),
   ]);
   const rows = await collect(
-    createInteractions(database).read({ accountId: ours, filters: { session_id: ["s"] } }),
+    createAnalyticsStore(database).read({ accountId: ours, filters: { session_id: ["s"] } }),
   );
   assert.deepEqual(rows.map(({ requestText }) => requestText), ["ours"]);
   assert.deepEqual(
@@ -119,14 +119,14 @@ eachDatabase("at most 4 MiB of payloads, or one row's, are held at a time", asyn
       responseText: text,
     });
   });
-  await createInteractions(database).insert(rows);
+  await createAnalyticsStore(database).insert(rows);
   const answers: number[] = [];
   const watched = observed(database, (found) => {
     const lengths = found.map((row) => `${row.request ?? ""}${row.response ?? ""}`.length);
     answers.push(lengths.length > 1 ? lengths.reduce((a, b) => a + b) : 0);
   });
   let read = 0;
-  for await (const row of createInteractions(watched).read({ accountId })) {
+  for await (const row of createAnalyticsStore(watched).read({ accountId })) {
     const expected = rows[read++]!;
     assert.equal(row.transactionId, expected.transactionId);
     assert.ok(
@@ -141,12 +141,12 @@ eachDatabase("at most 4 MiB of payloads, or one row's, are held at a time", asyn
 eachDatabase("a reader that stops early asks for no more", async (database) => {
   const accountId = await newAccount(database);
   const text = "x".repeat(3 * 1024 * 1024);
-  await createInteractions(database).insert(
+  await createAnalyticsStore(database).insert(
     Array.from({ length: 10 }, (_, n) => interaction(accountId, `txn_${n}`, { requestText: text })),
   );
   let queries = 0;
   for await (
-    const row of createInteractions(observed(database, () => queries++)).read({ accountId })
+    const row of createAnalyticsStore(observed(database, () => queries++)).read({ accountId })
   ) {
     assert.ok(row.requestText);
     break;

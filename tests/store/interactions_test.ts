@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import type { Interaction } from "../../src/shared/interaction.ts";
-import { createInteractions } from "../../src/records/store/interactions.ts";
+import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { eachDatabase } from "../support/databases.ts";
 import { collect, interaction, newAccount, observed } from "./samples.ts";
 
@@ -67,7 +67,7 @@ eachDatabase(
   "every column comes back as it was written, nulls as nulls and zeros as zeros",
   async (database) => {
     const accountId = await newAccount(database);
-    const interactions = createInteractions(database);
+    const interactions = createAnalyticsStore(database);
     const rows = [
       interaction(accountId, "txn_nulls"),
       full(accountId),
@@ -86,7 +86,7 @@ eachDatabase(
   "what PostgreSQL's text can't hold becomes U+FFFD; the row is not lost",
   async (database) => {
     const accountId = await newAccount(database);
-    const interactions = createInteractions(database);
+    const interactions = createAnalyticsStore(database);
     const bad = "a\u0000b\ud83dc\udc00";
     await interactions.insert([interaction(accountId, "txn_1", {
       requestId: bad,
@@ -115,7 +115,7 @@ eachDatabase(
   "a batch of 500 is written in one transaction, and writing it again changes nothing",
   async (database) => {
     const accountId = await newAccount(database);
-    const interactions = createInteractions(database);
+    const interactions = createAnalyticsStore(database);
     const rows = Array.from(
       { length: 500 },
       (_, at) =>
@@ -135,7 +135,7 @@ eachDatabase(
 
 eachDatabase("a batch with a row that is refused is refused as a whole", async (database) => {
   const accountId = await newAccount(database);
-  const interactions = createInteractions(database);
+  const interactions = createAnalyticsStore(database);
   const rows = [
     interaction(accountId, "txn_1"),
     interaction(accountId, "txn_2", { latencyMs: NaN }),
@@ -150,14 +150,14 @@ eachDatabase("a batch with a row that is refused is refused as a whole", async (
 
 eachDatabase("an empty batch asks the database nothing", async (database) => {
   let queries = 0;
-  await createInteractions(observed(database, () => queries++)).insert([]);
+  await createAnalyticsStore(observed(database, () => queries++)).insert([]);
   assert.equal(queries, 0);
 });
 
 eachDatabase("large payloads are sent in several statements", async (database) => {
   const accountId = await newAccount(database);
   let statements = 0;
-  const interactions = createInteractions(observed(database, (_, text) => {
+  const interactions = createAnalyticsStore(observed(database, (_, text) => {
     if (text.startsWith("insert into interaction_payloads")) statements++;
   }));
   const payload = "x".repeat(1024 * 1024);

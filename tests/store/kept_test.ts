@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { createInteractions } from "../../src/records/store/interactions.ts";
+import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { createStoredResponses } from "../../src/relay/conversation/store/stored_responses.ts";
 import { createAccounts } from "../../src/keys/store/accounts.ts";
 import { eachDatabase } from "../support/databases.ts";
@@ -25,7 +25,7 @@ eachDatabase(
       ...interactionRow("txn-1", { accountId: own.id }),
       kept: { response, reasoning },
     };
-    const interactions = createInteractions(database);
+    const interactions = createAnalyticsStore(database);
     await interactions.insert([row]);
     // A repeat of the batch changes nothing.
     await interactions.insert([row]);

@@ -5,7 +5,7 @@ import { createApiKeys } from "../../src/keys/store/api_keys.ts";
 import { createAuditLog } from "../../src/audit/store/audit.ts";
 import type { Database } from "../../src/database/database.ts";
 import { createKeyService } from "../../src/keys/store/key_service.ts";
-import { createInteractions } from "../../src/records/store/interactions.ts";
+import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { eachDatabase } from "../support/databases.ts";
 import { interaction } from "./samples.ts";
 
@@ -36,7 +36,7 @@ async function setUp(database: Database) {
   return {
     account,
     other,
-    desk: createKeyService(database, database),
+    desk: createKeyService(database, createAnalyticsStore(database)),
     keys: createApiKeys(database),
   };
 }
@@ -50,7 +50,7 @@ eachDatabase("a key is listed with its environment and last use", async (databas
   const calls = [new Date("2026-11-19T10:00:00Z"), usedAt].map((createdAt) =>
     interaction(account.id, createdAt.toISOString(), { createdAt, apiKeyId: "a" })
   );
-  await createInteractions(database).insert(calls);
+  await createAnalyticsStore(database).insert(calls);
   const [b, a, ...more] = await keyService.list(account.id);
   assert.deepEqual([a?.id, a?.environment, a?.lastUsedAt], ["a", "staging", usedAt]);
   assert.deepEqual([b?.id, b?.environment, b?.lastUsedAt, more], ["b", "", null, []]);

@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import type { Database } from "../../src/database/database.ts";
-import { createInteractions } from "../../src/records/store/interactions.ts";
+import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { createLedger } from "../../src/credit/store/ledger.ts";
 import { createRecords } from "../../src/records/store/records.ts";
 import { eachDatabase, onPostgres } from "../support/databases.ts";
@@ -9,7 +9,7 @@ import { newAccount } from "./samples.ts";
 
 eachDatabase("a call that repeats an erased one's words is not written after it", async (db) => {
   const account = await newAccount(db);
-  const rows = createInteractions(db);
+  const rows = createAnalyticsStore(db);
   await rows.insert([fullCall(account, "t1"), fullCall(account, "t2")]);
   await erase(db, request(account, { transactionIds: ["t1"] }));
   await rows.insert([
@@ -45,7 +45,7 @@ eachDatabase("a call that ends after its erasure is not written, and is charged"
 
 eachDatabase("a restored store is told again, and erases by the tombstone alone", async (db) => {
   const account = await newAccount(db);
-  const rows = createInteractions(db);
+  const rows = createAnalyticsStore(db);
   const backup = [
     fullCall(account, "a1", { userId: "ann", sessionId: "s1" }),
     fullCall(account, "a2", { userId: "ann", sessionId: "s2" }),
@@ -77,7 +77,7 @@ onPostgres(
       let hasAnswered = false;
       let written = 0;
       const write = async (writer: Database, name: number) => {
-        const rows = createInteractions(writer);
+        const rows = createAnalyticsStore(writer);
         // Each goes on for a while after the deletion was answered.
         for (let more = 0, after = 0; after < 5; more++) {
           if (hasAnswered) after++;

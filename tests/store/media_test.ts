@@ -2,7 +2,7 @@ import assert from "@std/assert";
 import { sha256Hex } from "../../src/base/hash.ts";
 import type { Media } from "../../src/shared/media.ts";
 import type { Database } from "../../src/database/database.ts";
-import { createInteractions } from "../../src/records/store/interactions.ts";
+import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { createMedia } from "../../src/records/store/media.ts";
 import { eachDatabase, onPostgres } from "../support/databases.ts";
 import { interaction, newAccount } from "./samples.ts";
@@ -24,8 +24,8 @@ eachDatabase("media of many rows is stored once and read in parts", async (datab
   const rows = [1, 2, 3].map((n) =>
     interaction(accountId, `txn_${n}`, { requestText: "{}", media: [one, media(n)] })
   );
-  await createInteractions(database).insert(rows);
-  await createInteractions(database).insert(rows);
+  await createAnalyticsStore(database).insert(rows);
+  await createAnalyticsStore(database).insert(rows);
   assert.equal(await count(database, "media"), 4);
   assert.equal(await count(database, "media_refs"), 6);
   const store = createMedia(database);
@@ -47,7 +47,7 @@ eachDatabase(
   async (database) => {
     const [ours, theirs] = [await newAccount(database), await newAccount(database, "theirs")];
     const shared = media(1);
-    await createInteractions(database).insert([
+    await createAnalyticsStore(database).insert([
       interaction(ours, "txn_1", { requestText: "{}", media: [shared] }),
       interaction(theirs, "txn_2", {
         requestText: "{}",
@@ -63,7 +63,7 @@ eachDatabase(
 
 eachDatabase("media goes with the last payload that names it", async (database) => {
   const accountId = await newAccount(database);
-  await createInteractions(database).insert(
+  await createAnalyticsStore(database).insert(
     [1, 2, 3].map((n) =>
       interaction(accountId, `txn_${n}`, { requestText: "{}", media: [media(1), media(n)] })
     ),
@@ -85,9 +85,9 @@ onPostgres("media that is named while its last name goes stays", async (database
   const other = await open();
   const row = (id: string) => interaction(accountId, id, { requestText: "{}", media: [media(1)] });
   for (let round = 0; round < 30; round++) {
-    await createInteractions(database).insert([row(`old_${round}`)]);
+    await createAnalyticsStore(database).insert([row(`old_${round}`)]);
     await Promise.all([
-      createInteractions(database).insert([row(`new_${round}`)]),
+      createAnalyticsStore(database).insert([row(`new_${round}`)]),
       other.query("delete from interaction_payloads where transaction_id like 'old%'"),
     ]);
     assert.ok(await createMedia(database).find(accountId, media(1).sha256), `round ${round}`);
@@ -103,7 +103,7 @@ onPostgres(
     const others = await Promise.all(Array.from({ length: 4 }, open));
     const many = Array.from({ length: 8 }, (_, n) => media(n, 70_000));
     await Promise.all(others.map((other, process) =>
-      createInteractions(other).insert(
+      createAnalyticsStore(other).insert(
         Array.from({ length: 10 }, (_, n) =>
           interaction(accountId, `${process}-${n}`, {
             requestText: "{}",

@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import type { Database } from "../../src/database/database.ts";
-import { createInteractions } from "../../src/records/store/interactions.ts";
+import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { migrate } from "../../src/database/migrate.ts";
 import { createRetention } from "../../src/erasure/store/retention.ts";
 import { eachDatabase, onPostgres, productMigrations } from "../support/databases.ts";
@@ -34,7 +34,7 @@ eachDatabase("rows of before the partitions are moved with their payloads", asyn
      values ('txn_1', '2025-12-01T00:00:00Z', '{"a": 1.0}', null)`,
   );
   await migrate(database, steps);
-  const rows = await collect(createInteractions(database).read({ accountId }));
+  const rows = await collect(createAnalyticsStore(database).read({ accountId }));
   assert.deepEqual(
     rows.map(({ transactionId, requestText, latencyMs, costNanos, translationLoss }) => [
       transactionId,
@@ -54,7 +54,7 @@ eachDatabase("rows of before the partitions are moved with their payloads", asyn
 });
 
 eachDatabase("this month and the next two are there before a row comes", async (database) => {
-  const retention = createRetention(database);
+  const retention = createRetention(database, createAnalyticsStore(database));
   await retention.openMonths(new Date("2031-11-30T23:59:59.999Z"));
   await retention.openMonths(new Date("2031-11-30T23:59:59.999Z"));
   for (const table of ["interactions", "interaction_payloads"]) {
@@ -77,8 +77,8 @@ eachDatabase(
     const rows = times.map((at, n) =>
       interaction(accountId, `txn_${n}`, { createdAt: new Date(at), requestText: at })
     );
-    await createInteractions(database).insert(rows);
-    assert.deepEqual(await collect(createInteractions(database).read({ accountId })), rows);
+    await createAnalyticsStore(database).insert(rows);
+    assert.deepEqual(await collect(createAnalyticsStore(database).read({ accountId })), rows);
     const stand = await database.query(
       "select tableoid::regclass::text as name from interaction_payloads order by created_at",
     );
@@ -93,7 +93,7 @@ eachDatabase(
 eachDatabase("a row that comes when its partition was dropped is taken", async (database) => {
   const accountId = await newAccount(database);
   const createdAt = new Date("2020-05-05T05:05:05.005Z");
-  const interactions = createInteractions(database);
+  const interactions = createAnalyticsStore(database);
   await interactions.insert([interaction(accountId, "txn_1", { createdAt })]);
   await database.query("drop table interactions_2020_05; drop table interaction_payloads_2020_05");
   const late = interaction(accountId, "txn_2", { createdAt, requestText: "late" });
@@ -104,7 +104,7 @@ eachDatabase("a row that comes when its partition was dropped is taken", async (
 eachDatabase("a month is asked for once, not with each batch", async (database) => {
   const accountId = await newAccount(database);
   let asked = 0;
-  const interactions = createInteractions(observed(database, (_, text) => {
+  const interactions = createAnalyticsStore(observed(database, (_, text) => {
     if (text.includes("open_month")) asked++;
   }));
   for (let n = 0; n < 5; n++) await interactions.insert([interaction(accountId, `txn_${n}`)]);
@@ -116,14 +116,14 @@ onPostgres("processes that open a month at once all write to it", async (databas
   const others = await Promise.all(Array.from({ length: 5 }, open));
   const createdAt = new Date("2040-02-02T00:00:00Z");
   await Promise.all(others.map((other, process) =>
-    createInteractions(other).insert(
+    createAnalyticsStore(other).insert(
       Array.from(
         { length: 20 },
         (_, n) => interaction(accountId, `${process}-${n}`, { createdAt }),
       ),
     )
   ));
-  assert.equal((await collect(createInteractions(database).read({ accountId }))).length, 100);
+  assert.equal((await collect(createAnalyticsStore(database).read({ accountId }))).length, 100);
 });
 
 onPostgres("opening a month waits for no reader", async (database, open) => {

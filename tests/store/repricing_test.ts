@@ -4,7 +4,7 @@ import { pricedUsageText } from "../../src/repricing/repricing.ts";
 import { reprice } from "../../src/repricing/reprice.ts";
 import type { Database } from "../../src/database/database.ts";
 import { refundCharge } from "../../src/credit/store/refund_charge.ts";
-import { createInteractions } from "../../src/records/store/interactions.ts";
+import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { createLedger } from "../../src/credit/store/ledger.ts";
 import { createPriceVersions } from "../../src/repricing/store/price_versions.ts";
 import { createRepricing } from "../../src/repricing/store/repricing.ts";
@@ -62,8 +62,8 @@ async function opened(database: Database, analytics = database) {
   const accountId = await newAccount(database);
   const ledger = createLedger(database);
   await ledger.grant(accountId, usd);
-  const interactions = createInteractions(analytics);
-  const store = createRepricing(database, analytics);
+  const interactions = createAnalyticsStore(analytics);
+  const store = createRepricing(database, createAnalyticsStore(analytics, database));
   const run = (prices: ReturnType<typeof pricesOf>, dryRun = false) =>
     reprice({ store, prices, registry }, [{ accountId }], dryRun);
   const balance = async () => (await ledger.show(accountId)).balanceNanos;
@@ -222,7 +222,11 @@ eachDatabase("a charge that is given back after its correction is given back who
   await run(pricesOf(doubled));
   assert.equal(await balance(), usd - 2000n);
   for (let round = 0; round < 2; round++) {
-    await refundCharge(db, { accountId, transactionId: "a", note: "twice" });
+    await refundCharge(
+      db,
+      { accountId, transactionId: "a", note: "twice" },
+      createAnalyticsStore(db),
+    );
     await run(pricesOf({ "vendor-b/gpt-x": { input: "0.005" } }));
     assert.deepEqual([await balance(), (await stored(db, "a")).charged_nanos], [usd, 0n]);
   }
@@ -241,7 +245,10 @@ onPostgres(
       ...{ call: one, costNanos: 2000n, chargedNanos: 2000n, priceVersion: "v" },
     }));
     const dead: Database = { ...analytics, query: () => Promise.reject(new Error("away")) };
-    await assert.rejects(createRepricing(db, dead).correct(accountId, changes), /away/);
+    await assert.rejects(
+      createRepricing(db, createAnalyticsStore(dead, db)).correct(accountId, changes),
+      /away/,
+    );
     assert.deepEqual([await balance(), (await stored(db, "a")).cost_nanos], [usd - 1000n, 1000n]);
     await run(pricesOf(doubled));
     assert.deepEqual([await balance(), (await stored(db, "a")).cost_nanos], [usd - 1000n, 2000n]);

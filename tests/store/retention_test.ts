@@ -1,7 +1,7 @@
 import assert from "@std/assert";
 import { sha256Hex } from "../../src/base/hash.ts";
 import type { Database } from "../../src/database/database.ts";
-import { createInteractions } from "../../src/records/store/interactions.ts";
+import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { createRetention } from "../../src/erasure/store/retention.ts";
 import { eachDatabase, onPostgres } from "../support/databases.ts";
 import { collect, interaction, newAccount } from "./samples.ts";
@@ -24,7 +24,7 @@ const ages = {
 async function fill(database: Database): Promise<number> {
   const accountId = await newAccount(database);
   const content = (fill: number) => new Uint8Array(70_000).fill(fill);
-  await createInteractions(database).insert(
+  await createAnalyticsStore(database).insert(
     Object.entries(ages).map(([id, createdAt], n) =>
       interaction(accountId, id, {
         createdAt,
@@ -78,7 +78,9 @@ eachDatabase(
   "payloads go to the millisecond, with what is like them; rows stay",
   async (database) => {
     const accountId = await fill(database);
-    const counts = await createRetention(database).erasePayloads(limit);
+    const counts = await createRetention(database, createAnalyticsStore(database)).erasePayloads(
+      limit,
+    );
     assert.deepEqual(counts, {
       partitions: 2,
       payloads: 2,
@@ -101,7 +103,7 @@ eachDatabase(
       { transaction_id: "month", detail: null },
       { transaction_id: "young", detail: "said" },
     ]);
-    const rows = await collect(createInteractions(database).read({ accountId }));
+    const rows = await collect(createAnalyticsStore(database).read({ accountId }));
     assert.deepEqual(
       rows.map(({ transactionId, requestText }) => [transactionId, requestText]),
       Object.keys(ages).map((id) => [id, left.includes(id) ? `"${id}"` : null]),
@@ -111,7 +113,7 @@ eachDatabase(
 
 eachDatabase("usage rows go to the millisecond, with evaluations of them", async (database) => {
   await fill(database);
-  const retention = createRetention(database);
+  const retention = createRetention(database, createAnalyticsStore(database));
   const counts = await retention.eraseUsage(limit);
   assert.deepEqual(counts, { partitions: 2, interactions: 2, evalRuns: 1, evalResults: 1 });
   assert.deepEqual(await ids(database, "interactions"), ["kept", "young"]);
@@ -124,7 +126,7 @@ eachDatabase("usage rows go to the millisecond, with evaluations of them", async
 
 eachDatabase("many rows of one month go, and none of the others", async (database) => {
   const accountId = await newAccount(database);
-  const interactions = createInteractions(database);
+  const interactions = createAnalyticsStore(database);
   for (let batch = 0; batch < 12; batch++) {
     await interactions.insert(
       Array.from({ length: 500 }, (_, n) =>
@@ -134,7 +136,9 @@ eachDatabase("many rows of one month go, and none of the others", async (databas
         })),
     );
   }
-  const counts = await createRetention(database).erasePayloads(limit);
+  const counts = await createRetention(database, createAnalyticsStore(database)).erasePayloads(
+    limit,
+  );
   assert.equal(counts?.payloads, 3000);
   assert.equal((await ids(database, "interaction_payloads")).length, 3000);
 });
@@ -144,13 +148,19 @@ onPostgres("one process erases at a time", async (database, open) => {
   const other = await open();
   await database.transaction(async (tx) => {
     await tx.query("select pg_advisory_xact_lock(7305112604913)");
-    assert.equal(await createRetention(other).erasePayloads(limit), undefined);
-    assert.equal(await createRetention(other).eraseUsage(limit), undefined);
+    assert.equal(
+      await createRetention(other, createAnalyticsStore(other)).erasePayloads(limit),
+      undefined,
+    );
+    assert.equal(
+      await createRetention(other, createAnalyticsStore(other)).eraseUsage(limit),
+      undefined,
+    );
   });
   assert.equal((await ids(database, "interactions")).length, 6);
   const counts = await Promise.all([
-    createRetention(database).eraseUsage(limit),
-    createRetention(other).eraseUsage(limit),
+    createRetention(database, createAnalyticsStore(database)).eraseUsage(limit),
+    createRetention(other, createAnalyticsStore(other)).eraseUsage(limit),
   ]);
   assert.ok(counts.some((one) => one !== undefined));
 });
@@ -162,10 +172,13 @@ onPostgres(
     const other = await open();
     await database.transaction(async (tx) => {
       await tx.query("select count(*) from interactions_2025_01");
-      const counts = await createRetention(other).eraseUsage(limit);
+      const counts = await createRetention(other, createAnalyticsStore(other)).eraseUsage(limit);
       assert.deepEqual([counts?.partitions, counts?.interactions], [1, 3]);
     });
-    assert.equal((await createRetention(other).eraseUsage(limit))?.partitions, 1);
+    assert.equal(
+      (await createRetention(other, createAnalyticsStore(other)).eraseUsage(limit))?.partitions,
+      1,
+    );
     assert.deepEqual(await months(database, "interactions"), ["2026_10"]);
   },
 );

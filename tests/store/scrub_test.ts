@@ -3,7 +3,7 @@ import { dataTables } from "../../src/erasure/deletion.ts";
 import type { Database } from "../../src/database/database.ts";
 import { createDeletions } from "../../src/erasure/store/deletions.ts";
 import { openEmbedded } from "../../src/database/embedded/embedded.ts";
-import { createInteractions } from "../../src/records/store/interactions.ts";
+import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { migrate } from "../../src/database/migrate.ts";
 import { createVacuum } from "../../src/erasure/store/vacuum.ts";
 import { onPostgres, productMigrations } from "../support/databases.ts";
@@ -36,11 +36,13 @@ async function fill(database: Database, account: number): Promise<void> {
       },
     });
   });
-  for (const row of rows) await createInteractions(database).insert([row]);
+  for (const row of rows) await createAnalyticsStore(database).insert([row]);
 }
 
 async function erase(database: Database, account: number): Promise<void> {
-  const store = createDeletions({ main: database, records: database }, { newSalt: () => "salt" });
+  const store = createDeletions({ main: database, analytics: createAnalyticsStore(database) }, {
+    newSalt: () => "salt",
+  });
   const wanted = {
     deletionId: "d1",
     accountId: account,

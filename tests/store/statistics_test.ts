@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { createInteractions } from "../../src/records/store/interactions.ts";
+import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { refreshStatistics } from "../../src/database/table_statistics.ts";
 import { onEmbedded } from "../support/databases.ts";
 import { interaction, newAccount } from "./samples.ts";
@@ -13,7 +13,7 @@ onEmbedded("the planner knows tables that have grown, and no word of anybody", a
     return row!.rows;
   };
   const write = (part: number) =>
-    createInteractions(database).insert(
+    createAnalyticsStore(database).insert(
       Array.from({ length: 3000 }, (_, n) =>
         interaction(accountId, `txn_${part}_${n}`, {
           userId: "canary-user",
@@ -25,7 +25,7 @@ onEmbedded("the planner knows tables that have grown, and no word of anybody", a
   await write(1);
   await refreshStatistics(database);
   assert.equal(await known(), 3000);
-  await createInteractions(database).insert([interaction(accountId, "one more")]);
+  await createAnalyticsStore(database).insert([interaction(accountId, "one more")]);
   await refreshStatistics(database);
   assert.equal(await known(), 3000, "one more is no growth");
   await write(2);

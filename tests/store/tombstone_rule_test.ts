@@ -3,7 +3,7 @@ import { dataTables, type Selectors } from "../../src/erasure/deletion.ts";
 import type { Interaction } from "../../src/shared/interaction.ts";
 import { covers, tombstoneOf } from "../../src/erasure/tombstone.ts";
 import { createDeletions } from "../../src/erasure/store/deletions.ts";
-import { createInteractions } from "../../src/records/store/interactions.ts";
+import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { eachDatabase } from "../support/databases.ts";
 import { interaction, newAccount } from "./samples.ts";
 
@@ -32,8 +32,10 @@ eachDatabase(
       seed = (seed * 48271) % 2147483647;
       return seed % count;
     };
-    const store = createDeletions({ main: database, records: database }, { newSalt: () => "salt" });
-    const rows = createInteractions(database);
+    const store = createDeletions({ main: database, analytics: createAnalyticsStore(database) }, {
+      newSalt: () => "salt",
+    });
+    const rows = createAnalyticsStore(database);
     const known = async () =>
       (await database.query("select transaction_id from interactions order by 1", []))
         .map((row) => String(row.transaction_id));

@@ -10,7 +10,7 @@ import {
 } from "../../src/usage/usage_sums.ts";
 import type { Database } from "../../src/database/database.ts";
 import { refundCharge } from "../../src/credit/store/refund_charge.ts";
-import { createInteractions } from "../../src/records/store/interactions.ts";
+import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { createLedger } from "../../src/credit/store/ledger.ts";
 import { migrate } from "../../src/database/migrate.ts";
 import { createRecords } from "../../src/records/store/records.ts";
@@ -155,7 +155,7 @@ eachDatabase(
       } else if (act === "repeat") {
         await records.insert([random.pick(written), random.pick(written), random.pick(written)]);
       } else if (act === "reprice") {
-        const store = createRepricing(database);
+        const store = createRepricing(database, createAnalyticsStore(database));
         for await (const calls of store.read({ accountId })) {
           await store.correct(
             accountId,
@@ -168,7 +168,11 @@ eachDatabase(
         }
       } else if (act === "give back") {
         const { accountId, transactionId } = random.pick(written);
-        await refundCharge(database, { accountId, transactionId, note: "twice" });
+        await refundCharge(
+          database,
+          { accountId, transactionId, note: "twice" },
+          createAnalyticsStore(database),
+        );
       } else {
         const selectors = random.chance(50)
           ? { userIds: [`user ${random.below(10)}`] }
@@ -271,7 +275,7 @@ eachDatabase(
     const limit = new Date("2026-10-15T12:30:00.000Z");
     const ages = ["2026-08-03T01:00:00Z", "2026-09-30T23:59:59Z", "2026-10-15T12:10:00Z"];
     const young = ["2026-10-15T12:40:00Z", "2026-11-20T00:00:00Z"];
-    await createInteractions(database).insert(
+    await createAnalyticsStore(database).insert(
       [...ages, ...young].map((at, n) =>
         interaction(accountId, `call ${n}`, {
           ...{ createdAt: new Date(at), app: `app ${n}`, costNanos: 10n, chargedNanos: 10n },
@@ -279,7 +283,7 @@ eachDatabase(
         })
       ),
     );
-    const gone = await createRetention(database).eraseUsage(limit);
+    const gone = await createRetention(database, createAnalyticsStore(database)).eraseUsage(limit);
     assert.deepEqual([gone!.partitions, gone!.interactions], [2, 1]);
     const store = createUsageSums(database);
     const query = everything(accountId);
@@ -308,14 +312,14 @@ eachDatabase(
     // What writes rows today names columns that later migrations add.
     await database.query("alter table interaction_payloads add column words bigint[]");
     await database.query("alter table interactions add column attempts text");
-    await createInteractions(database).insert(
+    await createAnalyticsStore(database).insert(
       Array.from({ length: 300 }, (_, n) => anyCall(random, accountId, `call ${n}`)),
     );
     await database.query("alter table interaction_payloads drop column words");
     await database.query("alter table interactions drop column attempts");
     await migrate(database, all);
     assert.deepEqual(await gaps(database), []);
-    await createInteractions(database).insert([anyCall(random, accountId, "one more")]);
+    await createAnalyticsStore(database).insert([anyCall(random, accountId, "one more")]);
     await database.query("delete from interactions_2026_11 where transaction_id < 'call 2'");
     assert.deepEqual(await gaps(database), []);
     const steps = await createUsageSums(database).steps(everything(accountId));

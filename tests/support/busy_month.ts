@@ -1,6 +1,6 @@
 import type { Interaction } from "../../src/shared/interaction.ts";
 import type { Database } from "../../src/database/database.ts";
-import { createInteractions } from "../../src/records/store/interactions.ts";
+import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { interactionRow } from "./interaction_row.ts";
 import { Random } from "./random.ts";
 
@@ -29,7 +29,7 @@ export async function writeBusyMonths(
       rows.push(callAt(random, at, { accountId, id: `month-${hoursAgo}-${n}`, keys }));
     }
   }
-  const interactions = createInteractions(database);
+  const interactions = createAnalyticsStore(database);
   for (let from = 0; from < rows.length; from += 500) {
     await interactions.insert(rows.slice(from, from + 500));
   }

@@ -16,7 +16,7 @@ import { createApiKeys } from "../../src/keys/store/api_keys.ts";
 import type { Database } from "../../src/database/database.ts";
 import { createEvals } from "../../src/evals/store/evals.ts";
 import { createEvalWork } from "../../src/evals/store/eval_work.ts";
-import { createInteractions } from "../../src/records/store/interactions.ts";
+import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { createMedia } from "../../src/records/store/media.ts";
 import { interaction, newAccount } from "../store/samples.ts";
 import { eachDatabase } from "./databases.ts";
@@ -83,7 +83,7 @@ export async function openEvalWorld(database: Database): Promise<EvalWorld> {
     ...{ scopes: [], models: [], onDisconnect: "cancel", translationMode: "default" },
     ...{ capDayNanos: null, capMonthNanos: null, expiresAt: null },
   });
-  const evals = createEvals(database);
+  const evals = createEvals(database, createAnalyticsStore(database));
   const runners: EvalRunner[] = [];
   const world: EvalWorld = {
     accountId,
@@ -117,7 +117,10 @@ export async function openEvalWorld(database: Database): Promise<EvalWorld> {
         apiKeys,
         dialects: { chat, responses, messages, generate },
         media: createMedia(database),
-        work: createEvalWork(database, { holder: crypto.randomUUID() }),
+        work: createEvalWork(database, {
+          holder: crypto.randomUUID(),
+          analytics: createAnalyticsStore(database),
+        }),
         graders: createGradeThread(),
       });
       runners.push(runner);
@@ -170,7 +173,7 @@ async function storeCalls(
         ...more(n),
       }),
   );
-  await createInteractions(database).insert(rows);
+  await createAnalyticsStore(database).insert(rows);
 }
 
 function newRun(accountId: number, apiKeyId: string): NewEvalRun {

@@ -11,18 +11,20 @@ import {
 import { Fault } from "../../shared/fault.ts";
 import type { Sums } from "../statistics.ts";
 import { listCohorts } from "./cohorts_list.ts";
+import type { AnalyticsReads, CohortCallSums } from "../../records/analytics_store.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import { lockRequest, sameRequestHours } from "../../database/request_lock.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 
-/** `analytics` holds the interactions, `database` what was posted. */
-export function createCohorts(database: Database, analytics: Queryable = database): CohortStore {
+type CohortCalls = Pick<AnalyticsReads, "cohortSums" | "cohortNames" | "cohortCosts">;
+
+/** `analytics` sums the interactions, `database` holds what was posted. */
+export function createCohorts(database: Database, analytics: CohortCalls): CohortStore {
   return {
     post: (post) => database.transaction((tx) => insert(tx, post)),
     async read(accountId, cohortIds) {
-      const asked = [accountId, cohortIds] as const;
-      const calls = await analytics.query(readCalls(allCalls), asked, { planAnew: true });
-      const outcomes = await database.query(readOutcomes(allOutcomes), asked);
+      const calls = await analytics.cohortSums(accountId, cohortIds);
+      const outcomes = await database.query(readOutcomes(allOutcomes), [accountId, cohortIds]);
       return cohortIds.map((cohortId) => sumsOf(cohortId, calls, outcomes));
     },
     readLatest: (accountId, cohortIds, bounds) =>
@@ -93,35 +95,6 @@ function saysTheSame(row: SqlRow, { type, label, valueNanos }: OutcomeItem): boo
   return row.type === type && row.label === label && row.value_nanos === valueNanos;
 }
 
-/** Sums of one column with what is needed for its spread, in the order of `readSums`. */
-function columnSums(name: string, column: string, of = "true"): string {
-  return `count(${column}) filter (where ${of}) as ${name}_count,
-    coalesce(sum(${column}) filter (where ${of}), 0) as ${name}_sum,
-    coalesce(sum(${column}::numeric * ${column}) filter (where ${of}), 0) as ${name}_squares`;
-}
-
-const completed = "status = 'completed'";
-
-const allCalls = "interactions where account_id = $1 and cohort_id = any($2::text[])";
-
-const latestCalls = `unnest($2::text[]) as wanted(id) cross join lateral (
-    select cohort_id, created_at, status, cost_nanos, input_tokens, output_tokens, latency_ms
-    from interactions where account_id = $1 and cohort_id = wanted.id
-      and created_at >= coalesce($3::timestamptz, '-infinity')
-    order by created_at desc limit $4
-  ) as latest`;
-
-const readCalls = (from: string) =>
-  `select cohort_id, count(*) as interactions, min(created_at) as first_at,
-    count(*) filter (where ${completed}) as completed,
-    ${columnSums("cost", "cost_nanos")},
-    ${columnSums("input", "input_tokens")},
-    ${columnSums("output", "output_tokens")},
-    ${columnSums("latency", "latency_ms", completed)},
-    percentile_cont(0.5) within group (order by latency_ms) filter (where ${completed}) as p50,
-    percentile_cont(0.95) within group (order by latency_ms) filter (where ${completed}) as p95
-  from ${from} group by cohort_id`;
-
 const allOutcomes = "cohort_outcomes where account_id = $1 and cohort_id = any($2::text[])";
 
 const latestOutcomes = `unnest($2::text[], $3::timestamptz[]) as wanted(id, since)
@@ -129,24 +102,22 @@ const latestOutcomes = `unnest($2::text[], $3::timestamptz[]) as wanted(id, sinc
     and created_at >= coalesce(wanted.since, '-infinity')`;
 
 const readOutcomes = (from: string) =>
-  `select cohort_id, type, label, ${columnSums("value", "value_nanos")}
+  `select cohort_id, type, label, count(value_nanos) as value_count,
+    coalesce(sum(value_nanos), 0) as value_sum,
+    coalesce(sum(value_nanos::numeric * value_nanos), 0) as value_squares
   from ${from}
   group by cohort_id, type, label order by cohort_id, type, label nulls first`;
 
 async function readLatest(
-  { database, analytics }: { database: Queryable; analytics: Queryable },
+  { database, analytics }: { database: Queryable; analytics: CohortCalls },
   accountId: number,
   cohortIds: readonly string[],
   { since, most }: CohortBounds,
 ): Promise<LatestSums[]> {
-  const calls = await analytics.query(
-    readCalls(latestCalls),
-    [accountId, cohortIds, since, most],
-    { planAnew: true },
-  );
+  const calls = await analytics.cohortSums(accountId, cohortIds, { since, most });
   const cuts = cohortIds.map((cohortId) => {
-    const row = calls.find((one) => one.cohort_id === cohortId);
-    return row && Number(row.interactions) >= most ? row.first_at as Date : null;
+    const found = calls.find((one) => one.cohortId === cohortId);
+    return found && Number(found.interactions) >= most ? found.firstAt : null;
   });
   const outcomes = await database.query(readOutcomes(latestOutcomes), [
     accountId,
@@ -159,36 +130,35 @@ async function readLatest(
   }));
 }
 
+const noValues: Sums = { count: 0n, sum: 0n, sumOfSquares: 0n };
+
+/** Of a cohort without calls all is zero. */
+const noCalls = {
+  ...{ interactions: 0n, completed: 0n, cost: noValues, inputTokens: noValues },
+  ...{ outputTokens: noValues, latency: noValues, latencyP50: null, latencyP95: null },
+};
+
 function sumsOf(
   cohortId: string,
-  calls: readonly SqlRow[],
+  calls: readonly CohortCallSums[],
   outcomes: readonly SqlRow[],
 ): CohortSums {
-  const row = calls.find((one) => one.cohort_id === cohortId);
+  const { firstAt: _, ...sums } = calls.find((one) => one.cohortId === cohortId) ??
+    { ...noCalls, cohortId, firstAt: null };
   return {
-    cohortId,
-    interactions: (row?.interactions ?? 0n) as bigint,
-    completed: (row?.completed ?? 0n) as bigint,
-    cost: readSums(row, "cost"),
-    inputTokens: readSums(row, "input"),
-    outputTokens: readSums(row, "output"),
-    latency: readSums(row, "latency"),
-    latencyP50: (row?.p50 ?? null) as number | null,
-    latencyP95: (row?.p95 ?? null) as number | null,
+    ...sums,
     outcomes: outcomes.filter((one) => one.cohort_id === cohortId).map(readOutcome),
   };
 }
 
 function readOutcome(row: SqlRow): OutcomeSum {
+  // Sums of integers come as `numeric`, whose text is a whole number.
+  const whole = (column: string) => BigInt(String(row[column]));
   return {
     type: String(row.type),
     label: row.label as string | null,
-    ...readSums(row, "value"),
+    count: whole("value_count"),
+    sum: whole("value_sum"),
+    sumOfSquares: whole("value_squares"),
   };
-}
-
-/** Sums of integers come as `numeric`, whose text is a whole number. */
-function readSums(row: SqlRow | undefined, name: string): Sums {
-  const whole = (column: string) => BigInt(String(row?.[`${name}_${column}`] ?? 0));
-  return { count: whole("count"), sum: whole("sum"), sumOfSquares: whole("squares") };
 }

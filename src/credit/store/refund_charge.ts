@@ -1,3 +1,4 @@
+import type { AnalyticsStore } from "../../records/analytics_store.ts";
 import type { Database, Queryable } from "../../database/database.ts";
 import { credit, lockAccounts } from "./ledger.ts";
 
@@ -10,7 +11,7 @@ import { credit, lockAccounts } from "./ledger.ts";
 export async function refundCharge(
   database: Database,
   call: { accountId: number; transactionId: string; note: string; claim?: Claim },
-  analytics = database,
+  analytics: Pick<AnalyticsStore, "sharesMain" | "within" | "clearCharge">,
 ): Promise<void> {
   const { accountId, transactionId, note, claim } = call;
   const operationId = `give-back:${transactionId}`;
@@ -38,15 +39,9 @@ export async function refundCharge(
       interactionId: transactionId,
     });
     await tx.query("delete from key_charges where transaction_id = $1", [transactionId]);
-    if (analytics === database) await showNoCharge(tx, transactionId);
+    if (analytics.sharesMain) await analytics.within(tx).clearCharge(transactionId);
   });
-  if (analytics !== database) await showNoCharge(analytics, transactionId);
-}
-
-async function showNoCharge(queryable: Queryable, transactionId: string): Promise<void> {
-  await queryable.query("update interactions set charged_nanos = 0 where transaction_id = $1", [
-    transactionId,
-  ]);
+  if (!analytics.sharesMain) await analytics.clearCharge(transactionId);
 }
 
 /** An attempt at answering a repeatable request. */

@@ -10,12 +10,12 @@ import { Fault } from "../../shared/fault.ts";
 import { type Tombstone, tombstoneOf } from "../tombstone.ts";
 import { writeAudit } from "../../audit/store/audit.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
-import { eraseBatch, type Erased, type RecordDatabases } from "./erasure.ts";
-import { countMatched } from "./erasure_count.ts";
-import { matchedBy } from "./erasure_sql.ts";
+import { eraseBatch, type Erased, type RecordStores } from "./erasure.ts";
+import { countScope } from "./erasure_count.ts";
+import { scopeOf } from "./erasure_sql.ts";
 import { createErasureFeed } from "./erasure_feed.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
-import { erasedDays, insertTombstone, readTombstone } from "./tombstones.ts";
+import { insertTombstone, readTombstone, sweepErased } from "./tombstones.ts";
 import { lockForErasure } from "../../database/erasure_lock.ts";
 
 /** Deletions of an account that wait. */
@@ -25,18 +25,17 @@ const holdSeconds = 60;
 
 /** `newSalt` gives a fresh random text. */
 export function createDeletions(
-  databases: RecordDatabases,
+  stores: RecordStores,
   { newSalt }: { newSalt: () => string },
 ): DeletionStore {
-  const { main, records } = databases;
+  const { main, analytics } = stores;
   return {
-    count: (request) =>
-      countMatched(databases, matchedBy(tombstoneOf(request, ""), request.selectors)),
+    count: (request) => countScope(stores, scopeOf(tombstoneOf(request, ""), request.selectors)),
     async add(request, holder) {
       const stored = { ...request, selectors: storedSelectors(request.selectors) };
       const tombstone = tombstoneOf(stored, newSalt());
       if (holder === undefined) await requireRoom(main, request.accountId);
-      if (records !== main) await raise(records, tombstone);
+      if (!analytics.sharesMain) await analytics.addTombstone(tombstone);
       await main.transaction(async (tx) => {
         await insertDeletion(tx, stored, tombstone, holder);
         await writeAudit(tx, request.audit);
@@ -47,7 +46,7 @@ export function createDeletions(
       return tombstone;
     },
     async restore(tombstone) {
-      if (records !== main) await raise(records, tombstone);
+      if (!analytics.sharesMain) await analytics.addTombstone(tombstone);
       return await main.transaction(async (tx) => {
         await lockForErasure(tx);
         if (!await insertTombstone(tx, tombstone)) return false;
@@ -57,7 +56,7 @@ export function createDeletions(
     },
     ...claimsOf(main),
     async expect({ tombstone, selectors }) {
-      const counts = await countMatched(databases, matchedBy(tombstone, selectors));
+      const counts = await countScope(stores, scopeOf(tombstone, selectors));
       await main.query(
         `update deletions set expected_count = interactions + eval_runs + eval_results + $2::bigint
          where deletion_id = $1 and expected_count is null`,
@@ -66,8 +65,8 @@ export function createDeletions(
     },
     eraseBatch: ({ tombstone, selectors }, holder) =>
       eraseBatch(
-        databases,
-        matchedBy(tombstone, selectors),
+        stores,
+        scopeOf(tombstone, selectors),
         (tx, erased) => note(tx, tombstone.deletionId, holder, erased),
       ),
     async erasedSpan(deletionId) {
@@ -81,7 +80,10 @@ export function createDeletions(
     finish: (deletionId) => main.transaction((tx) => finish(tx, deletionId)),
     ...receiptsOf(main),
     newsReader: () => createErasureFeed(main),
-    sweep: () => sweep([main, records]),
+    async sweep() {
+      await sweepErased(main);
+      if (!analytics.sharesMain) await analytics.sweepErased();
+    },
   };
 }
 
@@ -109,16 +111,6 @@ async function finish(tx: Queryable, deletionId: string): Promise<void> {
     detail: dataTables.map((table) => `${table}: ${counts[table]}`).join(", "),
     at: completedAt!,
   });
-}
-
-async function sweep(databases: readonly Database[]): Promise<void> {
-  for (const database of new Set(databases)) {
-    await database.query(
-      `delete from erased_calls
-       where erased_at < clock_timestamp() - $1::integer * interval '1 day'`,
-      [erasedDays],
-    );
-  }
 }
 
 function claimsOf(main: Database): Pick<DeletionStore, "claim" | "postpone" | "release"> {
@@ -186,13 +178,6 @@ async function requireRoom(main: Database, accountId: number): Promise<void> {
   throw new Fault("rate_limit_exceeded", {
     message: `This account has ${maxWaiting} deletions waiting; try again when some are done.`,
     retryAfterSeconds: 60,
-  });
-}
-
-async function raise(database: RecordDatabases["records"], tombstone: Tombstone): Promise<void> {
-  await database.transaction(async (tx) => {
-    await lockForErasure(tx);
-    await insertTombstone(tx, tombstone);
   });
 }
 

@@ -2,43 +2,42 @@ import { greatest, least, pushAll } from "../../base/lists.ts";
 import { type DataTable, type DeletionCounts, type ErasedBatch, noCounts } from "../deletion.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import { madeOf } from "./erasure_count.ts";
-import { Bound, condition, type MatchedRows } from "./erasure_sql.ts";
+import type { ErasureScope } from "../tombstone.ts";
+import type {
+  AnalyticsStore,
+  AnalyticsTransaction,
+  CallKey,
+  ErasedCalls,
+} from "../../records/analytics_store.ts";
+import { Bound, condition } from "./erasure_sql.ts";
 import { noteErased } from "./tombstones.ts";
 import { lockForErasure } from "../../database/erasure_lock.ts";
 
-/** Where records stand: `main` and `records` are the same unless ANALYTICS_DATABASE_URL is set. */
-export interface RecordDatabases {
+/** Where records stand. */
+export interface RecordStores {
   /** Deletions, evaluations, what calls keep for later turns, stored replays. */
   main: Database;
-  /** Interactions and payloads. */
-  records: Database;
+  /** Interactions, payloads and media. */
+  analytics: AnalyticsStore;
 }
 
 /** A table whose rows are erased with the interaction that they belong to. */
 interface ErasedTable {
   table: string;
-  database: keyof RecordDatabases;
   /** `$1`: transaction ids. */
   where: string;
-  /** Also narrowed to the interactions' `created_at`, which leaves partitions out. */
-  byTime?: true;
 }
 
 const ofTheCall = "transaction_id = any($1::text[])";
 
-/**
- * What is erased with an interaction: a table more is a row more. Media references go with the
- * payloads that name them, by a trigger, and media with their last reference.
- */
-export const erasedWithInteraction: readonly ErasedTable[] = [
-  { table: "eval_results", database: "main", where: ofTheCall },
+/** What is erased in the main database with an interaction: a table more is a row more. */
+const erasedWithInteraction: readonly ErasedTable[] = [
+  { table: "eval_results", where: ofTheCall },
   // A later response holds the whole conversation.
-  { table: "kept_responses", database: "main", where: `${ofTheCall} or sources && $1::text[]` },
-  { table: "kept_reasoning", database: "main", where: ofTheCall },
-  { table: "background_calls", database: "main", where: ofTheCall },
-  { table: "replays", database: "main", where: ofTheCall },
-  { table: "interaction_payloads", database: "records", where: ofTheCall, byTime: true },
-  { table: "interactions", database: "records", where: ofTheCall, byTime: true },
+  { table: "kept_responses", where: `${ofTheCall} or sources && $1::text[]` },
+  { table: "kept_reasoning", where: ofTheCall },
+  { table: "background_calls", where: ofTheCall },
+  { table: "replays", where: ofTheCall },
 ];
 
 const batchRows = 500;
@@ -53,79 +52,64 @@ export interface Erased extends ErasedBatch {
 }
 
 /**
- * Erases some of the rows that a deletion means, with all that hangs on them. `note` writes down
- * what went, in the same transaction where both databases are one. Where they are two the
- * interactions go last: a step that is cut is repeated, and finds the rest.
+ * Erases some of the rows in the scope of a deletion, with all that hangs on them. `note` writes
+ * down what went, in the same transaction where one database holds all. Where there are two the
+ * interactions go last: a step that was cut is repeated, and finds the rest.
  */
 export async function eraseBatch(
-  databases: RecordDatabases,
-  meant: MatchedRows,
+  { main, analytics }: RecordStores,
+  scope: ErasureScope,
   note: (main: Queryable, erased: Erased) => Promise<void>,
 ): Promise<Erased> {
-  const { main, records } = databases;
-  if (main === records) {
+  if (analytics.sharesMain) {
     return await main.transaction(async (tx) => {
       await lockForErasure(tx);
-      const calls = await pick({ main: tx, records: tx }, meant);
-      const all = joined(await eraseMain(tx, calls, meant), await eraseRecords(tx, calls));
+      const rows = analytics.within(tx);
+      const calls = await pick({ main: tx, analytics: rows }, scope);
+      const hanging = await eraseMain(tx, calls, scope);
+      const all = joined(hanging, recordsOf(calls, await rows.erase(calls)));
       await note(tx, all);
       return all;
     });
   }
-  const calls = await pick(databases, meant);
+  const calls = await pick({ main, analytics }, scope);
   const hanging = await main.transaction(async (tx) => {
     await lockForErasure(tx);
-    const erased = await eraseMain(tx, calls, meant);
+    const erased = await eraseMain(tx, calls, scope);
     await note(tx, erased);
     return erased;
   });
-  const rows = await records.transaction(async (tx) => {
-    await lockForErasure(tx);
-    await noteErased(tx, calls.map(idOf));
-    return await eraseRecords(tx, calls);
-  });
+  const rows = recordsOf(calls, await analytics.erase(calls));
   await main.transaction((tx) => note(tx, rows));
   return joined(hanging, rows);
 }
 
-/** Calls that are meant, with those that evaluations made of them. */
+/** Calls in the scope, with those that evaluations made of them. */
 async function pick(
-  { main, records }: { main: Queryable; records: Queryable },
-  meant: MatchedRows,
-): Promise<SqlRow[]> {
-  const bound = new Bound();
-  const where = condition(meant, "interactions", "i", bound);
-  if (where === "false") return [];
-  const direct = await records.query(
-    `select i.transaction_id, i.created_at from interactions i where ${where}
-     order by i.created_at limit ${batchRows}`,
-    bound.values,
-  );
-  const { accountId } = meant.tombstone;
+  { main, analytics }: { main: Queryable; analytics: AnalyticsTransaction },
+  scope: ErasureScope,
+): Promise<CallKey[]> {
+  const direct = await analytics.matched(scope, batchRows);
+  const { accountId } = scope.tombstone;
   const made = await madeOf(main, accountId, direct.map(idOf));
   if (made.length === 0) return direct;
-  const more = await records.query(
-    `select transaction_id, created_at from interactions
-     where account_id = $1 and transaction_id = any($2::text[])`,
-    [accountId, made],
-  );
-  return [...direct, ...more];
+  return [...direct, ...await analytics.keysOf(accountId, made)];
 }
 
 async function eraseMain(
   tx: Queryable,
-  calls: readonly SqlRow[],
-  meant: MatchedRows,
+  calls: readonly CallKey[],
+  scope: ErasureScope,
 ): Promise<Erased> {
   await noteErased(tx, calls.map(idOf));
-  const hanging = await eraseHanging(tx, "main", calls);
-  await eraseUnrecorded(tx, meant);
-  // Evaluations that are meant themselves come last; those of erased calls went with them.
+  const hanging = await eraseHanging(tx, calls);
+  await eraseUnrecorded(tx, scope);
+  // Evaluations in the scope come last; those of erased calls went with them.
   if (calls.length >= batchRows) return hanging;
-  const results = await eraseSome(tx, meant, "eval_results", resultsKey);
-  const runs = await eraseSome(tx, meant, "eval_runs", "(eval_run_id)");
+  const results = await eraseSome(tx, scope, "eval_results", resultsKey);
+  const runs = await eraseSome(tx, scope, "eval_runs", "(eval_run_id)");
   return joined(hanging, {
-    ...erasedOf([...results, ...runs]),
+    ...erasedOf([...results, ...runs].map((row) => row.created_at as Date)),
     isLast: results.length < batchRows && runs.length < batchRows,
     counts: { interactions: 0, eval_results: results.length, eval_runs: runs.length },
     relations: ["eval_results", "eval_runs"],
@@ -133,9 +117,9 @@ async function eraseMain(
 }
 
 /** Background calls that have no row yet: who works on one ends it when it is gone. */
-async function eraseUnrecorded(tx: Queryable, meant: MatchedRows): Promise<void> {
+async function eraseUnrecorded(tx: Queryable, scope: ErasureScope): Promise<void> {
   const bound = new Bound();
-  const where = condition(meant, "interactions", "b", bound);
+  const where = condition(scope, "interactions", "b", bound);
   if (where === "false") return;
   const rows = await tx.query(
     `delete from background_calls b where b.request is not null and ${where}
@@ -144,44 +128,46 @@ async function eraseUnrecorded(tx: Queryable, meant: MatchedRows): Promise<void>
   );
   if (rows.length === 0) return;
   // What repeats are answered with holds words of the request.
-  await tx.query(`delete from replays where ${ofTheCall}`, [rows.map(idOf)]);
+  await tx.query(`delete from replays where ${ofTheCall}`, [
+    rows.map((row) => String(row.transaction_id)),
+  ]);
 }
 
 const resultsKey = "(eval_run_id, transaction_id, grader_index)";
 
-async function eraseRecords(tx: Queryable, calls: readonly SqlRow[]): Promise<Erased> {
-  const transactionIds = calls.map(idOf);
-  const [media] = await tx.query(
-    "select exists (select from media_refs where transaction_id = any($1::text[])) as named",
-    [transactionIds],
-  );
-  const erased = await eraseHanging(tx, "records", calls);
-  if (media!.named === true) erased.relations.push("media");
-  // It held the names of their apps.
-  if (calls.length > 0) erased.relations.push("usage_sums");
-  return { ...erased, transactionIds };
+function recordsOf(
+  calls: readonly CallKey[],
+  { interactions, relations }: ErasedCalls,
+): Erased {
+  return {
+    ...erasedOf(calls.map(({ createdAt }) => createdAt)),
+    transactionIds: calls.map(idOf),
+    counts: { ...noCounts, interactions },
+    relations,
+  };
 }
 
-async function eraseHanging(
-  tx: Queryable,
-  database: keyof RecordDatabases,
-  calls: readonly SqlRow[],
-): Promise<Erased> {
-  const erased = { ...erasedOf(calls), counts: { ...noCounts }, relations: [] as string[] };
+async function eraseHanging(tx: Queryable, calls: readonly CallKey[]): Promise<Erased> {
+  const erased = {
+    ...erasedOf(calls.map(({ createdAt }) => createdAt)),
+    counts: { ...noCounts },
+    relations: [] as string[],
+  };
   if (calls.length === 0) return erased;
-  for (const one of erasedWithInteraction.filter((each) => each.database === database)) {
-    const rows = await eraseFrom(tx, one, calls);
+  for (const { table, where } of erasedWithInteraction) {
+    const rows = await tx.query(
+      `delete from ${table} where (${where}) returning tableoid::regclass::text as relation`,
+      [calls.map(idOf)],
+    );
     pushAll(erased.relations, new Set(rows.map((row) => String(row.relation))));
-    if (one.table === "interactions" || one.table === "eval_results") {
-      erased.counts[one.table] = rows.length;
-    }
+    if (table === "eval_results") erased.counts.eval_results = rows.length;
   }
   return erased;
 }
 
-/** Nothing yet, but the time that the rows span. */
-function erasedOf(rows: readonly SqlRow[]): Erased {
-  const times = rows.map((row) => (row.created_at as Date).getTime());
+/** Nothing yet, but the span of the rows' times. */
+function erasedOf(created: readonly Date[]): Erased {
+  const times = created.map((at) => at.getTime());
   return {
     transactionIds: [],
     isLast: false,
@@ -210,28 +196,14 @@ function joined(one: Erased, other: Erased): Erased {
   };
 }
 
-async function eraseFrom(
-  tx: Queryable,
-  { table, where, byTime }: ErasedTable,
-  calls: readonly SqlRow[],
-): Promise<SqlRow[]> {
-  const times = calls.map((row) => (row.created_at as Date).getTime());
-  const span = byTime ? [new Date(least(times)), new Date(greatest(times))] : [];
-  return await tx.query(
-    `delete from ${table} where (${where})${byTime ? " and created_at between $2 and $3" : ""}
-     returning tableoid::regclass::text as relation`,
-    [calls.map(idOf), ...span],
-  );
-}
-
 async function eraseSome(
   tx: Queryable,
-  meant: MatchedRows,
+  scope: ErasureScope,
   table: DataTable,
   key: string,
 ): Promise<SqlRow[]> {
   const bound = new Bound();
-  const where = condition(meant, table, "e", bound);
+  const where = condition(scope, table, "e", bound);
   if (where === "false") return [];
   return await tx.query(
     `delete from ${table} where ${key} in (
@@ -241,6 +213,6 @@ async function eraseSome(
   );
 }
 
-function idOf(row: SqlRow): string {
-  return String(row.transaction_id);
+function idOf({ transactionId }: CallKey): string {
+  return transactionId;
 }

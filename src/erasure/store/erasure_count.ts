@@ -1,27 +1,28 @@
 import type { DataTable, DeletionCounts } from "../deletion.ts";
 import type { Queryable, SqlRow } from "../../database/database.ts";
-import { Bound, condition, type MatchedRows } from "./erasure_sql.ts";
+import type { ErasureScope } from "../tombstone.ts";
+import type { AnalyticsReads } from "../../records/analytics_store.ts";
+import { Bound, condition } from "./erasure_sql.ts";
 
 /** Columns of `eval_results` that name calls made of the stored one: they repeat its words. */
 const madeOfIt = ["answer_transaction_id", "judge_transaction_id"];
 
-/** Rows that a deletion means, without erasing any: what its steps come to. */
-export async function countMatched(
-  { main, records }: { main: Queryable; records: Queryable },
-  meant: MatchedRows,
+/** How many rows are in the scope of a deletion: what its steps come to. Nothing is erased. */
+export async function countScope(
+  { main, analytics }: { main: Queryable; analytics: AnalyticsReads },
+  scope: ErasureScope,
 ): Promise<DeletionCounts> {
-  const { accountId } = meant.tombstone;
+  const { accountId } = scope.tombstone;
   const evaluated = await main.query(
     "select distinct transaction_id from eval_results where account_id = $1",
     [accountId],
   );
-  const ids = await meantOf(records, meant, evaluated.map(idOf));
+  const ids = await analytics.matchedAmong(scope, evaluated.map(idOf));
   const made = await madeOf(main, accountId, ids);
   return {
-    interactions: await count(records, meant, "interactions") +
-      await countOthers(records, meant, made),
-    eval_runs: await count(main, meant, "eval_runs"),
-    eval_results: await count(main, meant, "eval_results", [...ids, ...made]),
+    interactions: await analytics.countMatched(scope, made),
+    eval_runs: await count(main, scope, "eval_runs"),
+    eval_results: await count(main, scope, "eval_results", [...ids, ...made]),
   };
 }
 
@@ -48,57 +49,22 @@ export async function madeOf(
   return rows.map(idOf).filter((id) => !given.has(id));
 }
 
-async function meantOf(
-  records: Queryable,
-  meant: MatchedRows,
-  transactionIds: readonly string[],
-): Promise<string[]> {
-  if (transactionIds.length === 0) return [];
-  const bound = new Bound();
-  const where = condition(meant, "interactions", "i", bound);
-  const rows = await records.query(
-    `select i.transaction_id from interactions i
-     where i.transaction_id = any(${bound.bind(transactionIds)}::text[]) and ${where}`,
-    bound.values,
-  );
-  return rows.map(idOf);
-}
-
-/** Rows of a table that are meant themselves, or belong to one of the calls. */
+/** Rows of a table that are in the scope themselves, or belong to one of the calls. */
 async function count(
   database: Queryable,
-  meant: MatchedRows,
-  table: DataTable,
+  scope: ErasureScope,
+  table: Exclude<DataTable, "interactions">,
   transactionIds: readonly string[] = [],
 ): Promise<number> {
   const bound = new Bound();
-  const where = condition(meant, table, "t", bound);
+  const where = condition(scope, table, "t", bound);
   const belongs = transactionIds.length === 0
     ? ""
-    : ` or t.account_id = ${bound.bind(meant.tombstone.accountId)} and t.transaction_id = any(${
+    : ` or t.account_id = ${bound.bind(scope.tombstone.accountId)} and t.transaction_id = any(${
       bound.bind(transactionIds)
     }::text[])`;
   const [row] = await database.query(
     `select count(*) as count from ${table} t where (${where})${belongs}`,
-    bound.values,
-  );
-  return Number(row!.count);
-}
-
-/** Those of the calls that are not meant themselves. */
-async function countOthers(
-  records: Queryable,
-  meant: MatchedRows,
-  transactionIds: readonly string[],
-): Promise<number> {
-  if (transactionIds.length === 0) return 0;
-  const bound = new Bound();
-  const where = condition(meant, "interactions", "i", bound);
-  const [row] = await records.query(
-    `select count(*) as count from interactions i
-     where i.account_id = ${bound.bind(meant.tombstone.accountId)}
-       and i.transaction_id = any(${bound.bind(transactionIds)}::text[])
-       and (${where}) is not true`,
     bound.values,
   );
   return Number(row!.count);

@@ -1,16 +1,9 @@
 import type { DataTable, Selectors } from "../deletion.ts";
-import type { Tombstone } from "../tombstone.ts";
+import type { ErasureScope, Tombstone } from "../tombstone.ts";
 import type { SqlValue } from "../../database/database.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 
-/** Which rows a deletion means: ids in clear while they are known, which an index can find. */
-export interface MatchedRows {
-  tombstone: Tombstone;
-  sessionIds: readonly string[] | undefined;
-  userIds: readonly string[] | undefined;
-}
-
-export function matchedBy(tombstone: Tombstone, selectors: Selectors | null): MatchedRows {
+export function scopeOf(tombstone: Tombstone, selectors: Selectors | null): ErasureScope {
   const stored = (values: readonly string[] | undefined) => values?.map((one) => sanitizeText(one));
   return {
     tombstone,
@@ -35,14 +28,14 @@ const selectable: Readonly<Record<DataTable, readonly string[]>> = {
   eval_results: ["transaction_id", "session_id", "user_id"],
 };
 
-/** The condition under which a row of `alias` is meant; `false` for a table without a match. */
+/** The condition under which a row of `alias` is in the scope; `false` where no row of the table is. */
 export function condition(
-  meant: MatchedRows,
+  scope: ErasureScope,
   table: DataTable,
   alias: string,
   bound: Bound,
 ): string {
-  const { tombstone } = meant;
+  const { tombstone } = scope;
   const { transactionIds, sessionHashes, userHashes, salt } = tombstone;
   const asked = Object.entries({
     transaction_id: transactionIds,
@@ -73,8 +66,8 @@ export function condition(
         }::text[])`,
       ]
       : []),
-    ...isOneOf("session_id", meant.sessionIds, sessionHashes),
-    ...isOneOf("user_id", meant.userIds, userHashes),
+    ...isOneOf("session_id", scope.sessionIds, sessionHashes),
+    ...isOneOf("user_id", scope.userIds, userHashes),
   ].join(" and ");
 }
 

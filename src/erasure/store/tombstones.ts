@@ -6,7 +6,7 @@ import { tombstoneCovers } from "./erasure_sql.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 
 /** For so long erased calls are known one by one. */
-export const erasedDays = 7;
+const erasedDays = 7;
 
 /** What is left of rows that are to be written. */
 export interface Writable {
@@ -105,6 +105,15 @@ export async function noteErased(
     [transactionIds],
   );
   return rows.map((row) => String(row.transaction_id));
+}
+
+/** Forgets calls that were erased long ago: nobody writes them any more. */
+export async function sweepErased(database: Queryable): Promise<void> {
+  await database.query(
+    `delete from erased_calls
+     where erased_at < clock_timestamp() - $1::integer * interval '1 day'`,
+    [erasedDays],
+  );
 }
 
 function withoutResponse(row: Interaction): Interaction {

@@ -6,8 +6,8 @@ import {
   type EvalState,
   type EvalWork,
   type FinishedItem,
-  type StoredCall,
 } from "../eval.ts";
+import type { AnalyticsStore, AnalyticsTransaction } from "../../records/analytics_store.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import { readCounts, writeCounts } from "./eval_rows.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
@@ -26,9 +26,9 @@ const longestPause = "60 seconds";
  */
 export function createEvalWork(
   database: Database,
-  deps: { holder: string; analytics?: Database },
+  deps: { holder: string; analytics: Pick<AnalyticsStore, "findCall" | "within"> },
 ): EvalWork {
-  const { analytics = database } = deps;
+  const { analytics } = deps;
   // An embedded database has one owner: what another process claimed in it was before its end.
   const holder = database.kind === "embedded" ? "embedded" : deps.holder;
   return {
@@ -55,18 +55,9 @@ export function createEvalWork(
       );
       return row?.state as EvalState | undefined;
     },
-    stored: (run, item) =>
-      findCall(analytics, run.accountId, "i.transaction_id = $2 and i.created_at = $3", [
-        item.transactionId,
-        item.createdAt,
-      ]),
+    stored: (run, item) => analytics.findCall(run.accountId, item),
     earlierCall: (run, requestId) =>
-      findCall(
-        analytics,
-        run.accountId,
-        "i.request_id = $2 and i.created_at >= $3 and i.status = 'completed'",
-        [requestId, run.createdAt],
-      ),
+      analytics.findCall(run.accountId, { requestId, completedSince: run.createdAt }),
     async begin(run, item) {
       await database.query(
         "update eval_items set attempts = attempts + 1 where eval_run_id = $1 and position = $2",
@@ -76,7 +67,7 @@ export function createEvalWork(
     finish: (run, item, done) =>
       database.transaction((tx) => {
         // Where both share a database nobody can erase the one while the other is written.
-        return finish({ tx, calls: analytics === database ? tx : analytics }, run, item, done);
+        return finish({ tx, calls: analytics.within(tx) }, run, item, done);
       }),
     async pause(run, { ms, code, message }) {
       await database.query(pauseSql, [run.evalRunId, run.claimId, code, ms, sanitizeText(message)]);
@@ -190,36 +181,9 @@ function gaveUp(): string {
   return `waiting_since < clock_timestamp() - interval '${patienceHours} hours'`;
 }
 
-async function findCall(
-  database: Queryable,
-  accountId: number,
-  condition: string,
-  values: readonly [string, Date],
-): Promise<StoredCall | undefined> {
-  const [row] = await database.query(
-    `select i.transaction_id, i.dialect, i.status, i.session_id, i.user_id, i.payload_truncated,
-       i.cost_nanos, p.request, p.response
-     from interactions i left join interaction_payloads p
-       on p.transaction_id = i.transaction_id and p.created_at = i.created_at
-     where i.account_id = $1 and ${condition} order by i.created_at limit 1`,
-    [accountId, sanitizeText(values[0]), values[1]],
-  );
-  return row && {
-    transactionId: String(row.transaction_id),
-    dialect: String(row.dialect),
-    status: String(row.status),
-    sessionId: row.session_id as string | null,
-    userId: row.user_id as string | null,
-    requestText: row.request as string | null,
-    responseText: row.response as string | null,
-    payloadTruncated: row.payload_truncated as boolean,
-    costNanos: row.cost_nanos as bigint | null,
-  };
-}
-
 /** Item, results and counts together; a run that was cancelled meanwhile takes them too. */
 async function finish(
-  { tx, calls }: { tx: Queryable; calls: Queryable },
+  { tx, calls }: { tx: Queryable; calls: Pick<AnalyticsTransaction, "has"> },
   run: ClaimedRun,
   item: EvalItem,
   done: FinishedItem,
@@ -242,23 +206,14 @@ async function finish(
     ],
   );
   if (!marked) return true;
-  if (await isStored(calls, run, item)) await insertResults(tx, run, item, done);
+  // The interaction may have been erased meanwhile; then nothing is drawn from it.
+  if (await calls.has(run.accountId, item)) await insertResults(tx, run, item, done);
   await tx.query(
     `update eval_runs set counts = $2, waiting_for = null, waiting_since = null
      where eval_run_id = $1`,
     [run.evalRunId, writeCounts(countItem(readCounts(String(row.counts)), done))],
   );
   return true;
-}
-
-/** The interaction may have been erased meanwhile; then nothing is drawn from it. */
-async function isStored(calls: Queryable, run: ClaimedRun, item: EvalItem): Promise<boolean> {
-  const rows = await calls.query(
-    `select 1 as one from interactions
-     where account_id = $1 and transaction_id = $2 and created_at = $3`,
-    [run.accountId, item.transactionId, item.createdAt],
-  );
-  return rows.length > 0;
 }
 
 async function insertResults(

@@ -10,18 +10,26 @@ import { Fault } from "../../shared/fault.ts";
 import { writeAudit } from "../../audit/store/audit.ts";
 import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import { readCounts, readRun, runColumns, writeCounts } from "./eval_rows.ts";
-import { interactionConditions } from "../../records/filter_conditions.ts";
+import type { AnalyticsReads, CallKey } from "../../records/analytics_store.ts";
 import { lockRequest, sameRequestHours } from "../../database/request_lock.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 
 /** Where the calls of evaluations say that they come from: no run picks up another's calls. */
 export const evalEndpoint = "/api/v1/evals";
 
-/** `analytics` holds the interactions, `database` the runs and their results. */
-export function createEvals(database: Database, analytics: Queryable = database): EvalStore {
+/** `analytics` finds the interactions, `database` holds the runs and their results. */
+export function createEvals(
+  database: Database,
+  analytics: Pick<AnalyticsReads, "sample">,
+): EvalStore {
   return {
     async create(run) {
-      const chosen = await choose(analytics, run);
+      const chosen = await analytics.sample({
+        ...run.select,
+        order: run.sample === "random" ? "random" : "newest",
+        limit: run.limit,
+        ...(run.select.filters?.endpoint ? {} : { exceptEndpoint: evalEndpoint }),
+      });
       return await database.transaction((tx) => insert(tx, run, chosen));
     },
     async find(accountId, evalRunId) {
@@ -67,7 +75,7 @@ export function createEvals(database: Database, analytics: Queryable = database)
 async function insert(
   tx: Queryable,
   run: NewEvalRun,
-  chosen: readonly SqlRow[],
+  chosen: readonly CallKey[],
 ): Promise<{ evalRunId: string; total: number; repeated: boolean }> {
   const { accountId } = run;
   const requestId = sanitizeText(run.requestId);
@@ -128,31 +136,15 @@ async function requireRoom(tx: Queryable, accountId: number): Promise<void> {
   });
 }
 
-/** The stored interactions that a run is about, oldest first, whichever they are. */
-async function choose(analytics: Queryable, run: NewEvalRun): Promise<SqlRow[]> {
-  const { conditions, values } = interactionConditions(run.select);
-  const limit = values.push(run.limit);
-  const own = run.select.filters?.endpoint ? [] : [`i.endpoint <> '${evalEndpoint}'`];
-  const order = run.sample === "random" ? "random()" : "i.created_at desc, i.transaction_id desc";
-  return await analytics.query(
-    `select transaction_id, created_at from (
-       select i.transaction_id, i.created_at from interactions i
-       where ${[...conditions, ...own].join(" and ")} order by ${order} limit $${limit}
-     ) chosen order by created_at, transaction_id`,
-    values,
-    { planAnew: true },
-  );
-}
-
 async function insertItems(
   tx: Queryable,
   evalRunId: string,
-  chosen: readonly SqlRow[],
+  chosen: readonly CallKey[],
 ): Promise<void> {
-  const items = chosen.map((row, position) => ({
+  const items = chosen.map(({ transactionId, createdAt }, position) => ({
     position,
-    transaction_id: row.transaction_id,
-    created_at: (row.created_at as Date).toISOString(),
+    transaction_id: transactionId,
+    created_at: createdAt.toISOString(),
   }));
   await tx.query(
     `insert into eval_items (eval_run_id, position, transaction_id, transaction_created_at)

@@ -1,23 +1,19 @@
-import type { Database, Queryable } from "../../database/database.ts";
+import type { Database } from "../../database/database.ts";
+import { eraseAlone } from "../../database/retention_lock.ts";
+import type { AnalyticsReads } from "../../records/analytics_store.ts";
 
 /** Interactions whose results are looked at in one step. */
 const stepIds = 1000;
 
 /**
  * Erases results drawn from interactions of before the limit, or what graders wrote in them; gives
- * the number of rows. Evaluations and interactions may stand in two databases. `alone` runs one
- * step, where no other process does.
+ * the number of rows. Runs under `unlessBusy`.
  */
 export async function eraseResults(
-  deps: {
-    main: Database;
-    analytics: Queryable;
-    alone: (database: Database, step: (tx: Queryable) => Promise<number>) => Promise<number>;
-  },
+  { main, analytics }: { main: Database; analytics: Pick<AnalyticsReads, "idsSince"> },
   limit: Date,
   what: "details" | "rows",
 ): Promise<number> {
-  const { main, analytics, alone } = deps;
   const still = what === "details" ? "and detail is not null" : "";
   const change = what === "details"
     ? "update eval_results set detail = null"
@@ -31,16 +27,10 @@ export async function eraseResults(
     )).map(({ id }) => String(id));
     if (ids.length === 0) return sum;
     after = ids.at(-1)!;
-    const young = new Set(
-      (await analytics.query(
-        `select transaction_id as id from interactions
-         where transaction_id = any($1::text[]) and created_at >= $2`,
-        [ids, limit],
-      )).map(({ id }) => String(id)),
-    );
+    const young = await analytics.idsSince(ids, limit);
     const old = ids.filter((id) => !young.has(id));
     if (old.length === 0) continue;
-    sum += await alone(main, async (tx) => {
+    sum += await eraseAlone(main, async (tx) => {
       const changed = await tx.query(
         `${change} where transaction_id = any($1::text[]) ${still} returning 1 as one`,
         [old],

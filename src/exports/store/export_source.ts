@@ -1,34 +1,41 @@
 import type { Cells } from "../export.ts";
 import { interactionCells } from "../../records/columns.ts";
 import type { ExportQuery, ExportSource } from "../export_source.ts";
-import type { InteractionQuery } from "../../shared/interaction.ts";
+import type { Interaction, InteractionQuery } from "../../shared/interaction.ts";
+import type { AnalyticsReads } from "../../records/analytics_store.ts";
 import type { Queryable } from "../../database/database.ts";
 import { countEvalRows, readEvalRows } from "./export_eval_rows.ts";
-import { countInteractions, readInteractions } from "../../records/store/interactions_read.ts";
 import { takeSnapshot } from "../../database/snapshot.ts";
 
-/** The tables of an export on PostgreSQL, served or embedded. `database` holds the interactions. */
-export function createExportSource(database: Queryable, evals = database): ExportSource {
+/**
+ * The tables of an export: calls come from `analytics`; evaluations from `evals`, with a snapshot of
+ * their own unless both share a database.
+ */
+export function createExportSource(
+  { analytics, evals, sharesMain }: {
+    analytics: Pick<AnalyticsReads, "read" | "count" | "snapshot">;
+    evals: Queryable;
+    sharesMain: boolean;
+  },
+): ExportSource {
   return {
     async snapshot() {
-      const taken = await takeSnapshot(database);
-      return evals === database ? taken : `${taken}|${await takeSnapshot(evals)}`;
+      const taken = await analytics.snapshot();
+      return sharesMain ? taken : `${taken}|${await takeSnapshot(evals)}`;
     },
     read: (query) =>
       query.table === "interactions"
-        ? interactionRows(database, query)
+        ? interactionRows(analytics.read(interactionQuery(query)))
         : readEvalRows(evals, query.table, { ...query, snapshot: part(query, 1) }),
     count: (query) =>
       query.table === "interactions"
-        ? countInteractions(database, interactionQuery(query))
+        ? analytics.count(interactionQuery(query))
         : countEvalRows(evals, query.table, { ...query, snapshot: part(query, 1) }),
   };
 }
 
-async function* interactionRows(database: Queryable, query: ExportQuery): AsyncGenerator<Cells> {
-  for await (const row of readInteractions(database, interactionQuery(query))) {
-    yield interactionCells(row);
-  }
+async function* interactionRows(rows: AsyncIterable<Interaction>): AsyncGenerator<Cells> {
+  for await (const row of rows) yield interactionCells(row);
 }
 
 function interactionQuery(query: ExportQuery): InteractionQuery {

@@ -3,10 +3,12 @@ import type { AuditNote } from "../../audit/audit.ts";
 import type { KeyRow, KeyService } from "../key_service.ts";
 import { insertKey, keyColumns, readKey } from "./api_keys.ts";
 import { writeAudit } from "../../audit/store/audit.ts";
+import type { AnalyticsReads } from "../../records/analytics_store.ts";
 import type { Database, Queryable } from "../../database/database.ts";
 
-/** `analytics` is where calls are recorded. */
-export function createKeyService(database: Database, analytics: Queryable): KeyService {
+type LastUses = Pick<AnalyticsReads, "lastUses">;
+
+export function createKeyService(database: Database, analytics: LastUses): KeyService {
   return {
     list: (accountId) => read(database, analytics, accountId, null),
     find: async (accountId, id) => (await read(database, analytics, accountId, id))[0],
@@ -89,7 +91,7 @@ export async function revokeKeysOf(
 
 async function read(
   database: Queryable,
-  analytics: Queryable,
+  analytics: LastUses,
   accountId: number,
   id: string | null,
 ): Promise<KeyRow[]> {
@@ -103,7 +105,7 @@ async function read(
      order by k.created_at desc, k.id desc`,
     [accountId, id],
   );
-  const used = await lastUses(analytics, accountId, rows.map((row) => String(row.id)));
+  const used = await analytics.lastUses(accountId, rows.map((row) => String(row.id)));
   return rows.map((row) => ({
     ...readKey(row),
     environment: String(row.environment ?? ""),
@@ -114,22 +116,4 @@ async function read(
     isReplaced: row.is_replaced === true,
     lastUsedAt: used.get(String(row.id)) ?? null,
   }));
-}
-
-/** One step down the index for each key, however many calls it made. */
-async function lastUses(
-  analytics: Queryable,
-  accountId: number,
-  ids: readonly string[],
-): Promise<Map<string, Date>> {
-  if (ids.length === 0) return new Map();
-  const rows = await analytics.query(
-    `select k.id, i.created_at from unnest($2::text[]) as k(id)
-     cross join lateral (
-       select created_at from interactions
-       where account_id = $1 and api_key_id = k.id order by created_at desc limit 1
-     ) i`,
-    [accountId, ids],
-  );
-  return new Map(rows.map((row) => [String(row.id), row.created_at as Date]));
 }

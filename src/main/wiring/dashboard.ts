@@ -16,11 +16,12 @@ import { createRecordPages } from "./dashboard_records.ts";
 import { createInteractionPages } from "./dashboard_interactions.ts";
 import { createPlaygroundDeps } from "./playground.ts";
 import { vendorsWithStoredKeys } from "../../vendors/stored_keys.ts";
+import { createAnalyticsReads } from "../../records/store/analytics_store.ts";
 
 /** What the dashboard works on; `address` is where people reach the service. */
 export function createDashboardDeps(services: Services, address: string): DashboardDeps {
   const { config, database, registry } = services;
-  const keys = createKeyService(database, services.analytics);
+  const keys = createKeyService(database, createAnalyticsReads(services.analytics));
   return {
     baseUrl: address,
     signIn: config.oauth,

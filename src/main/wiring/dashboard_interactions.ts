@@ -2,7 +2,7 @@ import type { InteractionDeps } from "../../dashboard/pages/interactions/parts.t
 import { costLines } from "../../repricing/cost_lines.ts";
 import { readTranscript } from "../../records/transcript.ts";
 import type { Services } from "../application.ts";
-import { fairInteractions } from "./fair_stores.ts";
+import { fairAnalytics } from "./fair_stores.ts";
 
 /** What the dashboard's pages on interactions work on. */
 export function createInteractionPages(services: Services): InteractionDeps {
@@ -11,7 +11,7 @@ export function createInteractionPages(services: Services): InteractionDeps {
     Object.entries(dialects),
   );
   return {
-    interactions: fairInteractions(services.reads),
+    interactions: fairAnalytics(services.reads),
     flushRecords: services.flushRecords,
     vendors: registry.all.map(({ label }) => label),
     keyNames: async (accountId) =>

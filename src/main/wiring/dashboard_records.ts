@@ -3,11 +3,12 @@ import { startEval } from "../../evals/create_eval.ts";
 import type { Services } from "../application.ts";
 import { createCreditHistory } from "../../credit/store/credit_history.ts";
 import { createSpend } from "../../credit/store/spend.ts";
-import { createPartitionsInUse } from "../../erasure/store/partitions_in_use.ts";
+import { createAnalyticsStore } from "../../records/store/analytics_store.ts";
 
 /** What the pages of records work on. */
 export function createRecordPages(services: Services): RecordDeps {
   const { config, database, registry, prices, clock } = services;
+  const stored = createAnalyticsStore(services.analytics, database);
   return {
     flushRecords: services.flushRecords,
     cohorts: services.cohorts,
@@ -22,7 +23,10 @@ export function createRecordPages(services: Services): RecordDeps {
     exports: services.exports,
     deletions: services.deletions,
     retention: { payloadDays: config.retentionPayloadDays, usageDays: config.retentionUsageDays },
-    storedMonths: createPartitionsInUse(services.analytics),
+    storedMonths: {
+      list: () => stored.partitionsInUse(),
+      oldestCall: (accountId) => stored.oldestCall(accountId),
+    },
     operatorAccountId: async () => (await services.accounts.first())?.id,
     credit: async (accountId) => {
       await services.recorder.drain();

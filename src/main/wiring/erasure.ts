@@ -11,10 +11,11 @@ import type { Recorder } from "../../records/recorder.ts";
 import { every } from "../../shared/every.ts";
 import { createVacuumJob, type VacuumJob } from "../../erasure/vacuum_job.ts";
 import { createDeletions as createDeletionStore } from "../../erasure/store/deletions.ts";
-import type { RecordDatabases } from "../../erasure/store/erasure.ts";
+import type { Database } from "../../database/database.ts";
 import type { Journal } from "../../records/journal/journal.ts";
 import { createVacuum } from "../../erasure/store/vacuum.ts";
 import { createTombstoneFile } from "../../erasure/store/tombstone_file.ts";
+import { createAnalyticsStore } from "../../records/store/analytics_store.ts";
 
 /** What erases records, and keeps them erased. */
 export interface ErasureServices {
@@ -31,7 +32,8 @@ export interface ErasureServices {
 
 /** What the parts are made of. */
 export interface ErasureOptions {
-  databases: RecordDatabases;
+  /** The same unless `ANALYTICS_DATABASE_URL` is set. */
+  databases: { main: Database; records: Database };
   dataDir: string;
   /** Names this process in claims, over restarts. */
   processId: string;
@@ -57,7 +59,8 @@ export function createErasureServices(options: ErasureOptions): ErasureServices 
     await options.journal.eraseRejected((call) => erasures.covers(call));
     await options.journal.tidy();
   };
-  const store = createDeletionStore(databases, { newSalt: () => randomBase62(22) });
+  const stores = { main, analytics: createAnalyticsStore(records, main) };
+  const store = createDeletionStore(stores, { newSalt: () => randomBase62(22) });
   const file = createTombstoneFile(`${options.dataDir}/tombstones`);
   const erasures = createErasures({
     store,

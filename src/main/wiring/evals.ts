@@ -8,9 +8,11 @@ import { every } from "../../shared/every.ts";
 import { createGradeThread } from "../../evals/grade_thread.ts";
 import type { Database } from "../../database/database.ts";
 import type { FairReads } from "../../database/fair_reads.ts";
-import { fairEvals } from "./fair_stores.ts";
+import { fairAnalytics } from "./fair_stores.ts";
 import { createEvalWork } from "../../evals/store/eval_work.ts";
 import type { Log } from "../../base/log.ts";
+import { createAnalyticsStore } from "../../records/store/analytics_store.ts";
+import { createEvals } from "../../evals/store/evals.ts";
 
 /** Evaluations, wired: where runs live, and who works on them. */
 export interface Evals {
@@ -52,11 +54,14 @@ export function wireEvals(
     waitingPerKey: gradersWaiting,
     refuse: manyGraders,
   });
-  const work = createEvalWork(database, { holder: deps.newId(), analytics });
+  const work = createEvalWork(database, {
+    holder: deps.newId(),
+    analytics: createAnalyticsStore(analytics, database),
+  });
   const runner = createEvalRunner({ ...deps, work, graders });
   let stop = () => {};
   return {
-    evals: fairEvals(database, deps.reads),
+    evals: createEvals(database, fairAnalytics(deps.reads)),
     async graderProblem(accountId, grader) {
       if (grader.type !== "json_schema" && grader.type !== "regex") return undefined;
       const key = String(accountId);

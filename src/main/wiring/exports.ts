@@ -12,6 +12,7 @@ import { createExportFiles } from "../../exports/store/export_files.ts";
 import { createExportJobs } from "../../exports/store/export_jobs.ts";
 import { createFairReads, type FairReads } from "../../database/fair_reads.ts";
 import { fairSource } from "./fair_stores.ts";
+import { createAnalyticsStore } from "../../records/store/analytics_store.ts";
 
 /** How records are read in bulk. */
 export interface ExportServices {
@@ -68,9 +69,9 @@ export function exportsOf(
   return createExports({
     jobs: createExportJobs(database),
     source: fairSource(
-      analytics,
+      createAnalyticsStore(analytics, database),
       reads ?? createFairReads(analytics),
-      database === analytics ? undefined : database,
+      database,
     ),
     places: {
       ...(isShared

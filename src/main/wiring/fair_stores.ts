@@ -1,14 +1,10 @@
-import type { CohortStore } from "../../cohorts/cohort.ts";
-import type { EvalStore } from "../../evals/eval.ts";
 import type { ExportSource } from "../../exports/export_source.ts";
-import type { InteractionRepository } from "../../records/interaction_repository.ts";
+import type { AnalyticsReads, AnalyticsStore } from "../../records/analytics_store.ts";
 import type { UsageStore } from "../../usage/usage_sums.ts";
-import { createCohorts } from "../../cohorts/store/cohorts.ts";
 import type { Database } from "../../database/database.ts";
-import { createEvals } from "../../evals/store/evals.ts";
 import { createExportSource } from "../../exports/store/export_source.ts";
 import type { FairReads } from "../../database/fair_reads.ts";
-import { createInteractionRepository } from "../../records/store/interaction_repository.ts";
+import { createAnalyticsReads } from "../../records/store/analytics_store.ts";
 import { createUsageSums } from "../../usage/store/usage_sums.ts";
 
 /**
@@ -16,11 +12,21 @@ import { createUsageSums } from "../../usage/store/usage_sums.ts";
  * costs nothing to make.
  */
 
-export function fairInteractions(reads: FairReads): InteractionRepository {
-  const of = (accountId: number) => createInteractionRepository(reads.of(accountId));
+/** Reads of interactions that accounts choose. */
+export function fairAnalytics(
+  reads: FairReads,
+): Pick<
+  AnalyticsReads,
+  "page" | "find" | "sample" | "cohortSums" | "cohortNames" | "cohortCosts"
+> {
+  const of = (accountId: number) => createAnalyticsReads(reads.of(accountId));
   return {
     page: (query) => of(query.accountId).page(query),
     find: (accountId, ...asked) => of(accountId).find(accountId, ...asked),
+    sample: (query) => of(query.accountId).sample(query),
+    cohortSums: (accountId, ...asked) => of(accountId).cohortSums(accountId, ...asked),
+    cohortNames: (accountId, ...asked) => of(accountId).cohortNames(accountId, ...asked),
+    cohortCosts: (accountId, ...asked) => of(accountId).cohortCosts(accountId, ...asked),
   };
 }
 
@@ -33,35 +39,21 @@ export function fairUsage(reads: FairReads): UsageStore {
   };
 }
 
-export function fairCohorts(database: Database, reads: FairReads): CohortStore {
-  const of = (accountId: number) => createCohorts(database, reads.of(accountId));
-  return {
-    post: (post) => of(post.accountId).post(post),
-    read: (accountId, ...asked) => of(accountId).read(accountId, ...asked),
-    readLatest: (accountId, ...asked) => of(accountId).readLatest(accountId, ...asked),
-    list: (accountId, ...asked) => of(accountId).list(accountId, ...asked),
-  };
-}
-
-/** Choosing what a run is about may read all calls of an account. */
-export function fairEvals(database: Database, reads: FairReads): EvalStore {
-  const evals = createEvals(database);
-  return {
-    ...evals,
-    create: (run) => createEvals(database, reads.of(run.accountId)).create(run),
-  };
-}
-
-/** `database` holds the evaluations; undefined where the calls are there too. */
+/** What exports read, in bulk; `database` holds the evaluations. */
 export function fairSource(
-  analytics: Database,
+  analytics: AnalyticsStore,
   reads: FairReads,
-  database: Database | undefined,
+  database: Database,
 ): ExportSource {
-  const { snapshot } = createExportSource(analytics, database);
-  const of = (accountId: number) => createExportSource(reads.inBulk(accountId), database);
+  const { sharesMain } = analytics;
+  const of = (accountId: number) =>
+    createExportSource({
+      analytics: createAnalyticsReads(reads.inBulk(accountId)),
+      evals: sharesMain ? reads.inBulk(accountId) : database,
+      sharesMain,
+    });
   return {
-    snapshot,
+    snapshot: createExportSource({ analytics, evals: database, sharesMain }).snapshot,
     read: (query) => of(query.accountId).read(query),
     count: (query) => of(query.accountId).count(query),
   };

@@ -26,6 +26,7 @@ import { createLedger } from "../../credit/store/ledger.ts";
 import { createRecords } from "../../records/store/records.ts";
 import { createReplays } from "../../idempotency/store/replays.ts";
 import { createSpend, sweepKeyCharges } from "../../credit/store/spend.ts";
+import { createAnalyticsStore } from "../../records/store/analytics_store.ts";
 
 /** What calls are paid, recorded and repeated with. */
 export interface MoneyServices {
@@ -154,9 +155,10 @@ async function giveBack(
 ): Promise<void> {
   const { database, analytics, recorder, log, pause } = deps;
   const note = `the same request was answered by ${originalId ?? "another call"}`;
+  const store = createAnalyticsStore(analytics, database);
   const act = async () => {
     await recorder.drain();
-    await refundCharge(database, { accountId, transactionId, claim, note }, analytics);
+    await refundCharge(database, { accountId, transactionId, claim, note }, store);
   };
   try {
     // It is found as the store comes back, when the call's own row may still wait for it.

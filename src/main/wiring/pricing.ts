@@ -7,6 +7,7 @@ import { createPriceVersions } from "../../repricing/store/price_versions.ts";
 import type { PriceVersionStore } from "../../repricing/price_archive.ts";
 import { createRepricing } from "../../repricing/store/repricing.ts";
 import type { Prices } from "../../pricing/table/prices.ts";
+import { createAnalyticsStore } from "../../records/store/analytics_store.ts";
 
 /** What checks prices, keeps their versions and prices calls again. */
 export interface PricingServices {
@@ -32,7 +33,10 @@ export function createPricingServices(
 ): PricingServices {
   const priceVersions = createPriceVersions(options.database);
   const archivePrices = createPriceArchive(options.prices, priceVersions);
-  const repricing = createRepricing(options.database, options.analytics);
+  const repricing = createRepricing(
+    options.database,
+    createAnalyticsStore(options.analytics, options.database),
+  );
   return {
     openPrices: () => ({ ...options.openPrices(), repricing }),
     priceVersions,

@@ -17,6 +17,7 @@ import type { MasterKeyHolder } from "../../keys/store/master_key.ts";
 import { createMedia } from "../../records/store/media.ts";
 import { createRetention } from "../../erasure/store/retention.ts";
 import { refreshStatistics } from "../../database/table_statistics.ts";
+import { createAnalyticsStore } from "../../records/store/analytics_store.ts";
 
 /** What is kept beside the rows of calls, and how all of it goes. */
 export interface RecordServices {
@@ -40,7 +41,7 @@ export function createRecordServices(deps: {
   log: Log;
 }): RecordServices & { stopUpkeep: () => void } {
   const { config, database, analytics, masterKey, clock, log } = deps;
-  const store = createRetention(database, analytics);
+  const store = createRetention(database, createAnalyticsStore(analytics, database));
   const eraseOld = createRetentionJob({ ...config, store, clock, log });
   const stopErasing = every(retentionEveryMs, eraseOld, log, "retention", retentionFirstMs);
   const stopStatistics = analytics.kind === "embedded"

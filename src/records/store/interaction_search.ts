@@ -5,6 +5,7 @@ import { type SearchTerms, searchTerms, spanMs, spanOf, termKeys } from "../sear
 import type { Queryable, SqlValue } from "../../database/database.ts";
 import { addFilters, listInteractions } from "./interactions_list.ts";
 import { interactionConditions } from "../filter_conditions.ts";
+import { oldestCall } from "./calls.ts";
 import { fetchByKey, type RowName } from "./fetch_by_key.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 
@@ -136,13 +137,7 @@ class Searcher {
   /** When the oldest row that can be meant was made. */
   async #bottom(): Promise<Date | undefined> {
     const { accountId, start } = this.#query;
-    const [row] = await this.#database.query(
-      `select created_at from interactions where account_id = $1
-       order by account_id, created_at, transaction_id limit 1`,
-      [accountId],
-      { planAnew: true },
-    );
-    const oldest = row?.created_at as Date | undefined;
+    const oldest = await oldestCall(this.#database, accountId);
     return oldest && start && start > oldest ? start : oldest;
   }
 

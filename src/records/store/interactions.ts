@@ -1,53 +1,22 @@
-import type { Interaction, InteractionStore } from "../../shared/interaction.ts";
+import type { Interaction } from "../../shared/interaction.ts";
 import { searchKeys } from "../search_tokens.ts";
-import type { Database, Queryable } from "../../database/database.ts";
+import type { Queryable } from "../../database/database.ts";
 import { columns, writeRow } from "../columns.ts";
-import { listInteractions } from "./interactions_list.ts";
-import { readInteractions } from "./interactions_read.ts";
 import { dropBackground } from "../../background/store/background_end.ts";
 import { insertStoredResponses } from "../../relay/conversation/store/stored_responses.ts";
 import { insertMedia } from "./media.ts";
-import { Partitions } from "./ensure_partitions.ts";
 import { chunks } from "../../database/chunks.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 import { withoutErased } from "../../erasure/store/tombstones.ts";
 import { countUnstored } from "../../usage/store/usage_sums.ts";
 
-/** Told which calls were erased while they were under way, and so are not written. */
-export type Dropped = (transactionIds: readonly string[]) => Promise<void>;
-
-/**
- * The interaction store on PostgreSQL, served or embedded. What calls keep for later turns stands
- * in `main`, beside the accounts, wherever the rows are.
- */
-export function createInteractions(
-  database: Database,
-  main = database,
-  dropped?: Dropped,
-): InteractionStore {
-  const months = new Partitions(database);
-  return {
-    async insert(rows) {
-      if (rows.length === 0) return;
-      const parts: RecordPart[] = main === database ? ["rows", "kept"] : ["rows"];
-      if (main !== database) await main.transaction((tx) => writeRecords(tx, rows, ["kept"]));
-      const erased = await months.writing(
-        rows,
-        () => database.transaction((tx) => writeRecords(tx, rows, parts)),
-      );
-      if (erased.length > 0) await dropped?.(erased);
-    },
-    read: (query) => readInteractions(database, query),
-    list: (query) => listInteractions(database, query),
-  };
-}
-
-type RecordPart = "rows" | "kept";
+/** Which parts of records stand in a database. */
+export type RecordPart = "rows" | "kept";
 
 /**
  * Writes rows with payloads and media, what calls keep, or both, as part of a transaction; rows that
- * are there stay, and those that a deletion means are left out. Returns the ids of these. The rows'
- * months must be open (`OpenMonths`).
+ * are there stay, and those that a deletion covers are left out. Returns the ids of these. The rows'
+ * partitions must exist (`Partitions`).
  */
 export async function writeRecords(
   tx: Queryable,

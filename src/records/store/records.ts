@@ -3,9 +3,10 @@ import type { Interaction, InteractionStore } from "../../shared/interaction.ts"
 import type { Settlement } from "../../credit/ledger.ts";
 import { chargeOnce } from "../../credit/store/charge_once.ts";
 import type { Database, Queryable } from "../../database/database.ts";
-import { createInteractions, type Dropped, writeRecords } from "./interactions.ts";
+import { createAnalyticsStore, type OnDropped } from "./analytics_store.ts";
+import { writeRecords } from "./interactions.ts";
 import { postAll } from "../../credit/store/ledger.ts";
-import { Partitions } from "./ensure_partitions.ts";
+import { Partitions } from "./partitions.ts";
 import { asRowFault } from "../../database/row_faults.ts";
 import { insertKeyCharges } from "../../credit/store/spend.ts";
 
@@ -17,21 +18,21 @@ import { insertKeyCharges } from "../../credit/store/spend.ts";
 export function createRecords(
   database: Database,
   analytics = database,
-  dropped?: Dropped,
+  onDropped?: OnDropped,
 ): InteractionStore {
-  const interactions = createInteractions(analytics, database, dropped);
-  const months = new Partitions(analytics);
+  const store = createAnalyticsStore(analytics, database, onDropped);
+  const partitions = new Partitions(analytics);
   const post = (rows: readonly Interaction[]) =>
     database.transaction((tx) => postCharges(tx, rows));
   const write = async (rows: readonly Interaction[]) => {
-    if (analytics !== database) return await interactions.insert(await post(rows));
+    if (!store.sharesMain) return await store.insert(await post(rows));
     try {
-      const erased = await months.writing(rows, () =>
+      const erased = await partitions.writing(rows, () =>
         database.transaction(async (tx) => {
           const charged = await postCharges(tx, rows);
           return await writeRecords(tx, charged, ["rows", "kept"]);
         }));
-      if (erased.length > 0) await dropped?.(erased);
+      if (erased.length > 0) await onDropped?.(erased);
     } catch (thrown) {
       const fault = asRowFault(thrown);
       // A row that can't be stored must not take its charge with it.
@@ -40,7 +41,8 @@ export function createRecords(
     }
   };
   return {
-    ...interactions,
+    read: (query) => store.read(query),
+    list: (query) => store.list(query),
     async insert(rows) {
       if (rows.length === 0) return;
       await write(rows).catch((thrown) => {

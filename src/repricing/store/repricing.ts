@@ -1,91 +1,30 @@
-import type { CorrectedCall, PricedCall, PricedCallQuery, RepricingStore } from "../repricing.ts";
-import type { Usage } from "../../shared/usage.ts";
-import type { Database, Queryable, SqlRow, SqlValue } from "../../database/database.ts";
+import type { RepricingStore } from "../repricing.ts";
+import type { Database, Queryable } from "../../database/database.ts";
 import { lockAccounts } from "../../credit/store/ledger.ts";
-import { correctCalls, correctCharges } from "./repricing_sql.ts";
-
-/** Rows of one batch: what is held in memory, and what one transaction changes. */
-const batchRows = 500;
+import type { AnalyticsStore, CorrectedCall } from "../../records/analytics_store.ts";
 
 /**
- * Stored calls priced again, on PostgreSQL, served or embedded: calls and ledger change in one
- * transaction where both share a database, else the ledger first.
+ * Stored calls priced again: calls and ledger change in one transaction where both share a database,
+ * else the ledger first.
  */
-export function createRepricing(database: Database, analytics = database): RepricingStore {
+export function createRepricing(database: Database, analytics: AnalyticsStore): RepricingStore {
   return {
-    read: (query) => read(analytics, query),
+    read: (query) => analytics.pricedCalls(query),
     async correct(accountId, calls) {
       if (calls.length === 0) return new Set();
-      if (analytics !== database) {
+      if (!analytics.sharesMain) {
         await database.transaction((tx) => adjust(tx, accountId, calls));
-        return await write(analytics, accountId, calls);
+        return await analytics.reprice(accountId, calls);
       }
       return await database.transaction(async (tx) => {
         // A charge that is posted meanwhile locks the account first; so does this.
         await lockAccounts(tx, [accountId]);
-        const written = await write(tx, accountId, calls);
+        const written = await analytics.within(tx).reprice(accountId, calls);
         await adjust(tx, accountId, calls.filter(({ call }) => written.has(call.transactionId)));
         return written;
       });
     },
   };
-}
-
-async function* read(
-  database: Database,
-  query: PricedCallQuery,
-): AsyncGenerator<readonly PricedCall[]> {
-  // Nothing keeps statistics on the embedded database; without them each batch sorts all rows.
-  if (database.kind === "embedded") await database.query("analyze interactions");
-  const values: SqlValue[] = [query.accountId];
-  const bind = (value: SqlValue) => `$${values.push(value)}`;
-  const conditions = ["account_id = $1", "billing_basis <> 'none'"];
-  if (query.since) conditions.push(`created_at >= ${bind(query.since)}`);
-  if (query.until) conditions.push(`created_at < ${bind(query.until)}`);
-  if (query.vendor !== undefined) conditions.push(`vendor = ${bind(query.vendor)}`);
-  if (query.model !== undefined) conditions.push(`model = ${bind(query.model)}`);
-  if (query.basis !== undefined) conditions.push(`billing_basis = ${bind(query.basis)}`);
-  let after: PricedCall | undefined;
-  for (;;) {
-    const place: SqlValue[] = after ? [after.place, after.transactionId] : [];
-    const [time, id] = [values.length + 1, values.length + 2];
-    const from = after
-      ? ` and (created_at, transaction_id) > ($${time}::text::timestamptz, $${id})`
-      : "";
-    const rows = await database.query(
-      `select transaction_id, created_at, created_at::text as place, account_id, dialect, vendor, model, mode, billing_basis,
-         cost_nanos, charged_nanos, price_version, priced_usage, usage_raw, input_tokens,
-         cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens
-       from interactions where ${conditions.join(" and ")}${from}
-       order by created_at, transaction_id limit ${batchRows}`,
-      [...values, ...place],
-    );
-    const calls = rows.map(readCall);
-    if (calls.length > 0) yield calls;
-    if (rows.length < batchRows) return;
-    after = calls.at(-1)!;
-  }
-}
-
-/** Gives the calls that still were as they had been read. */
-async function write(
-  tx: Queryable,
-  accountId: number,
-  calls: readonly CorrectedCall[],
-): Promise<Set<string>> {
-  const rows = await tx.query(correctCalls, [
-    accountId,
-    JSON.stringify(calls.map(({ call, costNanos, chargedNanos, priceVersion }) => ({
-      transaction_id: call.transactionId,
-      place: call.place,
-      old_cost: call.costNanos === null ? null : String(call.costNanos),
-      old_charged: String(call.chargedNanos),
-      cost: String(costNanos),
-      charged: String(chargedNanos),
-      version: priceVersion,
-    }))),
-  ]);
-  return new Set(rows.map((row) => String(row.transaction_id)));
 }
 
 async function adjust(
@@ -107,35 +46,35 @@ async function adjust(
   ]);
 }
 
-function readCall(row: SqlRow): PricedCall {
-  return {
-    transactionId: String(row.transaction_id),
-    createdAt: row.created_at as Date,
-    place: String(row.place),
-    accountId: Number(row.account_id),
-    dialect: String(row.dialect),
-    vendor: String(row.vendor),
-    model: String(row.model),
-    mode: row.mode as PricedCall["mode"],
-    basis: row.billing_basis as PricedCall["basis"],
-    costNanos: row.cost_nanos as bigint | null,
-    chargedNanos: row.charged_nanos as bigint,
-    priceVersion: row.price_version as string | null,
-    pricedUsageText: row.priced_usage as string | null,
-    usageRawText: row.usage_raw as string | null,
-    counts: readCounts(row),
-  };
-}
-
-function readCounts(row: SqlRow): Usage | undefined {
-  if (row.input_tokens === null && row.output_tokens === null) return undefined;
-  const part = (name: keyof Usage, column: string) =>
-    row[column] === null ? {} : { [name]: Number(row[column]) };
-  return {
-    input: Number(row.input_tokens ?? 0),
-    output: Number(row.output_tokens ?? 0),
-    ...part("cacheRead", "cache_read_tokens"),
-    ...part("cacheWrite", "cache_write_tokens"),
-    ...part("reasoning", "reasoning_tokens"),
-  };
-}
+/**
+ * $1 account, whose row is locked; $2 JSON array of charges. What the ledger holds for a call is
+ * what an earlier correction left there, else what the call was charged.
+ */
+const correctCharges = `with given as (
+    select r.interaction_id, r.charged, r.note,
+      coalesce(c.charged_nanos, r.old_charged) - r.charged as amount
+    from json_to_recordset($2::text::json)
+      as r(interaction_id text, old_charged bigint, charged bigint, note text)
+    left join corrected_charges c on c.interaction_id = r.interaction_id
+    -- A charge that was given back stays so, even if its row doesn't say it yet.
+    where not exists (
+      select from ledger_entries e where e.operation_id = 'give-back:' || r.interaction_id
+    )
+  ), entries as (
+    insert into ledger_entries (account_id, kind, amount_nanos, leased_nanos, interaction_id, note)
+    select $1::bigint, 'adjust', amount, 0, interaction_id, note from given where amount <> 0
+    order by interaction_id
+    returning amount_nanos
+  ), remembered as (
+    insert into corrected_charges (interaction_id, account_id, charged_nanos)
+    select interaction_id, $1::bigint, charged from given
+    on conflict (interaction_id) do update
+      set charged_nanos = excluded.charged_nanos, corrected_at = clock_timestamp()
+  ), caps as (
+    update key_charges k set charged_nanos = g.charged
+    from given g where k.transaction_id = g.interaction_id
+  )
+  insert into account_balances (account_id, balance_nanos, leased_nanos)
+  select $1::bigint, coalesce(sum(amount_nanos), 0)::bigint, 0 from entries
+  on conflict (account_id) do update
+    set balance_nanos = account_balances.balance_nanos + excluded.balance_nanos`;

@@ -1,0 +1,68 @@
+import type { Database, Queryable, SqlValue } from "./database.ts";
+
+/** Key of the advisory lock: one process at a time erases what is too old (or opens months). */
+const retentionLock = 7_305_112_604_913;
+
+/** Rows that go in one transaction, so that nobody waits long for a row or a lock. */
+const batchRows = 2000;
+
+/** Another process erases at this moment. */
+class RetentionBusy extends Error {
+  override name = "RetentionBusy";
+}
+
+/** Runs steps of `eraseAlone`; undefined when another process erases at the moment. */
+export async function unlessBusy<T>(work: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await work();
+  } catch (thrown) {
+    if (thrown instanceof RetentionBusy) return undefined;
+    throw thrown;
+  }
+}
+
+/**
+ * One step of erasing, in a transaction of its own: a lock that lasted longer would need a session
+ * of its own. Throws out of `unlessBusy` when another process erases.
+ */
+export async function eraseAlone<T>(
+  database: Database,
+  step: (tx: Queryable) => Promise<T>,
+): Promise<T> {
+  return await database.transaction(async (tx) => {
+    const [row] = await tx.query("select pg_try_advisory_xact_lock($1) as mine", [retentionLock]);
+    if (row?.mine !== true) throw new RetentionBusy();
+    return await step(tx);
+  });
+}
+
+/** Deletes the rows of a table that are older than the limit, in batches; gives their number. */
+export async function deleteBefore(
+  database: Database,
+  table: string,
+  limit: Date,
+): Promise<number> {
+  const statement = `delete from ${table} where ctid = any(array(
+    select ctid from ${table} where created_at < $1 limit $2))`;
+  for (let sum = 0;;) {
+    const count = await eraseAlone(
+      database,
+      (tx) => countChanged(tx, statement, [limit, batchRows]),
+    );
+    sum += count;
+    if (count < batchRows) return sum;
+  }
+}
+
+/** Runs a statement that changes rows; gives their number. */
+export async function countChanged(
+  tx: Queryable,
+  statement: string,
+  values: readonly SqlValue[],
+): Promise<number> {
+  const [row] = await tx.query(
+    `with changed as (${statement} returning 1) select count(*) as count from changed`,
+    values,
+  );
+  return Number(row?.count ?? 0);
+}

@@ -1,0 +1,99 @@
+import type { AnalyticsReads, AnalyticsStore, AnalyticsTransaction } from "../analytics_store.ts";
+import type { Database, Queryable } from "../../database/database.ts";
+import { deleteBefore, unlessBusy } from "../../database/retention_lock.ts";
+import { sweepErased } from "../../erasure/store/tombstones.ts";
+import { takeSnapshot } from "../../database/snapshot.ts";
+import { findCall, hasCall, idsSince, keysOf, lastUses, oldestCall, sampleCalls } from "./calls.ts";
+import { cohortCosts, cohortNames, cohortSums } from "./cohort_calls.ts";
+import {
+  addTombstone,
+  countMatched,
+  eraseAndRefuse,
+  eraseCalls,
+  matchedAmong,
+  matchedCalls,
+} from "./erase.ts";
+import { createInteractionRepository } from "./interaction_repository.ts";
+import { writeRecords } from "./interactions.ts";
+import { listInteractions } from "./interactions_list.ts";
+import { countInteractions, readInteractions } from "./interactions_read.ts";
+import { eraseBefore, openMonths, Partitions, partitionsInUse } from "./partitions.ts";
+import { clearCharge, readPricedCalls, repriceCalls } from "./repricing.ts";
+
+/** Is given the ids of calls that were erased while they were under way, and so are not written. */
+export type OnDropped = (transactionIds: readonly string[]) => Promise<void>;
+
+/**
+ * Interactions on PostgreSQL, served or embedded, in `database`. What calls leave for later turns
+ * stands in `main`, beside the accounts, wherever the rows are.
+ */
+export function createAnalyticsStore(
+  database: Database,
+  main = database,
+  onDropped?: OnDropped,
+): AnalyticsStore {
+  const partitions = new Partitions(database);
+  const sharesMain = main === database;
+  return {
+    ...createAnalyticsReads(database),
+    ...changesOf(database),
+    sharesMain,
+    within: (tx) => changesOf(sharesMain ? tx : database),
+    async insert(rows) {
+      if (rows.length === 0) return;
+      if (!sharesMain) await main.transaction((tx) => writeRecords(tx, rows, ["kept"]));
+      const erased = await partitions.writing(
+        rows,
+        () =>
+          database.transaction((tx) =>
+            writeRecords(tx, rows, sharesMain ? ["rows", "kept"] : ["rows"])
+          ),
+      );
+      if (erased.length > 0) await onDropped?.(erased);
+    },
+    list: (query) => listInteractions(database, query),
+    pricedCalls: (query) => readPricedCalls(database, database.kind === "embedded", query),
+    addTombstone: (tombstone) => addTombstone(database, tombstone),
+    sweepErased: () => sweepErased(database),
+    erase: (calls) => eraseAndRefuse(database, calls),
+    openMonths: (now) => openMonths(database, now),
+    erasePayloadsBefore: (limit) =>
+      unlessBusy(async () => ({
+        ...await eraseBefore(database, "interaction_payloads", limit),
+        mediaRefs: await deleteBefore(database, "media_refs", limit),
+      })),
+    eraseRowsBefore: (limit) => unlessBusy(() => eraseBefore(database, "interactions", limit)),
+    partitionsInUse: () => partitionsInUse(database),
+  };
+}
+
+/** What is only read; each account may be given a `Queryable` of its own (`FairReads`). */
+export function createAnalyticsReads(database: Queryable): AnalyticsReads {
+  return {
+    ...createInteractionRepository(database),
+    read: (query) => readInteractions(database, query),
+    count: (query) => countInteractions(database, query),
+    snapshot: () => takeSnapshot(database),
+    sample: (query) => sampleCalls(database, query),
+    findCall: (...asked) => findCall(database, ...asked),
+    idsSince: (...asked) => idsSince(database, ...asked),
+    oldestCall: (accountId) => oldestCall(database, accountId),
+    lastUses: (...asked) => lastUses(database, ...asked),
+    cohortSums: (...asked) => cohortSums(database, ...asked),
+    cohortNames: (...asked) => cohortNames(database, ...asked),
+    cohortCosts: (...asked) => cohortCosts(database, ...asked),
+    matchedAmong: (...asked) => matchedAmong(database, ...asked),
+    countMatched: (...asked) => countMatched(database, ...asked),
+  };
+}
+
+function changesOf(database: Queryable): AnalyticsTransaction {
+  return {
+    has: (...asked) => hasCall(database, ...asked),
+    reprice: (...asked) => repriceCalls(database, ...asked),
+    clearCharge: (transactionId) => clearCharge(database, transactionId),
+    matched: (...asked) => matchedCalls(database, ...asked),
+    keysOf: (...asked) => keysOf(database, ...asked),
+    erase: (calls) => eraseCalls(database, calls),
+  };
+}

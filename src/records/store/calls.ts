@@ -1,0 +1,133 @@
+import type { CallKey, CallName, SampleQuery, StoredCall } from "../analytics_store.ts";
+import { interactionConditions } from "../filter_conditions.ts";
+import type { Queryable, SqlRow } from "../../database/database.ts";
+import { sanitizeText } from "../../database/sanitize_text.ts";
+
+/** Some of the calls that a query finds, oldest first, whichever were chosen. */
+export async function sampleCalls(
+  database: Queryable,
+  { order, limit, exceptEndpoint, ...query }: SampleQuery,
+): Promise<CallKey[]> {
+  const { conditions, values } = interactionConditions(query);
+  if (exceptEndpoint !== undefined) {
+    conditions.push(`i.endpoint <> $${values.push(exceptEndpoint)}`);
+  }
+  const first = order === "random" ? "random()" : "i.created_at desc, i.transaction_id desc";
+  const rows = await database.query(
+    `select transaction_id, created_at from (
+       select i.transaction_id, i.created_at from interactions i
+       where ${conditions.join(" and ")} order by ${first} limit $${values.push(limit)}
+     ) chosen order by created_at, transaction_id`,
+    values,
+    { planAnew: true },
+  );
+  return rows.map(readKey);
+}
+
+/** The oldest call of this name, with its payloads. */
+export async function findCall(
+  database: Queryable,
+  accountId: number,
+  name: CallName,
+): Promise<StoredCall | undefined> {
+  const [condition, id, at] = "transactionId" in name
+    ? ["i.transaction_id = $2 and i.created_at = $3", name.transactionId, name.createdAt] as const
+    : [
+      "i.request_id = $2 and i.created_at >= $3 and i.status = 'completed'",
+      name.requestId,
+      name.completedSince,
+    ] as const;
+  const [row] = await database.query(
+    `select i.transaction_id, i.dialect, i.status, i.session_id, i.user_id, i.payload_truncated,
+       i.cost_nanos, p.request, p.response
+     from interactions i left join interaction_payloads p
+       on p.transaction_id = i.transaction_id and p.created_at = i.created_at
+     where i.account_id = $1 and ${condition} order by i.created_at limit 1`,
+    [accountId, sanitizeText(id), at],
+  );
+  return row && {
+    transactionId: String(row.transaction_id),
+    dialect: String(row.dialect),
+    status: String(row.status),
+    sessionId: row.session_id as string | null,
+    userId: row.user_id as string | null,
+    requestText: row.request as string | null,
+    responseText: row.response as string | null,
+    payloadTruncated: row.payload_truncated as boolean,
+    costNanos: row.cost_nanos as bigint | null,
+  };
+}
+
+export async function hasCall(
+  database: Queryable,
+  accountId: number,
+  { transactionId, createdAt }: CallKey,
+): Promise<boolean> {
+  const rows = await database.query(
+    `select 1 as one from interactions
+     where account_id = $1 and transaction_id = $2 and created_at = $3`,
+    [accountId, transactionId, createdAt],
+  );
+  return rows.length > 0;
+}
+
+export async function keysOf(
+  database: Queryable,
+  accountId: number,
+  transactionIds: readonly string[],
+): Promise<CallKey[]> {
+  const rows = await database.query(
+    `select transaction_id, created_at from interactions
+     where account_id = $1 and transaction_id = any($2::text[])`,
+    [accountId, transactionIds],
+  );
+  return rows.map(readKey);
+}
+
+export async function idsSince(
+  database: Queryable,
+  transactionIds: readonly string[],
+  limit: Date,
+): Promise<Set<string>> {
+  const rows = await database.query(
+    `select transaction_id as id from interactions
+     where transaction_id = any($1::text[]) and created_at >= $2`,
+    [transactionIds, limit],
+  );
+  return new Set(rows.map(({ id }) => String(id)));
+}
+
+export async function oldestCall(
+  database: Queryable,
+  accountId: number,
+): Promise<Date | undefined> {
+  const [row] = await database.query(
+    `select created_at from interactions where account_id = $1
+     order by account_id, created_at, transaction_id limit 1`,
+    [accountId],
+    { planAnew: true },
+  );
+  return row?.created_at as Date | undefined;
+}
+
+/** One step down the index for each key, however many calls it made. */
+export async function lastUses(
+  database: Queryable,
+  accountId: number,
+  apiKeyIds: readonly string[],
+): Promise<Map<string, Date>> {
+  if (apiKeyIds.length === 0) return new Map();
+  const rows = await database.query(
+    `select k.id, i.created_at from unnest($2::text[]) as k(id)
+     cross join lateral (
+       select created_at from interactions
+       where account_id = $1 and api_key_id = k.id order by created_at desc limit 1
+     ) i`,
+    [accountId, apiKeyIds],
+  );
+  return new Map(rows.map((row) => [String(row.id), row.created_at as Date]));
+}
+
+export function readKey(row: SqlRow): CallKey {
+  return { transactionId: String(row.transaction_id), createdAt: row.created_at as Date };
+}

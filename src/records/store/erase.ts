@@ -1,0 +1,148 @@
+import type { ErasureScope, Tombstone } from "../../erasure/tombstone.ts";
+import { Bound, condition } from "../../erasure/store/erasure_sql.ts";
+import { insertTombstone, noteErased } from "../../erasure/store/tombstones.ts";
+import { greatest, least, pushAll } from "../../base/lists.ts";
+import type { CallKey, ErasedCalls } from "../analytics_store.ts";
+import type { Database, Queryable, SqlRow } from "../../database/database.ts";
+import { lockForErasure } from "../../database/erasure_lock.ts";
+import { readKey } from "./calls.ts";
+
+/** From its end on, nobody writes what the tombstone covers. */
+export async function addTombstone(database: Database, tombstone: Tombstone): Promise<void> {
+  await database.transaction(async (tx) => {
+    await lockForErasure(tx);
+    await insertTombstone(tx, tombstone);
+  });
+}
+
+/** Calls in the scope, oldest first. */
+export async function matchedCalls(
+  database: Queryable,
+  scope: ErasureScope,
+  limit: number,
+): Promise<CallKey[]> {
+  const bound = new Bound();
+  const where = condition(scope, "interactions", "i", bound);
+  if (where === "false") return [];
+  const rows = await database.query(
+    `select i.transaction_id, i.created_at from interactions i where ${where}
+     order by i.created_at limit ${limit}`,
+    bound.values,
+  );
+  return rows.map(readKey);
+}
+
+export async function matchedAmong(
+  database: Queryable,
+  scope: ErasureScope,
+  transactionIds: readonly string[],
+): Promise<string[]> {
+  if (transactionIds.length === 0) return [];
+  const bound = new Bound();
+  const where = condition(scope, "interactions", "i", bound);
+  const rows = await database.query(
+    `select i.transaction_id from interactions i
+     where i.transaction_id = any(${bound.bind(transactionIds)}::text[]) and ${where}`,
+    bound.values,
+  );
+  return rows.map(idOf);
+}
+
+/** Calls in the scope, and those of the ids that are not. */
+export async function countMatched(
+  database: Queryable,
+  scope: ErasureScope,
+  transactionIds: readonly string[],
+): Promise<number> {
+  return await countInScope(database, scope) +
+    await countOutside(database, scope, transactionIds);
+}
+
+async function countInScope(database: Queryable, scope: ErasureScope): Promise<number> {
+  const bound = new Bound();
+  const where = condition(scope, "interactions", "i", bound);
+  const [row] = await database.query(
+    `select count(*) as count from interactions i where (${where})`,
+    bound.values,
+  );
+  return Number(row!.count);
+}
+
+async function countOutside(
+  database: Queryable,
+  scope: ErasureScope,
+  transactionIds: readonly string[],
+): Promise<number> {
+  if (transactionIds.length === 0) return 0;
+  const bound = new Bound();
+  const where = condition(scope, "interactions", "i", bound);
+  const [row] = await database.query(
+    `select count(*) as count from interactions i
+     where i.account_id = ${bound.bind(scope.tombstone.accountId)}
+       and i.transaction_id = any(${bound.bind(transactionIds)}::text[])
+       and (${where}) is not true`,
+    bound.values,
+  );
+  return Number(row!.count);
+}
+
+/** Erases calls in a transaction of their own; a late writer finds them noted. */
+export async function eraseAndRefuse(
+  database: Database,
+  calls: readonly CallKey[],
+): Promise<ErasedCalls> {
+  return await database.transaction(async (tx) => {
+    await lockForErasure(tx);
+    await noteErased(tx, calls.map(({ transactionId }) => transactionId));
+    return await eraseCalls(tx, calls);
+  });
+}
+
+/**
+ * Payloads and rows. Media references go with the payloads that name them, by a trigger, and media
+ * with their last reference.
+ */
+export async function eraseCalls(
+  tx: Queryable,
+  calls: readonly CallKey[],
+): Promise<ErasedCalls> {
+  const [media] = await tx.query(
+    "select exists (select from media_refs where transaction_id = any($1::text[])) as named",
+    [calls.map(({ transactionId }) => transactionId)],
+  );
+  const relations: string[] = [];
+  let interactions = 0;
+  if (calls.length > 0) {
+    for (const table of ["interaction_payloads", "interactions"] as const) {
+      const rows = await eraseFrom(tx, table, calls);
+      pushAll(relations, new Set(rows.map((row) => String(row.relation))));
+      if (table === "interactions") interactions = rows.length;
+    }
+  }
+  if (media!.named === true) relations.push("media");
+  // It held the names of their apps.
+  if (calls.length > 0) relations.push("usage_sums");
+  return { interactions, relations };
+}
+
+/** Narrowed to the calls' span too, which leaves partitions out. */
+async function eraseFrom(
+  tx: Queryable,
+  table: "interaction_payloads" | "interactions",
+  calls: readonly CallKey[],
+): Promise<SqlRow[]> {
+  const times = calls.map(({ createdAt }) => createdAt.getTime());
+  return await tx.query(
+    `delete from ${table} where transaction_id = any($1::text[]) and created_at between $2 and $3
+     returning tableoid::regclass::text as relation`,
+    [
+      calls.map(({ transactionId }) => transactionId),
+      new Date(least(times)),
+      new Date(greatest(times)),
+    ],
+  );
+}
+
+function idOf(row: SqlRow): string {
+  return String(row.transaction_id);
+}

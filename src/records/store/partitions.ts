@@ -1,0 +1,179 @@
+import type { StoredMonth } from "../../erasure/retention.ts";
+import type { ErasedPartitions } from "../analytics_store.ts";
+import type { Database, Queryable } from "../../database/database.ts";
+import { codeOf } from "../../database/postgres/faults.ts";
+import { countChanged, eraseAlone } from "../../database/retention_lock.ts";
+
+/**
+ * The months whose partitions exist, as far as this process knows. Rows of other months, however
+ * late they come, get theirs before they are written.
+ */
+export class Partitions {
+  readonly #database: Queryable;
+  readonly #existing = new Set<string>();
+
+  constructor(database: Queryable) {
+    this.#database = database;
+  }
+
+  /**
+   * Runs `write`, whose rows are these; once more where a partition was dropped meanwhile (its
+   * rows were too old, and so are these). `write` must be all or nothing.
+   */
+  async writing<T>(
+    rows: readonly { createdAt: Date }[],
+    write: () => Promise<T>,
+  ): Promise<T> {
+    await this.#open(rows);
+    try {
+      return await write();
+    } catch (thrown) {
+      if (codeOf(thrown) !== noPartition) throw thrown;
+      this.#existing.clear();
+      await this.#open(rows);
+      return await write();
+    }
+  }
+
+  async #open(rows: readonly { createdAt: Date }[]): Promise<void> {
+    for (const { createdAt } of rows) {
+      const month = createdAt.toISOString().slice(0, -"-21T00:00:00.000Z".length);
+      if (this.#existing.has(month)) continue;
+      await openMonth(this.#database, createdAt);
+      this.#existing.add(month);
+    }
+  }
+}
+
+/** A row that no partition takes is a check's violation (PostgreSQL's manual, "Error Codes"). */
+const noPartition = "23514";
+
+async function openMonth(database: Queryable, month: Date): Promise<void> {
+  await database.query("select open_month($1)", [month]);
+}
+
+/** Creates the partitions of this month and the two after it. */
+export async function openMonths(database: Queryable, now: Date): Promise<void> {
+  for (const ahead of [0, 1, 2]) {
+    await openMonth(database, new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + ahead)));
+  }
+}
+
+/** What each month takes on disk, from the catalogue (`open_month` names the partitions). */
+export async function partitionsInUse(database: Queryable): Promise<StoredMonth[]> {
+  const rows = await database.query(
+    `select p.relname as parent, c.relname as name, pg_total_relation_size(c.oid) as bytes
+     from pg_inherits i join pg_class c on c.oid = i.inhrelid
+       join pg_class p on p.oid = i.inhparent
+     where i.inhparent in ('interactions'::regclass, 'interaction_payloads'::regclass)`,
+  );
+  const months = new Map<number, StoredMonth>();
+  for (const { parent, name, bytes } of rows) {
+    const month = monthOf(String(name));
+    if (!month) continue;
+    const sizes = months.get(month.getTime()) ?? { month, usageBytes: 0, payloadBytes: 0 };
+    sizes[parent === "interactions" ? "usageBytes" : "payloadBytes"] = Number(bytes);
+    months.set(month.getTime(), sizes);
+  }
+  return [...months.values()].sort((a, b) => b.month.getTime() - a.month.getTime());
+}
+
+function monthOf(partition: string): Date | undefined {
+  const [, year, month] = /_(\d{4})_(\d{2})$/.exec(partition) ?? [];
+  return year === undefined ? undefined : new Date(Date.UTC(Number(year), Number(month) - 1));
+}
+
+type Partitioned = "interactions" | "interaction_payloads";
+
+/** Blocks of a partition, 8 KiB each, whose rows go in one transaction: a few thousand rows. */
+const batchBlocks = 128;
+/** How long dropping a partition waits for who reads it; everyone who comes later waits behind. */
+const dropWaitMs = 1000;
+
+/**
+ * Erases rows of before a limit: partitions that lie wholly before it are dropped, other rows
+ * deleted in batches. A partition that someone reads for long is emptied in place, and dropped by a
+ * later run. Runs under `unlessBusy`.
+ */
+export async function eraseBefore(
+  database: Database,
+  table: Partitioned,
+  limit: Date,
+): Promise<ErasedPartitions> {
+  const boundary = partitionOf(table, limit);
+  const erased = { partitions: 0, rows: 0 };
+  for (const partition of await partitionsOf(database, table)) {
+    // Names of one table's partitions stand in the order of their months.
+    if (partition > boundary) break;
+    if (partition < boundary && await dropPartition(database, table, partition)) {
+      erased.partitions++;
+    } else erased.rows += await deleteRows(database, partition, limit);
+  }
+  return erased;
+}
+
+/** False when someone reads it for so long that others would have to wait. */
+async function dropPartition(
+  database: Database,
+  table: Partitioned,
+  partition: string,
+): Promise<boolean> {
+  try {
+    await eraseAlone(database, async (tx) => {
+      await tx.query(`set local lock_timeout = ${dropWaitMs}`);
+      await tx.query(`drop table if exists ${partition}`);
+      // Triggers see rows that are deleted, not a table that goes with them.
+      if (table === "interactions") {
+        await tx.query("select erase_usage_sums($1)", [monthAfter(partition)]);
+      }
+    });
+    return true;
+  } catch (thrown) {
+    if (codeOf(thrown) === lockNotAvailable) return false;
+    throw thrown;
+  }
+}
+
+const lockNotAvailable = "55P03";
+
+/** Walks through a partition once, a few blocks at a time: no index stands in the order of time. */
+async function deleteRows(database: Database, partition: string, limit: Date): Promise<number> {
+  const [size] = await database.query(
+    `select pg_relation_size($1::text::regclass) / current_setting('block_size')::bigint as blocks`,
+    [partition],
+  );
+  const blocks = Number(size?.blocks ?? 0);
+  let sum = 0;
+  for (let from = 0; from < blocks; from += batchBlocks) {
+    sum += await eraseAlone(database, (tx) =>
+      countChanged(
+        tx,
+        `delete from ${partition} where ctid >= '(${from},0)'
+           and ctid < '(${from + batchBlocks},0)' and created_at < $1`,
+        [limit],
+      ));
+  }
+  return sum;
+}
+
+/** `open_month` in migrations gives these names. */
+function partitionOf(table: Partitioned, at: Date): string {
+  return `${table}_${at.toISOString().slice(0, "2026-11".length).replace("-", "_")}`;
+}
+
+function monthAfter(partition: string): Date {
+  const [year, month] = partition.slice(-"2026_11".length).split("_").map(Number);
+  return new Date(Date.UTC(year!, month!));
+}
+
+async function partitionsOf(database: Queryable, table: Partitioned): Promise<string[]> {
+  const rows = await database.query(
+    `select c.relname as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
+     where i.inhparent = $1::text::regclass order by 1`,
+    [table],
+  );
+  return rows.map(({ name }) => String(name)).filter((name) => partitionName.test(name));
+}
+
+/** What stands in a statement's text has to be a name of ours. */
+const partitionName = /^(interactions|interaction_payloads)_\d{4}_\d{2}$/;

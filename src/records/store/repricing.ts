@@ -1,0 +1,114 @@
+import type { CorrectedCall, PricedCall, PricedCallQuery } from "../analytics_store.ts";
+import type { Usage } from "../../shared/usage.ts";
+import type { Queryable, SqlRow, SqlValue } from "../../database/database.ts";
+
+/** Rows of one batch: what is held in memory, and what one transaction changes. */
+const batchRows = 500;
+
+/** Calls that have a cost or could have one, oldest first, in batches. */
+export async function* readPricedCalls(
+  database: Queryable,
+  isEmbedded: boolean,
+  query: PricedCallQuery,
+): AsyncGenerator<readonly PricedCall[]> {
+  // Nothing keeps statistics on the embedded database; without them each batch sorts all rows.
+  if (isEmbedded) await database.query("analyze interactions");
+  const values: SqlValue[] = [query.accountId];
+  const bind = (value: SqlValue) => `$${values.push(value)}`;
+  const conditions = ["account_id = $1", "billing_basis <> 'none'"];
+  if (query.since) conditions.push(`created_at >= ${bind(query.since)}`);
+  if (query.until) conditions.push(`created_at < ${bind(query.until)}`);
+  if (query.vendor !== undefined) conditions.push(`vendor = ${bind(query.vendor)}`);
+  if (query.model !== undefined) conditions.push(`model = ${bind(query.model)}`);
+  if (query.basis !== undefined) conditions.push(`billing_basis = ${bind(query.basis)}`);
+  let after: PricedCall | undefined;
+  for (;;) {
+    const place: SqlValue[] = after ? [after.place, after.transactionId] : [];
+    const [time, id] = [values.length + 1, values.length + 2];
+    const from = after
+      ? ` and (created_at, transaction_id) > ($${time}::text::timestamptz, $${id})`
+      : "";
+    const rows = await database.query(
+      `select transaction_id, created_at, created_at::text as place, account_id, dialect, vendor, model, mode, billing_basis,
+         cost_nanos, charged_nanos, price_version, priced_usage, usage_raw, input_tokens,
+         cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens
+       from interactions where ${conditions.join(" and ")}${from}
+       order by created_at, transaction_id limit ${batchRows}`,
+      [...values, ...place],
+    );
+    const calls = rows.map(readCall);
+    if (calls.length > 0) yield calls;
+    if (rows.length < batchRows) return;
+    after = calls.at(-1)!;
+  }
+}
+
+/** Writes corrected costs; gives the ids of the calls that still were as they had been read. */
+export async function repriceCalls(
+  tx: Queryable,
+  accountId: number,
+  calls: readonly CorrectedCall[],
+): Promise<Set<string>> {
+  const rows = await tx.query(correctCalls, [
+    accountId,
+    JSON.stringify(calls.map(({ call, costNanos, chargedNanos, priceVersion }) => ({
+      transaction_id: call.transactionId,
+      place: call.place,
+      old_cost: call.costNanos === null ? null : String(call.costNanos),
+      old_charged: String(call.chargedNanos),
+      cost: String(costNanos),
+      charged: String(chargedNanos),
+      version: priceVersion,
+    }))),
+  ]);
+  return new Set(rows.map((row) => String(row.transaction_id)));
+}
+
+/** $1 account, $2 JSON array of calls. Only what still is as it was read is written. */
+const correctCalls = `update interactions i
+  set cost_nanos = r.cost, charged_nanos = r.charged, price_version = r.version
+  from json_to_recordset($2::text::json) as r(transaction_id text, place text,
+    old_cost bigint, old_charged bigint, cost bigint, charged bigint, version text)
+  where i.account_id = $1::bigint and i.transaction_id = r.transaction_id and i.created_at = r.place::timestamptz
+    and i.cost_nanos is not distinct from r.old_cost and i.charged_nanos = r.old_charged
+  returning i.transaction_id`;
+
+function readCall(row: SqlRow): PricedCall {
+  return {
+    transactionId: String(row.transaction_id),
+    createdAt: row.created_at as Date,
+    place: String(row.place),
+    accountId: Number(row.account_id),
+    dialect: String(row.dialect),
+    vendor: String(row.vendor),
+    model: String(row.model),
+    mode: row.mode as PricedCall["mode"],
+    basis: row.billing_basis as PricedCall["basis"],
+    costNanos: row.cost_nanos as bigint | null,
+    chargedNanos: row.charged_nanos as bigint,
+    priceVersion: row.price_version as string | null,
+    pricedUsageText: row.priced_usage as string | null,
+    usageRawText: row.usage_raw as string | null,
+    counts: readCounts(row),
+  };
+}
+
+function readCounts(row: SqlRow): Usage | undefined {
+  if (row.input_tokens === null && row.output_tokens === null) return undefined;
+  const part = (name: keyof Usage, column: string) =>
+    row[column] === null ? {} : { [name]: Number(row[column]) };
+  return {
+    input: Number(row.input_tokens ?? 0),
+    output: Number(row.output_tokens ?? 0),
+    ...part("cacheRead", "cache_read_tokens"),
+    ...part("cacheWrite", "cache_write_tokens"),
+    ...part("reasoning", "reasoning_tokens"),
+  };
+}
+
+/** The call's row shows that nothing was charged. */
+export async function clearCharge(database: Queryable, transactionId: string): Promise<void> {
+  await database.query("update interactions set charged_nanos = 0 where transaction_id = $1", [
+    transactionId,
+  ]);
+}
