@@ -1,30 +1,28 @@
-import type { InteractionSummary, ListPosition } from "../../shared/interaction.ts";
+import type { CallKey } from "../analytics_store.ts";
+import type { InteractionSummary } from "../../shared/interaction.ts";
 import type { Queryable, SqlValue } from "../../database/database.ts";
 import { readSummary, selectedColumns } from "../columns.ts";
 
-/** What a row is found by. */
-export type RowName = ListPosition;
-
 /**
- * Those of an account's rows that meet further conditions on `i`, in the order given and at most
+ * Those of an account's rows that meet further conditions on `i`, in the order of `keys` and at most
  * `limit`. Each is found by its key: the inner limit keeps the planner from walking the rows that
  * meet the conditions.
  */
 export async function fetchByKey(
   database: Queryable,
   accountId: number,
-  names: readonly RowName[],
+  keys: readonly CallKey[],
   further: {
     readonly conditions?: readonly string[];
     readonly values?: readonly SqlValue[];
     readonly limit?: number;
   } = {},
 ): Promise<InteractionSummary[]> {
-  if (names.length === 0) return [];
+  if (keys.length === 0) return [];
   const values = [...further.values ?? []];
   const bind = (value: SqlValue) => `$${values.push(value)}`;
-  const ids = bind(names.map(({ transactionId }) => transactionId));
-  const times = bind(names.map(({ createdAt }) => createdAt.toISOString()));
+  const ids = bind(keys.map(({ transactionId }) => transactionId));
+  const times = bind(keys.map(({ createdAt }) => createdAt.toISOString()));
   const conditions = [`i.account_id + 0 = ${bind(accountId)}::bigint`, ...further.conditions ?? []];
   const rows = await database.query(
     `select i.* from unnest(${ids}::text[], ${times}::timestamptz[])
@@ -34,7 +32,7 @@ export async function fetchByKey(
        where i.transaction_id = named.transaction_id and i.created_at = named.created_at
          and ${conditions.join(" and ")}
        limit 1
-     ) as i order by named.place limit ${bind(further.limit ?? names.length)}`,
+     ) as i order by named.place limit ${bind(further.limit ?? keys.length)}`,
     values,
     { planAnew: true },
   );

@@ -5,9 +5,8 @@ import type {
   StoredPayload,
 } from "../interaction_repository.ts";
 import type { Queryable, SqlRow } from "../../database/database.ts";
-import { trySelectiveRange } from "./interaction_ranges.ts";
 import { searchInteractions } from "./interaction_search.ts";
-import { listInteractions } from "./interactions_list.ts";
+import { listInteractions, trySelectiveRange } from "./interactions_list.ts";
 import { readSummary, selectedColumns } from "../columns.ts";
 
 /** Interactions for the dashboard, on PostgreSQL, served or embedded. */

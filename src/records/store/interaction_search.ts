@@ -5,8 +5,9 @@ import { type SearchTerms, searchTerms, spanMs, spanOf, termKeys } from "../sear
 import type { Queryable, SqlValue } from "../../database/database.ts";
 import { addFilters, listInteractions } from "./interactions_list.ts";
 import { interactionConditions } from "../filter_conditions.ts";
-import { oldestCall } from "./calls.ts";
-import { fetchByKey, type RowName } from "./fetch_by_key.ts";
+import { oldestCall, readKey } from "./calls.ts";
+import type { CallKey } from "../analytics_store.ts";
+import { fetchByKey } from "./fetch_by_key.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 
 /** The newest rows that meet the other filters, which are looked through first. */
@@ -77,7 +78,7 @@ class Searcher {
   }
 
   /** Looks through the newest rows; undefined when there are no others. */
-  async #newest(): Promise<RowName | undefined> {
+  async #newest(): Promise<CallKey | undefined> {
     // Limits of cost and time are for later: they would be walked for.
     const { search: _, costNanos: _cost, latencyMs: _latency, ...query } = this.#query;
     const { rows, next } = await listInteractions(this.#database, { ...query, limit: firstRows });
@@ -90,7 +91,7 @@ class Searcher {
   }
 
   /** Which of these rows say the words. */
-  async #saying(rows: readonly RowName[]): Promise<Set<string>> {
+  async #saying(rows: readonly CallKey[]): Promise<Set<string>> {
     if (rows.length === 0) return new Set();
     const spans = [...new Set(rows.map(({ createdAt }) => spanOf(createdAt)))];
     const values: SqlValue[] = [
@@ -118,7 +119,7 @@ class Searcher {
   }
 
   /** What the index of words has beyond a place. */
-  async #among(place: RowName, bottom: Date): Promise<InteractionListPage> {
+  async #among(place: CallKey, bottom: Date): Promise<InteractionListPage> {
     if (isBelow(place, bottom)) return this.#whole();
     const top = spanBeyond(place);
     const lowest = Math.max(spanOf(bottom), top - maxSpans + 1);
@@ -147,9 +148,9 @@ class Searcher {
    * the whole table. Lookups come in their order, so that those after enough are not made.
    */
   async #found(
-    place: RowName,
+    place: CallKey,
     { top, lowest, most }: { top: number; lowest: number; most: number },
-  ): Promise<RowName[]> {
+  ): Promise<CallKey[]> {
     const { accountId, start } = this.#query;
     const lookups: number[][] = [];
     for (let from = top; from >= lowest; from -= lookupSpans) {
@@ -184,14 +185,11 @@ class Searcher {
       values,
       { planAnew: true },
     );
-    return found.map((row) => ({
-      transactionId: String(row.transaction_id),
-      createdAt: row.created_at as Date,
-    }));
+    return found.map(readKey);
   }
 
   /** Of found rows those that say the phrases and meet the other filters, as far as they fit. */
-  async #meeting(found: readonly RowName[]): Promise<InteractionSummary[]> {
+  async #meeting(found: readonly CallKey[]): Promise<InteractionSummary[]> {
     const saying = this.#terms.phrases.length > 0 ? await this.#saying(found) : undefined;
     const { after: _, ...query } = this.#query;
     const { conditions, values } = interactionConditions(query);
@@ -218,12 +216,12 @@ class Searcher {
 const beforeAll = "";
 
 /** Whether nothing lies beyond a place that was made at this time or later. */
-function isBelow({ createdAt, transactionId }: RowName, bottom: Date): boolean {
+function isBelow({ createdAt, transactionId }: CallKey, bottom: Date): boolean {
   return createdAt < bottom || (transactionId === beforeAll && createdAt <= bottom);
 }
 
 /** The newest span that holds rows beyond a place. */
-function spanBeyond({ createdAt, transactionId }: RowName): number {
+function spanBeyond({ createdAt, transactionId }: CallKey): number {
   return spanOf(transactionId === beforeAll ? new Date(createdAt.getTime() - 1) : createdAt);
 }
 

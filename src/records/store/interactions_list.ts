@@ -1,8 +1,12 @@
+import type { InteractionListPage, InteractionPageQuery } from "../interaction_repository.ts";
 import type { InteractionListQuery, InteractionPage } from "../../shared/interaction.ts";
 import type { Queryable, SqlValue } from "../../database/database.ts";
 import { type ColumnName, readSummary, selectedColumns } from "../columns.ts";
 import { interactionConditions } from "../filter_conditions.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
+import type { CallKey } from "../analytics_store.ts";
+import { readKey } from "./calls.ts";
+import { fetchByKey } from "./fetch_by_key.ts";
 
 /**
  * One page by keyset. Whatever narrows the list to few rows is read from an index of its own in
@@ -34,15 +38,20 @@ const indexed: readonly ColumnName[] = [
   "vendor",
 ];
 
-/** Values that most rows have, which an index of the column leaves out. */
-const usual: Partial<Record<ColumnName, string>> = { status: "completed", mode: "managed" };
+/** The value that most rows have in a column, which its index leaves out. */
+const unindexedDefaults: Partial<Record<ColumnName, string>> = {
+  status: "completed",
+  mode: "managed",
+};
 
-/** Values of one column that are looked for one by one. */
-const maxLeads = 20;
+/** Values of one column that are each read from its index. */
+const maxIndexValues = 20;
 
 function pageSql(query: InteractionListQuery): { text: string; values: SqlValue[] } {
-  const lead = leadOf(query);
-  const filters = Object.entries(query.filters ?? {}).filter(([column]) => column !== lead?.column);
+  const indexColumn = chooseIndexColumn(query);
+  const filters = Object.entries(query.filters ?? {}).filter(([column]) =>
+    column !== indexColumn?.column
+  );
   const { conditions, values } = interactionConditions({
     ...query,
     filters: Object.fromEntries(filters),
@@ -56,9 +65,11 @@ function pageSql(query: InteractionListQuery): { text: string; values: SqlValue[
      order by i.created_at ${way}, i.transaction_id ${way} limit ${limit}`;
   // One row more tells whether there is another page.
   const limit = bind(query.limit + 1);
-  if (!lead) return { text: select([]), values };
+  if (!indexColumn) return { text: select([]), values };
   // Each value's rows come in the list's order; those of several values together would not.
-  const each = lead.wanted.map((value) => `(${select([`i.${lead.column} = ${bind(value)}`])})`);
+  const each = indexColumn.wanted.map((value) =>
+    `(${select([`i.${indexColumn.column} = ${bind(value)}`])})`
+  );
   return {
     text: `${each.join(" union all ")}
       order by created_at ${way}, transaction_id ${way} limit ${limit}`,
@@ -66,27 +77,29 @@ function pageSql(query: InteractionListQuery): { text: string; values: SqlValue[
   };
 }
 
-/** A column that narrows the list by several values, where none does by one. */
-function leadOf(
+/** The column whose index the list is read from, value by value; null where one value suffices. */
+function chooseIndexColumn(
   { filters }: InteractionListQuery,
 ): { column: ColumnName; wanted: string[] } | null {
-  const given = indexed.flatMap((column) => {
+  const filtered = indexed.flatMap((column) => {
     const wanted = [
       ...new Set((filters?.[column] ?? []).map((value) => sanitizeText(String(value)))),
     ];
-    return wanted.length === 0 || wanted.includes(usual[column] ?? "") ? [] : [{ column, wanted }];
+    return wanted.length === 0 || wanted.includes(unindexedDefaults[column] ?? "")
+      ? []
+      : [{ column, wanted }];
   });
-  if (given.some(({ wanted }) => wanted.length === 1)) return null;
-  return given.find(({ wanted }) => wanted.length <= maxLeads) ?? null;
+  if (filtered.some(({ wanted }) => wanted.length === 1)) return null;
+  return filtered.find(({ wanted }) => wanted.length <= maxIndexValues) ?? null;
 }
 
-/** Conditions on `i` that `where` doesn't know. */
+/** Adds the conditions on `i` that `interactionConditions` has not: ranges, and where the page begins. */
 export function addFilters(
   { filters, costNanos, latencyMs, after, order }: Omit<InteractionListQuery, "limit">,
   conditions: string[],
   bind: (value: SqlValue) => string,
 ): void {
-  for (const [column, value] of Object.entries(usual)) {
+  for (const [column, value] of Object.entries(unindexedDefaults)) {
     const wanted = filters?.[column] ?? [];
     // In the words of the index, which holds the other rows.
     if (wanted.length > 0 && !wanted.includes(value)) {
@@ -103,4 +116,37 @@ export function addFilters(
   conditions.push(`(i.created_at, i.transaction_id) ${beyond} (${time}, ${id})`);
   // Says the same of time alone, which is what partitions are left out by.
   conditions.push(`i.created_at ${beyond}= ${time}`);
+}
+
+/** Rows that are sorted at once; where more match, a walk in the order of time meets them soon. */
+const maxSorted = 3000;
+
+/**
+ * One page of a list that limits of cost or latency narrow to few rows: found by these, then sorted.
+ * Undefined without such limits, or with too many rows; `listInteractions` reads these faster.
+ */
+export async function trySelectiveRange(
+  database: Queryable,
+  query: InteractionPageQuery,
+): Promise<InteractionListPage | undefined> {
+  if (query.costNanos === undefined && query.latencyMs === undefined) return undefined;
+  const { conditions, values } = interactionConditions(query);
+  const bind = (value: SqlValue) => `$${values.push(value)}`;
+  addFilters(query, conditions, bind);
+  const way = query.order === "newest" ? "desc" : "asc";
+  const found = await database.query(
+    `with found as materialized (
+       select i.transaction_id, i.created_at from interactions i
+       where ${conditions.join(" and ")} limit ${maxSorted + 1}
+     )
+     select transaction_id, created_at, (select count(*) from found) as total from found
+     order by created_at ${way}, transaction_id ${way} limit ${bind(query.limit + 1)}`,
+    values,
+    { planAnew: true },
+  );
+  if (Number(found[0]?.total ?? 0) > maxSorted) return undefined;
+  const keys: CallKey[] = found.map(readKey);
+  const rows = await fetchByKey(database, query.accountId, keys.slice(0, query.limit));
+  const last = keys[query.limit - 1];
+  return { rows, ...(keys.length > query.limit && last ? { next: last } : {}) };
 }
