@@ -1,7 +1,7 @@
 import type { ExportFormat, ExportSpec } from "./export_spec.ts";
 import type { AuditNote } from "../audit/audit.ts";
 import type { ExportTable } from "../../contracts/data/export_tables.ts";
-import type { ExportWork } from "./export_text.ts";
+import type { ExportWork } from "./text.ts";
 
 /** Where the file of an export stands: `DATA_DIR`, the database, or the operator's bucket. */
 export type ExportPath = "files" | "chunks" | "bucket";

@@ -1,6 +1,6 @@
 import type { ExportFilters } from "../../contracts/data/export_filters.ts";
 import type { ExportTable } from "../../contracts/data/export_tables.ts";
-import type { Cells } from "./export.ts";
+import type { Cells } from "./row_writers.ts";
 
 /** Which rows of a table an export reads. */
 export interface ExportQuery {

@@ -1,10 +1,10 @@
 import type { ErasedSpan, ExportBucket, ExportFiles, ExportJob, ExportPath } from "./export_job.ts";
 import type { AuditNote } from "../audit/audit.ts";
 import type { ExportSpec } from "./export_spec.ts";
-import { exportBytes } from "./export_text.ts";
+import { exportBytes } from "./text.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
 import { createFairQueue } from "../base/fair_queue.ts";
-import { ExportRunner, type ExportRunnerDeps } from "./export_runner.ts";
+import { ExportRunner, type ExportRunnerDeps } from "./runner.ts";
 
 /** Exports of accounts: written at once into an answer, or as jobs into files. */
 export interface Exports {

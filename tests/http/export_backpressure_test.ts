@@ -1,8 +1,8 @@
 import assert from "@std/assert";
 import { pulledStream } from "../../src/base/pulled_stream.ts";
-import { columnsOf } from "../../src/exports/export.ts";
+import { columnsOf } from "../../src/exports/row_writers.ts";
 import type { ExportSource } from "../../src/exports/export_source.ts";
-import { exportBytes } from "../../src/exports/export_text.ts";
+import { exportBytes } from "../../src/exports/text.ts";
 import { openTestListener } from "../support/listener.ts";
 
 /** Rows without end, and what became of them. */

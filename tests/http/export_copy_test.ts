@@ -3,7 +3,7 @@ import assert from "@std/assert";
 import { columnKinds, interactionColumns } from "../../contracts/data/export_tables.ts";
 import { createAnalyticsStore } from "../../src/records/store/analytics_store.ts";
 import { createExportSource } from "../../src/exports/store/export_source.ts";
-import { exportBytes } from "../../src/exports/export_text.ts";
+import { exportBytes } from "../../src/exports/text.ts";
 import type { Database } from "../../src/database/database.ts";
 import { onPostgres } from "../support/databases.ts";
 import { temporaryDirectory } from "../support/service_files.ts";

@@ -112,7 +112,7 @@ async function play(journal: Journal, random: Random, world: World): Promise<num
       journal.stored(some.map(([id]) => id));
     }
     if (random.chance(30)) await turn();
-    if (random.chance(1)) await journal.tidy();
+    if (random.chance(1)) await journal.compact();
   }
   await Promise.all(ending);
   return own;
@@ -202,7 +202,7 @@ async function checkEnd(journal: Journal, world: World): Promise<void> {
     if (!state.isEnding) await end(journal, world, id, state, random);
   }
   journal.stored([...world.calls.keys()]);
-  await journal.tidy();
+  await journal.compact();
   assert.deepEqual([journal.bytes, journal.segments], [0, 0]);
   await journal.close();
 }

@@ -79,7 +79,7 @@ inFolder("what all is needed isn't written again and again", async (journal, fol
   const names = () => [...Deno.readDirSync(folder)].map(({ name }) => name).sort();
   const before = names();
   journal.stored(["unknown"]);
-  await journal.tidy();
+  await journal.compact();
   assert.deepEqual(names(), before);
 });
 

@@ -206,7 +206,7 @@ Deno.test(
     journal.stored(["a", "b"]);
     assert.notDeepEqual(await filesWith(folder, ["words of a"]), [], "it is there before");
     const ending = journal.end(ended("late", said("late")));
-    await Promise.all([journal.tidy(), journal.tidy(), ending]);
+    await Promise.all([journal.compact(), journal.compact(), ending]);
     assert.deepEqual(await filesWith(folder, ["words of a", "more of b"]), []);
     await journal.end(ended("open"));
     assert.deepEqual(await reopenedCopy(folder), [
@@ -215,7 +215,7 @@ Deno.test(
       ended("open"),
     ]);
     journal.stored(["waiting", "late", "open"]);
-    await journal.tidy();
+    await journal.compact();
     assert.deepEqual(files(folder), []);
     assert.equal(journal.bytes, 0);
   }, { sync: "always", segmentBytes: 1500 }),

@@ -1,4 +1,4 @@
-import type { Cells } from "../export.ts";
+import type { Cells } from "../row_writers.ts";
 import { interactionCells } from "../../records/columns.ts";
 import type { ExportQuery, ExportSource } from "../export_source.ts";
 import type { Interaction, InteractionQuery } from "../../shared/interaction.ts";

@@ -40,7 +40,7 @@ export interface ErasureOptions {
   clock: Clock;
   log: Log;
   newId: () => string;
-  journal: Pick<Journal, "tidy" | "eraseRejected">;
+  journal: Pick<Journal, "compact" | "eraseRejected">;
   recorder: Pick<Recorder, "drain">;
   kept: Pick<StoredResponseCache, "forget">;
   idempotency: Pick<Idempotency, "erase">;
@@ -57,7 +57,7 @@ export function createErasureServices(options: ErasureOptions): ErasureServices 
   const tidyJournal = async () => {
     // What the store has refused of them lies beside the journal.
     await options.journal.eraseRejected((call) => erasures.covers(call));
-    await options.journal.tidy();
+    await options.journal.compact();
   };
   const stores = { main, analytics: createAnalyticsStore(records, main) };
   const store = createDeletionStore(stores, { newSalt: () => randomBase62(22) });

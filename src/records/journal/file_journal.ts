@@ -9,13 +9,12 @@ import { removeReplayed, type Replayed, replayFiles } from "./recovery.ts";
 import { encodeRecord } from "./records.ts";
 import { RejectedRecords } from "./rejected.ts";
 import { refuseCrowding, Relief } from "./relief.ts";
-import { type Ended, OpenCalls, refused, silentWatcher } from "./state.ts";
+import { OpenCalls, type PendingEnd, refused, silentWatcher, SpilledRecords } from "./state.ts";
 import { Segment } from "./segment.ts";
-import { Spilled } from "./spilled.ts";
 
 const defaultSegmentBytes = 4 * 1024 * 1024;
 /** A file that is done is left for another at this size, so that little stays on the disk. */
-const tidyBytes = 1024 * 1024;
+const compactBytes = 1024 * 1024;
 const intervalMs = 10;
 
 /** The journal as numbered files in a folder. */
@@ -32,21 +31,21 @@ export class FileJournal implements Journal {
   /** Oldest first; the last one is written to. */
   #segments: Segment[] = [];
   #bytes = 0;
-  readonly #known = new OpenCalls();
-  #lastEnded: Ended | undefined;
-  readonly #spilled = new Spilled();
-  #unsynced: Ended[] = [];
+  readonly #openCalls = new OpenCalls();
+  #lastEnded: PendingEnd | undefined;
+  readonly #spilled = new SpilledRecords();
+  #unsynced: PendingEnd[] = [];
   /** Files that calls began in whose end elsewhere is not on the disk yet. */
   #leaving: Segment[] = [];
   /** Ends that the disk did not take. */
-  #unwritten: Ended[] = [];
+  #unwritten: PendingEnd[] = [];
   /** They were written again, and the disk has not confirmed it. */
   #isConfirming = false;
   #isFailing = false;
   /** The last record found no room. */
-  #isCramped = false;
+  #isNearlyFull = false;
   #syncing: Promise<void> | undefined;
-  #tidying: Promise<void> = Promise.resolve();
+  #compacting: Promise<void> = Promise.resolve();
   readonly #relief: Relief;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #closed = false;
@@ -92,11 +91,15 @@ export class FileJournal implements Journal {
   begin(interaction: Interaction): void {
     this.admit();
     const { transactionId, accountId, requestText: request, media } = interaction;
-    refuseCrowding(accountId, { bytes: this.#bytes, maxBytes: this.#maxBytes, known: this.#known });
+    refuseCrowding(accountId, {
+      bytes: this.#bytes,
+      maxBytes: this.#maxBytes,
+      openCalls: this.#openCalls,
+    });
     try {
       const { segment, bytes } = this.#appendEncoded(encodeRecord(recordOf("begin", interaction)));
       segment.open++;
-      this.#known.set(transactionId, { segment, accountId, bytes, request, media });
+      this.#openCalls.set(transactionId, { segment, accountId, bytes, request, media });
     } catch (thrown) {
       this.#failed(thrown);
       throw refused(`journal: ${messageOf(thrown)}`, thrown);
@@ -120,10 +123,10 @@ export class FileJournal implements Journal {
 
   stored(transactionIds: readonly string[]): void {
     for (const id of transactionIds) {
-      const known = this.#known.get(id);
-      if (!known) continue;
-      this.#known.delete(id);
-      known.segment.open--;
+      const openCall = this.#openCalls.get(id);
+      if (!openCall) continue;
+      this.#openCalls.delete(id);
+      openCall.segment.open--;
     }
     if (this.#unwritten.length > 0) {
       const ids = new Set(transactionIds);
@@ -134,15 +137,15 @@ export class FileJournal implements Journal {
     this.#prune();
   }
 
-  tidy(): Promise<void> {
-    return this.#inTurn(() => this.#tidy());
+  compact(): Promise<void> {
+    return this.#inTurn(() => this.#compact());
   }
 
   spill(transactionId: string): boolean {
-    const known = this.#known.get(transactionId);
+    const openCall = this.#openCalls.get(transactionId);
     const last = this.#lastEnded;
-    if (!known || last?.interaction.transactionId !== transactionId) return false;
-    this.#spillAt(last, known.segment);
+    if (!openCall || last?.interaction.transactionId !== transactionId) return false;
+    this.#spillAt(last, openCall.segment);
     return true;
   }
 
@@ -150,10 +153,10 @@ export class FileJournal implements Journal {
     const file = await this.#spilled.read();
     if (!file) return [];
     const { segment, to, missing } = file;
-    const found = file.rows.filter(({ transactionId }) => !this.#known.has(transactionId));
+    const found = file.rows.filter(({ transactionId }) => !this.#openCalls.has(transactionId));
     const bytes = segment.bytes / Math.max(1, to);
     for (const { transactionId, accountId } of found) {
-      this.#known.set(transactionId, { segment, accountId, bytes, request: undefined });
+      this.#openCalls.set(transactionId, { segment, accountId, bytes, request: undefined });
     }
     if (missing > 0) {
       this.#watcher.lost(missing);
@@ -186,7 +189,7 @@ export class FileJournal implements Journal {
     this.#closed = true;
     clearTimeout(this.#timer);
     await this.#rejected.settled;
-    await this.#tidying.catch(() => {});
+    await this.#compacting.catch(() => {});
     await this.#syncing;
     await this.#sync().catch(() => {});
     // In order, as ever: the end of a call must not go before its beginning.
@@ -197,10 +200,10 @@ export class FileJournal implements Journal {
 
   #append(record: Uint8Array): Segment {
     if (this.#closed) throw new Error("the journal is closed");
-    this.#isCramped = true;
+    this.#isNearlyFull = true;
     const segment = this.#writable();
     segment.append(record);
-    this.#isCramped = false;
+    this.#isNearlyFull = false;
     this.#bytes += record.length;
     return segment;
   }
@@ -212,23 +215,23 @@ export class FileJournal implements Journal {
     return { segment, bytes };
   }
 
-  #appendEnd(ended: Ended): void {
+  #appendEnd(ended: PendingEnd): void {
     const { interaction } = ended;
     const { transactionId: id, accountId } = interaction;
-    const known = this.#known.get(id);
+    const openCall = this.#openCalls.get(id);
     // In the file of its beginning an end need not repeat what the caller sent.
-    const asBegun = known?.segment === this.#writable() && known.request !== undefined &&
-      known.request === interaction.requestText;
-    const record = encodeEnd(interaction, asBegun ? known.media ?? [] : false);
+    const asBegun = openCall?.segment === this.#writable() && openCall.request !== undefined &&
+      openCall.request === interaction.requestText;
+    const record = encodeEnd(interaction, asBegun ? openCall.media ?? [] : false);
     const { segment, bytes } = this.#appendEncoded(record);
     segment.ends++;
     this.#lastEnded = ended;
-    if (known?.segment !== segment) {
+    if (openCall?.segment !== segment) {
       segment.open++;
-      if (known) this.#leaving.push(known.segment);
+      if (openCall) this.#leaving.push(openCall.segment);
     }
-    const all = bytes + (asBegun ? known.bytes : 0);
-    this.#known.set(id, { segment, accountId, bytes: all, request: undefined });
+    const all = bytes + (asBegun ? openCall.bytes : 0);
+    this.#openCalls.set(id, { segment, accountId, bytes: all, request: undefined });
     if (ended.isSpilled) this.#spillAt(ended, segment);
     this.#unsynced.push(ended);
     if (this.#options.sync === "always") return this.#startSync();
@@ -238,9 +241,9 @@ export class FileJournal implements Journal {
     }, intervalMs);
   }
 
-  #spillAt(ended: Ended, segment: Segment): void {
+  #spillAt(ended: PendingEnd, segment: Segment): void {
     ended.isSpilled = true;
-    this.#known.delete(ended.interaction.transactionId);
+    this.#openCalls.delete(ended.interaction.transactionId);
     this.#spilled.add(segment);
   }
 
@@ -255,7 +258,7 @@ export class FileJournal implements Journal {
 
   #createRelief(): Relief {
     return new Relief({
-      known: this.#known,
+      openCalls: this.#openCalls,
       clock: this.#clock,
       maxBytes: this.#maxBytes,
       bytes: () => this.#bytes,
@@ -271,7 +274,7 @@ export class FileJournal implements Journal {
 
   /** Files are rewritten by one at a time. */
   #inTurn(act: () => Promise<void>): Promise<void> {
-    return this.#tidying = this.#tidying.catch(() => {}).then(act);
+    return this.#compacting = this.#compacting.catch(() => {}).then(act);
   }
 
   /** What can't be read is kept as after a start. */
@@ -288,7 +291,7 @@ export class FileJournal implements Journal {
   }
 
   /** Oldest first: an end must never be there without its beginning having gone before. */
-  async #tidy(): Promise<void> {
+  async #compact(): Promise<void> {
     const written = this.#segments.filter(({ bytes }) => bytes > 0);
     for (const segment of written) segment.seal();
     for (const segment of written) {
@@ -297,7 +300,7 @@ export class FileJournal implements Journal {
       if (segment.spilled > 0) {
         throw new Fault("store_unavailable", { note: "the journal holds what the store lacks" });
       }
-      const saved = await segment.rewrite((id) => this.#known.has(id));
+      const saved = await segment.rewrite((id) => this.#openCalls.has(id));
       this.#bytes -= saved;
       if (!segment.isDone) continue;
       // Should an older file still hold the beginning: the call is in the store, and stays as it is.
@@ -344,7 +347,7 @@ export class FileJournal implements Journal {
       try {
         await this.#sync();
         for (const { resolve } of group) resolve();
-        if (this.#isFailing && this.#unwritten.length === 0 && !this.#isCramped) {
+        if (this.#isFailing && this.#unwritten.length === 0 && !this.#isNearlyFull) {
           this.#watcher.mended();
           this.#isFailing = false;
         }
@@ -353,8 +356,8 @@ export class FileJournal implements Journal {
         this.#isConfirming = false;
         this.#failed(thrown);
         // Those that the store has yet to take.
-        const isLeft = ({ isSpilled, interaction }: Ended) =>
-          isSpilled || this.#known.has(interaction.transactionId);
+        const isLeft = ({ isSpilled, interaction }: PendingEnd) =>
+          isSpilled || this.#openCalls.has(interaction.transactionId);
         pushAll(this.#unwritten, group.filter(isLeft));
         for (const { reject } of group) reject(thrown);
       }
@@ -387,7 +390,7 @@ export class FileJournal implements Journal {
     }
     this.#relief.look();
     const only = this.#segments.length === 1 ? this.#segments[0] : undefined;
-    const fewBytes = this.#isCramped ? 1 : Math.min(tidyBytes, this.#maxBytes / 8);
+    const fewBytes = this.#isNearlyFull ? 1 : Math.min(compactBytes, this.#maxBytes / 8);
     if (!only?.isDone || only.bytes < fewBytes) return;
     this.#drop(this.#segments.pop()!);
   }

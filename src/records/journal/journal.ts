@@ -32,7 +32,7 @@ export interface Journal {
    * there is not left here. Calls under way keep theirs. Throws `store_unavailable` while records
    * wait that are nowhere but here.
    */
-  tidy(): Promise<void>;
+  compact(): Promise<void>;
   /**
    * The record of the call that has just ended is kept here alone from now on, as are those that
    * end after it, until `readSpilled` has given them all. False: it is not here.

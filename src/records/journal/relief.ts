@@ -14,10 +14,10 @@ const pieceBytes = 512 * 1024;
 /** Throws where a call's account already fills the journal by calls that don't end. */
 export function refuseCrowding(
   accountId: number,
-  journal: { bytes: number; maxBytes: number; known: OpenCalls },
+  journal: { bytes: number; maxBytes: number; openCalls: OpenCalls },
 ): void {
-  const { bytes, maxBytes, known } = journal;
-  if (bytes < maxBytes / 2 || known.underWayBytes(accountId) < maxBytes / 4) return;
+  const { bytes, maxBytes, openCalls } = journal;
+  if (bytes < maxBytes / 2 || openCalls.underWayBytes(accountId) < maxBytes / 4) return;
   throw new Fault("rate_limit_exceeded", {
     message: "This account has too much under way: let some of its calls end first.",
     retryAfterSeconds: 5,
@@ -26,7 +26,7 @@ export function refuseCrowding(
 
 /** What relief takes of the journal. */
 export interface CompactionTarget {
-  readonly known: OpenCalls;
+  readonly openCalls: OpenCalls;
   readonly clock: Pick<Clock, "monotonicMs">;
   readonly maxBytes: number;
   bytes(): number;
@@ -50,37 +50,37 @@ export interface CompactionTarget {
  * and each call holds the one it began in.
  */
 export class Relief {
-  readonly #desk: CompactionTarget;
+  readonly #deps: CompactionTarget;
   #isRunning = false;
   /** After a pass in vain the next one waits. */
   #fromMs = 0;
 
   constructor(target: CompactionTarget) {
-    this.#desk = target;
+    this.#deps = target;
   }
 
   /** Begins to move records if that is worth it; soon done where it is not. */
   look(): void {
     if (this.#isRunning || !this.#held()) return;
     this.#isRunning = true;
-    this.#desk.inTurn(() => this.#run());
+    this.#deps.inTurn(() => this.#run());
   }
 
   /** The oldest file. A round through all files writes at most what it frees. */
   #held(): Segment | undefined {
-    const { known, clock, maxBytes, bytes, segments, mayMove } = this.#desk;
+    const { openCalls, clock, maxBytes, bytes, segments, mayMove } = this.#deps;
     const isHeld = segments().length > 1 && mayMove() && clock.monotonicMs() >= this.#fromMs &&
-      bytes() >= Math.min(maxBytes / 4, mostHeldBytes) && known.bytes <= bytes() / 2;
+      bytes() >= Math.min(maxBytes / 4, mostHeldBytes) && openCalls.bytes <= bytes() / 2;
     return isHeld ? segments()[0] : undefined;
   }
 
   async #run(): Promise<void> {
     try {
       for (let oldest = this.#held(); oldest; oldest = this.#held()) {
-        const isMoved = await moveRecords(oldest, this.#desk);
-        if (isMoved && this.#isUnreadable(oldest)) await this.#desk.putAside(oldest);
-        this.#desk.prune();
-        if (this.#desk.segments()[0] === oldest) this.#wait();
+        const isMoved = await moveRecords(oldest, this.#deps);
+        if (isMoved && this.#isUnreadable(oldest)) await this.#deps.putAside(oldest);
+        this.#deps.prune();
+        if (this.#deps.segments()[0] === oldest) this.#wait();
       }
     } catch {
       // The disk takes nothing: who appends records says so.
@@ -91,18 +91,18 @@ export class Relief {
   }
 
   #wait(): void {
-    this.#fromMs = this.#desk.clock.monotonicMs() + pauseMs;
+    this.#fromMs = this.#deps.clock.monotonicMs() + pauseMs;
   }
 
   /** Something of it is missing, and is in memory if at all. */
   #isUnreadable(segment: Segment): boolean {
-    return segment.open === Infinity || this.#desk.known.in(segment).next().done === false;
+    return segment.open === Infinity || this.#deps.openCalls.in(segment).next().done === false;
   }
 }
 
 interface Moved {
   id: string;
-  known: OpenCall;
+  openCall: OpenCall;
   /** How it stood before. */
   before: OpenCall;
 }
@@ -119,7 +119,7 @@ async function moveRecords(segment: Segment, target: CompactionTarget): Promise<
   try {
     const isWhole = await moveEach(segment, target, moved);
     await target.sync();
-    if (!moved.some(({ known }) => known.segment.hasFailed)) return isWhole;
+    if (!moved.some(({ openCall }) => openCall.segment.hasFailed)) return isWhole;
     moveBack(target, moved);
     return false;
   } catch (thrown) {
@@ -144,9 +144,9 @@ async function moveEach(
       seen = to;
     }
     if (!target.mayMove()) return false;
-    const known = record && target.known.get(record.id);
-    if (!record || known?.segment !== segment) continue;
-    const isUnderWay = known.request !== undefined;
+    const openCall = record && target.openCalls.get(record.id);
+    if (!record || openCall?.segment !== segment) continue;
+    const isUnderWay = openCall.request !== undefined;
     if (record.kind === "begin") {
       if (isUnderWay) move(target, moved, record.id, bytes.subarray(from, to));
       // Its end leaves to it what the caller sent.
@@ -161,22 +161,22 @@ async function moveEach(
 }
 
 function move(target: CompactionTarget, moved: Moved[], id: string, bytes: Uint8Array): Segment {
-  const before = target.known.get(id)!;
+  const before = target.openCalls.get(id)!;
   const segment = target.append(bytes);
-  const known = { ...before, segment, bytes: bytes.length };
-  target.known.set(id, known);
+  const openCall = { ...before, segment, bytes: bytes.length };
+  target.openCalls.set(id, openCall);
   segment.open++;
   before.segment.open--;
-  moved.push({ id, known, before });
+  moved.push({ id, openCall, before });
   return segment;
 }
 
 /** The disk may lack the copies: the old file is needed as before, but for calls that ended. */
 function moveBack(target: CompactionTarget, moved: readonly Moved[]): void {
-  for (const { id, known, before } of moved) {
-    if (target.known.get(id) !== known) continue;
-    target.known.set(id, before);
-    known.segment.open--;
+  for (const { id, openCall, before } of moved) {
+    if (target.openCalls.get(id) !== openCall) continue;
+    target.openCalls.set(id, before);
+    openCall.segment.open--;
     before.segment.open++;
   }
 }

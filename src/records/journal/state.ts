@@ -3,6 +3,8 @@ import type { Interaction } from "../../shared/interaction.ts";
 import type { Media } from "../../shared/media.ts";
 import type { JournalWatcher } from "./journal.ts";
 import type { Segment } from "./segment.ts";
+import { CallReader } from "./calls.ts";
+import { readSegment } from "./files.ts";
 
 /** No call may begin now. */
 export function refused(note: string, cause?: unknown): Fault {
@@ -10,7 +12,7 @@ export function refused(note: string, cause?: unknown): Fault {
 }
 
 /** An end that the disk has yet to confirm. */
-export interface Ended {
+export interface PendingEnd {
   interaction: Interaction;
   isSpilled: boolean;
   resolve: () => void;
@@ -54,22 +56,22 @@ export class OpenCalls {
     return this.#calls.get(id);
   }
 
-  set(id: string, known: OpenCall): void {
+  set(id: string, call: OpenCall): void {
     this.delete(id);
-    this.#calls.set(id, known);
-    this.#count(known, known.bytes);
+    this.#calls.set(id, call);
+    this.#count(call, call.bytes);
   }
 
   delete(id: string): void {
-    const known = this.#calls.get(id);
-    if (!known) return;
+    const call = this.#calls.get(id);
+    if (!call) return;
     this.#calls.delete(id);
-    this.#count(known, -known.bytes);
+    this.#count(call, -call.bytes);
   }
 
   /** Calls that need the file. */
   *in(segment: Segment): Generator<string> {
-    for (const [id, known] of this.#calls) if (known.segment === segment) yield id;
+    for (const [id, call] of this.#calls) if (call.segment === segment) yield id;
   }
 
   #count({ accountId, request }: OpenCall, bytes: number): void {
@@ -89,3 +91,57 @@ export const silentWatcher: JournalWatcher = {
   lost() {},
   unreadable() {},
 };
+
+/** Where the records lie that are nowhere but in the journal. */
+export class SpilledRecords {
+  /** The oldest of them: all ends behind it are. */
+  #from: { segment: Segment; end: number } | undefined;
+  #count = 0;
+
+  get count(): number {
+    return this.#count;
+  }
+
+  /** The end that was appended last. */
+  add(segment: Segment): void {
+    segment.spilled++;
+    this.#count++;
+    this.#from ??= { segment, end: segment.ends - 1 };
+  }
+
+  /** Reads the oldest file's: as they ended, and how many ends are missing there. */
+  async read(): Promise<SpilledFile | undefined> {
+    if (!this.#from) return undefined;
+    const { segment, end: from } = this.#from;
+    const { ends: to, spilled: due } = segment;
+    const { records } = readSegment(await segment.read());
+    const calls = new CallReader();
+    const ended = records.flatMap((record) => calls.take(record) ?? []);
+    const isWhole = ended.length >= to;
+    const rows = ended.slice(isWhole ? from : 0, to);
+    return { segment, to, due, rows, missing: isWhole ? 0 : to - ended.length };
+  }
+
+  /** They are not here alone any more. */
+  remove({ segment, due, to }: SpilledFile, segments: readonly Segment[]): void {
+    segment.spilled -= due;
+    this.#count -= due;
+    this.#from = this.#next(segment, to, segments);
+  }
+
+  #next(segment: Segment, end: number, segments: readonly Segment[]) {
+    if (this.#count === 0) return undefined;
+    if (segment.spilled > 0) return { segment, end };
+    const next = segments.slice(segments.indexOf(segment) + 1).find(({ spilled }) => spilled > 0);
+    return next && { segment: next, end: 0 };
+  }
+}
+
+interface SpilledFile {
+  segment: Segment;
+  /** Ends in it when it was read. */
+  to: number;
+  due: number;
+  rows: Interaction[];
+  missing: number;
+}

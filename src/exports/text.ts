@@ -1,10 +1,8 @@
-import type { Cells } from "./export.ts";
-import { jsonWriter } from "./export.ts";
-import { csvHeader, csvWriter } from "./export_csv.ts";
+import { type Cells, csvHeader, csvWriter, jsonWriter } from "./row_writers.ts";
 import type { ExportSpec } from "./export_spec.ts";
 import type { ExportSource } from "./export_source.ts";
 
-/** An order with whose rows it takes, and as of when. */
+/** What to export, of which account and as of when. */
 export interface ExportWork extends ExportSpec {
   accountId: number;
   snapshot: string;

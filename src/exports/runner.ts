@@ -8,7 +8,7 @@ import type {
   ExportPath,
 } from "./export_job.ts";
 import type { ExportSource } from "./export_source.ts";
-import { exportBytes } from "./export_text.ts";
+import { exportBytes } from "./text.ts";
 import { Fault, messageOf } from "../shared/fault.ts";
 
 export interface ExportRunnerDeps {

@@ -1,6 +1,35 @@
-import type { ColumnKind, ExportTable } from "../../contracts/data/export_tables.ts";
+import {
+  type ColumnKind,
+  columnKinds,
+  type ExportTable,
+} from "../../contracts/data/export_tables.ts";
 import type { Cell } from "../records/columns.ts";
-import { type Cells, columnsOf } from "./export.ts";
+
+/** A row's values in the order of its table's columns. */
+export type Cells = readonly Cell[];
+
+/** A table's columns with their kinds, in the order of an export. */
+export function columnsOf(table: ExportTable): [string, ColumnKind][] {
+  return Object.entries(columnKinds[table]);
+}
+
+/**
+ * Writes rows of a table as JSON objects. JSON cells, payloads above all, are put in as the text
+ * they are: nothing is parsed or written again.
+ */
+export function jsonWriter(table: ExportTable): (cells: Cells) => string {
+  const columns = columnsOf(table).map(([name, kind]) => ({ start: `"${name}":`, kind }));
+  return (cells) => {
+    let text = "{";
+    for (let at = 0; at < columns.length; at++) {
+      const { start, kind } = columns[at]!;
+      const cell = cells[at] ?? null;
+      text += (at === 0 ? start : "," + start) +
+        (cell === null ? "null" : kind === "json" ? cell : JSON.stringify(cell));
+    }
+    return text + "}";
+  };
+}
 
 /** The header line of a table, ended by CRLF. */
 export function csvHeader(table: ExportTable): string {
@@ -31,7 +60,7 @@ const special = /[",\r\n]/;
 function csvCell(cell: Cell, kind: ColumnKind, rawCells: boolean): string {
   if (cell === null) return "";
   if (typeof cell !== "string") return String(cell);
-  const isForeign = kind === "text" || kind === "json";
-  const text = !rawCells && isForeign && formula.test(cell) ? `'${cell}` : cell;
+  const isTheirs = kind === "text" || kind === "json";
+  const text = !rawCells && isTheirs && formula.test(cell) ? `'${cell}` : cell;
   return text === "" || special.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
