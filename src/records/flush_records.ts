@@ -10,9 +10,9 @@ export interface FlushRecordsDeps {
 }
 
 /**
- * A read that begins after an answer was received includes that call (interface.md §5): resolves
- * when what this process has recorded so far is in the store. Throws `store_unavailable` when the
- * store is away, or can't keep up.
+ * Resolves when what this process has recorded so far is in the store, so that a read that begins
+ * after an answer was received includes that call. Throws `store_unavailable` when the store is
+ * away, or can't keep up.
  */
 export function createFlushRecords(
   { recorder, later, limitMs = 10_000 }: FlushRecordsDeps,

@@ -2,7 +2,7 @@ import type { Retained } from "./stored_response.ts";
 import type { Media } from "./media.ts";
 import type { ErrorCode } from "../../contracts/kernel/errors.ts";
 
-/** Whose vendor key a call used (spec.md, Authentication modes). */
+/** Whose vendor key a call used: the service's own, the account's stored one, the caller's. */
 export type Mode = "managed" | "stored_key" | "dual_key";
 
 /**
@@ -32,8 +32,8 @@ export interface VendorAttempt {
 }
 
 /**
- * One stored call: the columns of interface.md §6, in that order. Money is in nano-dollars.
- * `requestText` and `responseText` are JSON text as the caller sent and received it.
+ * One stored call. Money is in nano-dollars. `requestText` and `responseText` are JSON text as the
+ * caller sent and received it. How each field is stored is in `src/records/columns.ts`.
  */
 export interface Interaction {
   transactionId: string;
@@ -83,14 +83,14 @@ export interface Interaction {
   media?: readonly Media[];
   /** Everything that the price depended on (`pricedUsageText`); written, never read with the row. */
   pricedUsageText?: string;
-  /** For a cost that the vendor told: what its price list says; for the measures, not stored. */
+  /** The list price of a call whose cost the vendor reported; for metrics, not stored. */
   listCostUsd?: string;
   /**
-   * Calls whose words this one says again on our own account, as an evaluation does: it is not
-   * written once they are erased. Told when it is written, never read with it.
+   * Calls whose content this one repeats on our own account, as an evaluation does: once they are
+   * erased it is not written. Written with the row, never read with it.
    */
   repeats?: readonly string[];
-  /** The attempt at answering a repeatable request that this call is; not stored with the row. */
+  /** The idempotent request that this call answers, and its claim; not stored with the row. */
   repeat?: { key: string; claimId: string };
   /** The lease that the charge comes out of; for the ledger, which posts it with the row. */
   leaseId?: string;
@@ -120,7 +120,7 @@ export interface InteractionQuery {
   accountId: number;
   start?: Date;
   end?: Date;
-  /** Column name (interface.md §6) → values of which any matches. */
+  /** Public column name → values of which any matches. */
   filters?: Readonly<Record<string, readonly (string | number | boolean)[]>>;
   /** Only rows that had been written when this was taken (`ExportSource.snapshot`). */
   snapshot?: string;
@@ -155,10 +155,7 @@ export interface InteractionPage {
   next?: ListPosition;
 }
 
-/**
- * Where interactions live. Implemented in `src/store/`; kept free of what only PostgreSQL can do,
- * since an analytics store of another kind may stand behind it later (interface.md §2).
- */
+/** Where interactions are written and listed: the part of `AnalyticsStore` that calls need. */
 export interface InteractionStore {
   /** Writes rows; a row whose `transactionId` is there already is left as it is. */
   insert(rows: readonly Interaction[]): Promise<void>;

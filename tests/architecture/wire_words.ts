@@ -81,7 +81,7 @@ const ours: readonly { file: RegExp; words: RegExp; why: string }[] = [
   {
     file: /^src\/(shared\/interaction|records\/columns)\.ts$/,
     words: /^finish_reason$/,
-    why: "a column of the export (interface.md §6)",
+    why: "a public column of an interaction",
   },
   {
     file:

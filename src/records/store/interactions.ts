@@ -33,7 +33,7 @@ export async function writeRecords(
 }
 
 async function insertRows(tx: Queryable, rows: readonly Interaction[]): Promise<void> {
-  await tx.query(insertUsage, [JSON.stringify(rows.map(writeRow))]);
+  await tx.query(insertUsage, [`[${rows.map(writeRow).join(",")}]`]);
   for (const some of chunks(rows, payloadLength, sentCharacters)) {
     await tx.query(insertPayloads, [JSON.stringify(some.map(writePayload))]);
   }
