@@ -11,7 +11,7 @@ import { createLedger } from "../../src/credit/store/ledger.ts";
 import { createRecords } from "../../src/records/store/records.ts";
 import { withFolder } from "../store/children.ts";
 import { interaction, newAccount } from "../store/samples.ts";
-import { eachDatabase, onPostgres } from "../support/databases.ts";
+import { eachDatabase, onBothDatabases, onPostgres } from "../support/databases.ts";
 
 const cent = 10_000_000n;
 
@@ -119,7 +119,7 @@ onPostgres(
   },
 );
 
-eachDatabase(
+onBothDatabases(
   "after a crash the journal is posted, and the process's leases are back at once",
   (database) =>
     withFolder(async (folder) => {
@@ -157,7 +157,7 @@ eachDatabase(
     }),
 );
 
-eachDatabase("a row that can't be stored does not take its charge with it", async (database) => {
+onBothDatabases("a row that can't be stored does not take its charge with it", async (database) => {
   const accountId = await newAccount(database);
   const ledger = createLedger(database);
   await ledger.grant(accountId, 2n * cent);

@@ -7,7 +7,7 @@ import { refundCharge } from "../../src/credit/store/refund_charge.ts";
 import { createLedger } from "../../src/credit/store/ledger.ts";
 import { createRecords } from "../../src/records/store/records.ts";
 import { createReplays } from "../../src/idempotency/store/replays.ts";
-import { eachDatabase } from "../support/databases.ts";
+import { onBothDatabases } from "../support/databases.ts";
 import { interaction, newAccount } from "./samples.ts";
 
 const charge = 1_000n;
@@ -66,7 +66,7 @@ const answer = (transactionId: string) => ({
 });
 
 for (const first of ["x", "y"]) {
-  eachDatabase(
+  onBothDatabases(
     `a call whose process died and its repetition are one charge; ${first} is written first`,
     async (database) => {
       const { records, dead, alive, claimOf, row, charged, expire } = await setUp(database);
@@ -87,7 +87,7 @@ for (const first of ["x", "y"]) {
   );
 }
 
-eachDatabase("both in one batch, and three in a line, are one charge", async (database) => {
+onBothDatabases("both in one batch, and three in a line, are one charge", async (database) => {
   const { records, dead, alive, claimOf, row, charged } = await setUp(database);
   const [x, y, z] = [claimOf(), claimOf(), claimOf()];
   // A process that starts again takes over what it left itself at once.
@@ -99,7 +99,7 @@ eachDatabase("both in one batch, and three in a line, are one charge", async (da
   assert.deepEqual((await alive.look(z)).state, "running");
 });
 
-eachDatabase("an attempt that came to nothing leaves the line as it was", async (database) => {
+onBothDatabases("an attempt that came to nothing leaves the line as it was", async (database) => {
   const { records, dead, claimOf, row, charged } = await setUp(database);
   const [x, y, z] = [claimOf(), claimOf(), claimOf()];
   await dead.claim(x);
@@ -111,7 +111,7 @@ eachDatabase("an attempt that came to nothing leaves the line as it was", async 
   assert.deepEqual(await charged(), ["z"]);
 });
 
-eachDatabase("what the same id is used for otherwise is charged each time", async (database) => {
+onBothDatabases("what the same id is used for otherwise is charged each time", async (database) => {
   const { records, dead, claimOf, row, charged, expire } = await setUp(database);
   // An answer that was not kept, since it was too large or erased.
   const [a, b] = [claimOf(), claimOf()];
@@ -133,7 +133,7 @@ eachDatabase("what the same id is used for otherwise is charged each time", asyn
   assert.deepEqual(await charged(), ["a", "b", "c", "d"]);
 });
 
-eachDatabase("a lease gets back what a second call doesn't cost", async (database) => {
+onBothDatabases("a lease gets back what a second call doesn't cost", async (database) => {
   const { accountId, records, dead, claimOf, row, charged } = await setUp(database);
   const ledger = createLedger(database);
   await ledger.take({
@@ -155,7 +155,7 @@ eachDatabase("a lease gets back what a second call doesn't cost", async (databas
   assert.equal(lease?.amount_nanos, 5_000n - 2n * charge);
 });
 
-eachDatabase("a charge that stands for its request is not given back", async (database) => {
+onBothDatabases("a charge that stands for its request is not given back", async (database) => {
   const { accountId, records, dead, claimOf, row, charged } = await setUp(database);
   const [x, y] = [claimOf(), claimOf()];
   await dead.claim(x);

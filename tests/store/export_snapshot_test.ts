@@ -3,7 +3,7 @@ import type { ExportTable } from "../../contracts/data/export_tables.ts";
 import type { Database } from "../../src/database/database.ts";
 import { createExportSource } from "../../src/exports/store/export_source.ts";
 import { createInteractions, writeRecords } from "../../src/records/store/interactions.ts";
-import { eachDatabase, onPostgres } from "../support/databases.ts";
+import { onBothDatabases, onPostgres } from "../support/databases.ts";
 import { collect, interaction, newAccount } from "./samples.ts";
 
 /** Ids of a table's rows as of a snapshot. */
@@ -24,31 +24,37 @@ interface Query {
 const now = () => new Date();
 const hoursAgo = (hours: number) => new Date(Date.now() - hours * 3_600_000);
 
-eachDatabase("what is written later is not in a snapshot, however old it is", async (database) => {
-  const accountId = await newAccount(database);
-  const { insert } = createInteractions(database);
-  await insert([interaction(accountId, "txn_2", { createdAt: hoursAgo(2) })]);
-  const snapshot = await createExportSource(database).snapshot();
-  await insert([
-    interaction(accountId, "txn_1", { createdAt: hoursAgo(3) }),
-    interaction(accountId, "txn_3", { createdAt: now() }),
-  ]);
-  assert.deepEqual(await ids(database, accountId, snapshot), ["txn_2"]);
-  const later = await createExportSource(database).snapshot();
-  assert.deepEqual(await ids(database, accountId, later), ["txn_1", "txn_2", "txn_3"]);
-});
+onBothDatabases(
+  "what is written later is not in a snapshot, however old it is",
+  async (database) => {
+    const accountId = await newAccount(database);
+    const { insert } = createInteractions(database);
+    await insert([interaction(accountId, "txn_2", { createdAt: hoursAgo(2) })]);
+    const snapshot = await createExportSource(database).snapshot();
+    await insert([
+      interaction(accountId, "txn_1", { createdAt: hoursAgo(3) }),
+      interaction(accountId, "txn_3", { createdAt: now() }),
+    ]);
+    assert.deepEqual(await ids(database, accountId, snapshot), ["txn_2"]);
+    const later = await createExportSource(database).snapshot();
+    assert.deepEqual(await ids(database, accountId, later), ["txn_1", "txn_2", "txn_3"]);
+  },
+);
 
-eachDatabase("a call that is priced anew stays in, as an erased one doesn't", async (database) => {
-  const accountId = await newAccount(database);
-  await createInteractions(database).insert([
-    interaction(accountId, "txn_1", { createdAt: now() }),
-    interaction(accountId, "txn_2", { createdAt: now() }),
-  ]);
-  const snapshot = await createExportSource(database).snapshot();
-  await database.query("update interactions set cost_nanos = 5 where transaction_id = 'txn_1'");
-  await database.query("delete from interactions where transaction_id = 'txn_2'");
-  assert.deepEqual(await ids(database, accountId, snapshot), ["txn_1"]);
-});
+onBothDatabases(
+  "a call that is priced anew stays in, as an erased one doesn't",
+  async (database) => {
+    const accountId = await newAccount(database);
+    await createInteractions(database).insert([
+      interaction(accountId, "txn_1", { createdAt: now() }),
+      interaction(accountId, "txn_2", { createdAt: now() }),
+    ]);
+    const snapshot = await createExportSource(database).snapshot();
+    await database.query("update interactions set cost_nanos = 5 where transaction_id = 'txn_1'");
+    await database.query("delete from interactions where transaction_id = 'txn_2'");
+    assert.deepEqual(await ids(database, accountId, snapshot), ["txn_1"]);
+  },
+);
 
 onPostgres(
   "a transaction that was open when the snapshot was taken is not in it",
@@ -88,7 +94,7 @@ onPostgres("transaction ids that have come again hide no old rows", async (datab
   assert.deepEqual(await ids(database, accountId, `${next}:${next}:@${at}`), ["txn_old"]);
 });
 
-eachDatabase(
+onBothDatabases(
   "evaluations are exported page by page, filtered, as of a snapshot",
   async (database) => {
     const accountId = await newAccount(database);
@@ -127,7 +133,7 @@ eachDatabase(
   },
 );
 
-eachDatabase("every plain column filters, by its own kind of value", async (database) => {
+onBothDatabases("every plain column filters, by its own kind of value", async (database) => {
   const accountId = await newAccount(database);
   const createdAt = hoursAgo(1);
   await createInteractions(database).insert([

@@ -1,6 +1,6 @@
 import assert from "@std/assert";
 import { migrate, type Migration, readMigrations } from "../../src/database/migrate.ts";
-import { eachDatabase, onPostgres, productMigrations } from "../support/databases.ts";
+import { onBothDatabases, onPostgres, productMigrations } from "../support/databases.ts";
 import { runProgram } from "../support/process.ts";
 import { startPostgres } from "../support/postgres.ts";
 
@@ -14,7 +14,7 @@ const oneLine = (pattern: RegExp) => (thrown: unknown) => {
   return pattern.test(message) && !message.includes("\n");
 };
 
-eachDatabase("steps that are applied already are not applied again", async (database) => {
+onBothDatabases("steps that are applied already are not applied again", async (database) => {
   const steps = await productMigrations();
   assert.ok(steps.length >= 3);
   assert.deepEqual(await migrate(database, steps), []);
@@ -25,13 +25,13 @@ eachDatabase("steps that are applied already are not applied again", async (data
   assert.deepEqual(applied, steps.map(({ version, name }) => ({ version, name })));
 });
 
-eachDatabase("a new step is applied alone, and its name given", async (database) => {
+onBothDatabases("a new step is applied alone, and its name given", async (database) => {
   const steps = await withStep("create table more (x int); create table even_more (x int);");
   assert.deepEqual(await migrate(database, steps), ["more"]);
   assert.deepEqual(await database.query("select * from even_more", []), []);
 });
 
-eachDatabase(
+onBothDatabases(
   "a step that fails leaves nothing of itself, and can be tried again",
   async (database) => {
     const failing = await withStep("create table more (x int); select 1/0;");
@@ -43,14 +43,14 @@ eachDatabase(
   },
 );
 
-eachDatabase("a step whose text has changed is refused in one line", async (database) => {
+onBothDatabases("a step whose text has changed is refused in one line", async (database) => {
   const steps = (await productMigrations()).map((step, at) =>
     at === 1 ? { ...step, sql: `${step.sql} ` } : step
   );
   await assert.rejects(migrate(database, steps), oneLine(/migration 2 api_keys has changed/));
 });
 
-eachDatabase("a database of a newer version is refused in one line", async (database) => {
+onBothDatabases("a database of a newer version is refused in one line", async (database) => {
   await migrate(database, await withStep("create table more (x int)"));
   const older = await productMigrations();
   await assert.rejects(migrate(database, older), oneLine(/newer version.*\(step \d+ more\)/));

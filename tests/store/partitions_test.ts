@@ -3,7 +3,7 @@ import type { Database } from "../../src/database/database.ts";
 import { createInteractions } from "../../src/records/store/interactions.ts";
 import { migrate } from "../../src/database/migrate.ts";
 import { createRetention } from "../../src/erasure/store/retention.ts";
-import { eachDatabase, onPostgres, productMigrations } from "../support/databases.ts";
+import { onBothDatabases, onPostgres, productMigrations } from "../support/databases.ts";
 import { collect, interaction, newAccount, observed } from "./samples.ts";
 
 async function partitions(database: Database, table = "interactions"): Promise<string[]> {
@@ -15,7 +15,7 @@ async function partitions(database: Database, table = "interactions"): Promise<s
   return rows.map(({ name }) => String(name));
 }
 
-eachDatabase("rows of before the partitions are moved with their payloads", async (database) => {
+onBothDatabases("rows of before the partitions are moved with their payloads", async (database) => {
   await database.query("drop schema public cascade; create schema public");
   const steps = await productMigrations();
   await migrate(database, steps.filter(({ version }) => version < 10));
@@ -53,7 +53,7 @@ eachDatabase("rows of before the partitions are moved with their payloads", asyn
   assert.equal(found.length, 5, "and this month with the next two");
 });
 
-eachDatabase("this month and the next two are there before a row comes", async (database) => {
+onBothDatabases("this month and the next two are there before a row comes", async (database) => {
   const retention = createRetention(database);
   await retention.openMonths(new Date("2031-11-30T23:59:59.999Z"));
   await retention.openMonths(new Date("2031-11-30T23:59:59.999Z"));
@@ -63,7 +63,7 @@ eachDatabase("this month and the next two are there before a row comes", async (
   }
 });
 
-eachDatabase(
+onBothDatabases(
   "rows of any month are taken, each by the partition of its month",
   async (database) => {
     const accountId = await newAccount(database);
@@ -90,7 +90,7 @@ eachDatabase(
   },
 );
 
-eachDatabase("a row that comes when its partition was dropped is taken", async (database) => {
+onBothDatabases("a row that comes when its partition was dropped is taken", async (database) => {
   const accountId = await newAccount(database);
   const createdAt = new Date("2020-05-05T05:05:05.005Z");
   const interactions = createInteractions(database);
@@ -101,7 +101,7 @@ eachDatabase("a row that comes when its partition was dropped is taken", async (
   assert.deepEqual(await collect(interactions.read({ accountId })), [late]);
 });
 
-eachDatabase("a month is asked for once, not with each batch", async (database) => {
+onBothDatabases("a month is asked for once, not with each batch", async (database) => {
   const accountId = await newAccount(database);
   let asked = 0;
   const interactions = createInteractions(observed(database, (_, text) => {

@@ -17,7 +17,7 @@ import { createRecords } from "../../src/records/store/records.ts";
 import { createRepricing } from "../../src/repricing/store/repricing.ts";
 import { createRetention } from "../../src/erasure/store/retention.ts";
 import { createUsageSums } from "../../src/usage/store/usage_sums.ts";
-import { eachDatabase, productMigrations } from "../support/databases.ts";
+import { eachDatabase, onBothDatabases, productMigrations } from "../support/databases.ts";
 import { Random } from "../support/random.ts";
 import { asked, erase, request, storeOf } from "./erasing.ts";
 import { interaction, newAccount } from "./samples.ts";
@@ -126,7 +126,7 @@ async function gaps(database: Database): Promise<unknown[]> {
   );
 }
 
-eachDatabase(
+onBothDatabases(
   "after random writes, repeats, corrections and deletions sums are those of the rows",
   async (database) => {
     const random = new Random(20261121);
@@ -297,7 +297,7 @@ eachDatabase(
   },
 );
 
-eachDatabase(
+onBothDatabases(
   "calls that were there before the sums are counted by the migration",
   async (database) => {
     await database.query("drop schema public cascade; create schema public");

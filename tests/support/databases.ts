@@ -16,10 +16,37 @@ import {
  */
 export type DatabaseTest = (database: Database, open: () => Promise<Database>) => Promise<void>;
 
-/** Registers a test once for each kind of database. */
+/** Registers a test once for each database of this run; see `databasesOfThisRun`. */
 export function eachDatabase(name: string, test: DatabaseTest): void {
+  const { postgres, embedded } = databasesOfThisRun();
+  if (postgres) onPostgres(name, test);
+  if (embedded) onEmbedded(name, test);
+}
+
+/**
+ * Registers a test once for each kind of database in every run: for what the two drivers must have
+ * in common, and for statements and guarantees that depend on the engine.
+ */
+export function onBothDatabases(name: string, test: DatabaseTest): void {
   onPostgres(name, test);
   onEmbedded(name, test);
+}
+
+/**
+ * The databases that this run tries tests on whose statements are the same on both. The embedded
+ * one costs several times as much, so it takes its turn in the long rounds: `STORE=both`, or
+ * `STORE=embedded`. Where there is no PostgreSQL the embedded one takes its place.
+ */
+export function databasesOfThisRun(): { readonly postgres: boolean; readonly embedded: boolean } {
+  const asked = Deno.env.get("STORE") ?? "postgres";
+  if (!["postgres", "embedded", "both"].includes(asked)) {
+    throw new Error(`STORE=${asked} is none of postgres, embedded and both`);
+  }
+  const { available } = postgresAvailability();
+  return {
+    postgres: asked === "both" || (asked === "postgres" && available),
+    embedded: asked !== "postgres" || !available,
+  };
 }
 
 /** Registers a test for PostgreSQL; a skip that says why where there is none (CI: a failure). */
