@@ -3,13 +3,13 @@
  * use (issue 14, item 4). What must hold: it is served within seconds, the crowd is told 429.
  */
 import assert from "@std/assert";
-import { serviceOnBoth } from "../support/each_service.ts";
+import { eachService } from "../support/each_service.ts";
 import type { TestService } from "../support/service.ts";
 import { within } from "../support/within.ts";
 
 const model = "vendor-b/gpt-4.1";
 
-serviceOnBoth(
+eachService(
   "one tenant's crowds of exports, deletions, evaluations and reads hold nobody up",
   {},
   async (service) => {

@@ -1,6 +1,6 @@
 import assert from "@std/assert";
-import { postgresAvailability, startPostgres } from "../support/postgres.ts";
-import type { Environment, Row } from "../support/service.ts";
+import { databasesFor } from "../support/each_service.ts";
+import type { Row } from "../support/service.ts";
 import {
   type Script,
   type ScriptedRequest,
@@ -124,34 +124,22 @@ const endings: readonly Ending[] = [
   },
 ];
 
-const kinds: readonly { name: string; start: () => Promise<[Environment, () => Promise<void>]> }[] =
-  [
-    { name: "embedded", start: () => Promise.resolve([{}, () => Promise.resolve()]) },
-    {
-      name: "postgres",
-      async start() {
-        const database = await (await startPostgres()).createDatabase();
-        return [{ DATABASE_URL: database.url }, () => database.drop()];
-      },
-    },
-  ];
-
-for (const kind of kinds) {
-  const { available, reason } = kind.name === "postgres"
-    ? postgresAvailability()
-    : { available: true, reason: "" };
-  const skipped = available ? "" : `; skipped: ${reason}`;
+for (
+  const { title, ignore, start } of databasesFor(
+    "every call, however it ended, is one row with tokens and cost",
+  )
+) {
   Deno.test({
-    name: `every call, however it ended, is one row with tokens and cost (${kind.name}${skipped})`,
-    ignore: !available,
+    name: title,
+    ignore,
     async fn(t) {
-      const [env, drop] = await kind.start();
+      const database = await start();
       const service = await startScriptedService({
         FIRST_BYTE_TIMEOUT_MS: "1000",
         IDLE_TIMEOUT_MS: "800",
         VENDOR_G_BASE_URL: "http://127.0.0.1:9/v1",
         VENDOR_G_API_KEY: "xai-of-a-test",
-        ...env,
+        ...(database.url === undefined ? {} : { DATABASE_URL: database.url }),
       });
       try {
         for (const ending of endings) {
@@ -168,7 +156,7 @@ for (const kind of kinds) {
         assert.equal((await service.fetch("/readyz")).status, 200, "the service lives on");
       } finally {
         await service.stop();
-        await drop();
+        await database.drop();
       }
     },
   });

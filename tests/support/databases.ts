@@ -1,13 +1,16 @@
 import type { Database } from "../../src/database/database.ts";
 import { openEmbedded } from "../../src/database/embedded/embedded.ts";
-import { migrate, type Migration, readMigrations } from "../../src/database/migrate.ts";
+import { migrate } from "../../src/database/migrate.ts";
 import { openPostgres } from "../../src/database/postgres/postgres.ts";
+import { copyMigrated, productMigrations } from "./new_database.ts";
 import {
   postgresAvailability,
   startPostgres,
   type TestDatabase,
   type TestPostgres,
 } from "./postgres.ts";
+
+export { productMigrations };
 
 /**
  * What a test does with a fresh, migrated database. `open` opens the same database once more: on
@@ -59,11 +62,6 @@ export function onPostgres(name: string, test: DatabaseTest): void {
 /** Registers a test for the embedded database. */
 export function onEmbedded(name: string, test: DatabaseTest): void {
   Deno.test(`${name} (embedded)`, () => runOnEmbedded(test));
-}
-
-/** The steps of `migrations/`. */
-export function productMigrations(): Promise<Migration[]> {
-  return readMigrations(new URL("../../migrations/", import.meta.url));
 }
 
 async function runOnPostgres(test: DatabaseTest): Promise<void> {
@@ -130,16 +128,17 @@ class EmbeddedDirectory {
   }
 
   async fresh(): Promise<Database> {
+    const isNew = this.#shape === undefined;
+    if (isNew) await copyMigrated(`${this.#path}/database`);
     const database = this.#database && !this.#closed ? this.#database : await this.#open();
-    if (this.#shape !== undefined && await shapeOf(database) === this.#shape) {
-      await database.query(emptyAll);
-      return database;
-    }
-    // A directory that has just been made is empty.
-    if (this.#shape !== undefined) {
+    if (!isNew) {
+      if (await shapeOf(database) === this.#shape) {
+        await database.query(emptyAll);
+        return database;
+      }
       await database.query("drop schema public cascade; create schema public");
+      await migrate(database, await productMigrations());
     }
-    await migrate(database, await productMigrations());
     this.#shape = await shapeOf(database);
     return database;
   }

@@ -1,4 +1,5 @@
 import settings from "../../deno.json" with { type: "json" };
+import { copyMigrated } from "./new_database.ts";
 
 /** How a program of this repository is started: clean environment, nothing inherited. */
 export interface ProgramOptions {
@@ -32,6 +33,10 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   const given = options.env?.DATA_DIR;
   const dataDir = given ?? await Deno.makeTempDir({ prefix: "gateway-data-" });
   const env = { PORT: "0", ...options.env, DATA_DIR: dataDir };
+  const isOurs = options.script === undefined && options.executable === undefined;
+  if (isOurs && given === undefined && options.env?.DATABASE_URL === undefined) {
+    await copyMigrated(`${dataDir}/database`);
+  }
   const program = new Program({ ...options, env }, async () => {
     if (given === undefined) await Deno.remove(dataDir, { recursive: true });
   });

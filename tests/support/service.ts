@@ -5,6 +5,7 @@ import type { CommandResult } from "../../src/admin/command.ts";
 import { parseConfig } from "../../src/main/config.ts";
 import { startServer } from "../../src/main/serve.ts";
 import { LABELS, type Simulators, startSimulators } from "../../demo/simulators.ts";
+import { copyMigrated } from "./new_database.ts";
 
 /** One row of an export, by the columns of interface.md §6. */
 export type Row = Readonly<Record<string, unknown>>;
@@ -52,6 +53,9 @@ export interface TestServiceOptions {
 export async function startTestService(options: TestServiceOptions = {}): Promise<TestService> {
   const given = options.env?.DATA_DIR;
   const dataDir = given ?? await Deno.makeTempDir({ prefix: "gateway-data-" });
+  if (given === undefined && options.env?.DATABASE_URL === undefined) {
+    await copyMigrated(`${dataDir}/database`);
+  }
   const greeting: string[] = [];
   const log: string[] = [];
   const config = parseConfig({ PORT: "0", ...options.env, DATA_DIR: dataDir });
