@@ -13,7 +13,7 @@ import { type HeavyWorkLimits, rereadRequest } from "../relay/plan/reread_reques
 import { BackgroundTask } from "../relay/background_task.ts";
 import type { CallJournal, Ending } from "../relay/call_facts.ts";
 import type { Caller } from "../relay/call_context.ts";
-import { endingOf } from "../relay/deliver.ts";
+import { endingOf } from "../relay/pipeline.ts";
 import { jobCaller } from "../relay/system_caller.ts";
 import { boundPayload, payloadLimits } from "../records/payload.ts";
 import type { Recorder } from "../records/recorder.ts";

@@ -11,9 +11,9 @@ import { timeSpan } from "../shared/time_span.ts";
 import { type ResolvedModel, resolveUnified } from "../vendors/model_name.ts";
 import type { Registry } from "../vendors/registry.ts";
 import type { Caller } from "../relay/call_context.ts";
-import { resolveVendorKey } from "../relay/resolve_vendor_key.ts";
 import type { Recorder } from "../records/recorder.ts";
-import { permitModel, type RelayDeps, requirePrice } from "../relay/relay.ts";
+import { permitModel, requirePrice, resolveVendorKey } from "../relay/admit.ts";
+import type { RelayDeps } from "../relay/relay.ts";
 import type { VendorKeyCache } from "../keys/vendor_key_cache.ts";
 
 /** What taking in an evaluation needs. */

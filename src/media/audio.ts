@@ -14,11 +14,10 @@ import { Fault } from "../shared/fault.ts";
 import type { BillingBasis } from "../shared/interaction.ts";
 import type { BillableUsage } from "../pricing/pricing.ts";
 import type { Usage } from "../shared/usage.ts";
-import { parseAnswer } from "../relay/deliver.ts";
-import { costOfCall } from "./media_cost.ts";
+import { parseAnswer } from "../relay/text_answer.ts";
+import { costOfCall } from "./operations.ts";
 import type { OperationContext } from "./operations.ts";
 import type { Speaking } from "./speech.ts";
-import { vendorFault } from "../relay/vendor_fault.ts";
 
 /** An event larger than this ends the stream. */
 const maxEventBytes = 32 * 1024 * 1024;
@@ -30,7 +29,7 @@ const maxKeptBytes = 32 * 1024 * 1024;
  * that want a header. What it hears it keeps for the record.
  */
 export class Sound {
-  readonly #desk: OperationContext;
+  readonly #ctx: OperationContext;
   readonly #speaking: Speaking;
   readonly #splitter: SseSplitter | undefined;
   #pieces: Uint8Array[] = [];
@@ -41,7 +40,7 @@ export class Sound {
 
   /** `contentType` is the vendor's. */
   constructor(ctx: OperationContext, speaking: Speaking, contentType: string) {
-    this.#desk = ctx;
+    this.#ctx = ctx;
     this.#speaking = speaking;
     const sampleRate = speaking.encoded.sampleRate ?? 24_000;
     this.#samples = { sampleRate, channels: 1 };
@@ -113,7 +112,7 @@ export class Sound {
 
   #read(piece: SpeechPiece): Uint8Array[] {
     if (piece.error !== undefined) {
-      throw vendorFault(readVendorError(piece.error, undefined), this.#desk.vendorWords);
+      throw this.#ctx.vendorCall.fault(readVendorError(piece.error, undefined));
     }
     if (piece.refusal !== undefined && this.#length === 0) {
       throw new Fault("content_policy_violation", {
@@ -144,12 +143,12 @@ export class Sound {
 
   #tell(isComplete: boolean): void {
     const { usage, basis } = this.#bill(isComplete);
-    this.#desk.meter.report(usage, basis, isComplete ? "stop" : undefined);
+    this.#ctx.meter.report(usage, basis, isComplete ? "stop" : undefined);
   }
 
   #bill(isComplete: boolean): { usage: BillableUsage; basis: BillingBasis } {
     const { ask } = this.#speaking;
-    const { price } = this.#desk;
+    const { price } = this.#ctx.vendorCall;
     const said = characters(ask.text);
     const seconds = this.#seconds();
     const timed = price?.rates.perMinute === undefined ? {} : { seconds };
@@ -178,8 +177,8 @@ export class Sound {
 
   #json(file: Uint8Array | undefined): string {
     const { encoded, ask } = this.#speaking;
-    const { target } = this.#desk;
-    const costNanos = costOfCall(this.#desk);
+    const { target } = this.#ctx.vendorCall;
+    const costNanos = costOfCall(this.#ctx);
     const rate = encoded.sampleRate === undefined ? undefined : this.#samples.sampleRate;
     return JSON.stringify({
       provider: target.vendor.label,

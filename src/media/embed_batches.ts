@@ -3,7 +3,7 @@ import { batchEmbedPath } from "../dialects/text/generate/path.ts";
 import { embeddingList, inputTokens, textInputs } from "../dialects/media/operations/embeddings.ts";
 import type { OperationRequest } from "../dialects/kernel/operation_request.ts";
 import { Fault } from "../shared/fault.ts";
-import { parseAnswer } from "../relay/deliver.ts";
+import { parseAnswer } from "../relay/text_answer.ts";
 import { lossHeader } from "../relay/loss_header.ts";
 import type { OperationAnswer, OperationContext } from "./operations.ts";
 
@@ -17,7 +17,7 @@ export async function embedInBatches(
   { fields }: OperationRequest,
   losses: readonly string[],
 ): Promise<OperationAnswer> {
-  const { model } = ctx.target;
+  const { model } = ctx.vendorCall.target;
   const texts = textInputs(fields.input);
   const dimensions = typeof fields.dimensions === "number" ? fields.dimensions : undefined;
   const vectors: number[][] = [];
@@ -47,7 +47,7 @@ async function embedBatch(
   texts: readonly string[],
   dimensions: number | undefined,
 ): Promise<{ vectors: number[][]; tokens: number | undefined }> {
-  const { model } = ctx.target;
+  const { model } = ctx.vendorCall.target;
   const answer = await ctx.ask({
     path: batchEmbedPath(model),
     contentType: "application/json",

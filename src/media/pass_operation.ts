@@ -27,11 +27,14 @@ import type { Caller } from "../relay/call_context.ts";
 import { embedInBatches } from "./embed_batches.ts";
 import { translationMode } from "../relay/plan/plan_call.ts";
 import { externalizeFile } from "../records/externalize_media.ts";
-import type { OperationAnswer, OperationContext, Operations } from "./operations.ts";
-import type { StreamListener } from "./operation_stream.ts";
+import type {
+  OperationAnswer,
+  OperationContext,
+  OperationListener,
+  Operations,
+} from "./operations.ts";
 import type { Reply } from "../relay/reply.ts";
 import { enforceTranslationMode } from "../relay/plan/translation.ts";
-import { vendorFault } from "../relay/vendor_fault.ts";
 import { errorEvent } from "../relay/error_event.ts";
 
 /** A request on a vendor's own path, which has passed its contract. */
@@ -124,7 +127,7 @@ async function pass(ctx: OperationContext, passing: Passing): Promise<OperationA
     path,
     contentType: "form" in sent ? sent.form.contentType : "application/json",
     accept: caller.header("accept") ?? "*/*",
-    body: forVendor(request, ctx.target.model, operation),
+    body: forVendor(request, ctx.vendorCall.target.model, operation),
     sameDialect: true,
   });
   const reader = operation.reader(request);
@@ -153,7 +156,7 @@ async function wholeAnswer(
   const body = await ctx.read(answer);
   const text = new TextDecoder().decode(body);
   const error = saidError(text, headers["content-type"] ?? "application/json");
-  if (error) throw vendorFault(error, ctx.vendorWords);
+  if (error) throw ctx.vendorCall.fault(error);
   try {
     reader.whole(text, headers["content-type"] ?? "application/json");
   } catch (thrown) {
@@ -181,7 +184,7 @@ function tell(
   reader: AnswerReader,
   isComplete: boolean,
 ): { recordText?: string; isTruncated?: boolean } {
-  const outcome = reader.outcome({ isComplete, price: ctx.price });
+  const outcome = reader.outcome({ isComplete, price: ctx.vendorCall.price });
   if (!outcome) return {};
   const { usage, basis, finish, recordText, isTruncated } = outcome;
   ctx.meter.report(usage, basis, finish ?? (isComplete ? "stop" : undefined));
@@ -192,7 +195,11 @@ function tell(
 }
 
 /** Sound as it comes; what is cut can't be told in it, so its connection is broken off. */
-function byteListener(ctx: OperationContext, reader: AnswerReader, type: string): StreamListener {
+function byteListener(
+  ctx: OperationContext,
+  reader: AnswerReader,
+  type: string,
+): OperationListener {
   return {
     take(piece) {
       reader.bytes(piece, type);
@@ -212,14 +219,14 @@ function eventListener(
   ctx: OperationContext,
   caller: Caller,
   reader: AnswerReader,
-): StreamListener {
+): OperationListener {
   const splitter = new SseSplitter({ maxEventBytes });
   let isEnded = false;
   let isEnough = false;
   const hear = (events: readonly SseEvent[]) => {
     for (const event of events) {
       const { error, ...news } = reader.event(event);
-      if (error) throw vendorFault(error, ctx.vendorWords);
+      if (error) throw ctx.vendorCall.fault(error);
       isEnded ||= news.isLast === true;
       isEnough ||= news.isEnough === true;
     }

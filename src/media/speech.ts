@@ -5,12 +5,16 @@ import type { EncodedSpeech, SpeechAsk, SpeechCodec } from "../dialects/kernel/s
 import { inputTokenBound } from "../shared/token_estimate.ts";
 import { optionsFor, resolveMedia } from "../vendors/media_target.ts";
 import type { Registry } from "../vendors/registry.ts";
-import { askMedia } from "./ask_media.ts";
+import { askMedia } from "./operations.ts";
 import type { Caller } from "../relay/call_context.ts";
 import { translationMode } from "../relay/plan/plan_call.ts";
 import { lossHeader } from "../relay/loss_header.ts";
-import type { OperationAnswer, OperationContext, Operations } from "./operations.ts";
-import type { StreamListener } from "./operation_stream.ts";
+import type {
+  OperationAnswer,
+  OperationContext,
+  OperationListener,
+  Operations,
+} from "./operations.ts";
 import type { Reply } from "../relay/reply.ts";
 import { Sound } from "./audio.ts";
 import { enforceTranslationMode } from "../relay/plan/translation.ts";
@@ -99,7 +103,7 @@ async function work(ctx: OperationContext, speaking: Speaking): Promise<Operatio
 }
 
 /** What is cut can't be told in a sound, so its connection is broken off. */
-function listenerOf(sound: Sound): StreamListener {
+function listenerOf(sound: Sound): OperationListener {
   return {
     take: (piece) => sound.hear(piece),
     end() {
@@ -112,7 +116,7 @@ function listenerOf(sound: Sound): StreamListener {
 }
 
 function headersOf(
-  { target }: OperationContext,
+  { vendorCall: { target } }: OperationContext,
   { ask, losses }: Speaking,
   contentType: string,
 ): Record<string, string> {

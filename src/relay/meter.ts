@@ -42,8 +42,8 @@ export interface CallMeter {
   bill(terms: BillTerms): Bill;
   /** What a plainer bill goes by; undefined where nothing was heard. Never throws. */
   counted(promptTokens: () => number): Counted | undefined;
-  /** The folded answer; without choices where the record is told the answer's text. */
-  answer(): CanonicalAnswer;
+  /** The folded answer; absent where the answer comes with its text for the record. */
+  answer?(): CanonicalAnswer;
 }
 
 /** Usage as it was told or counted. */

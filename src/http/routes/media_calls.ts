@@ -4,7 +4,7 @@ import type { MediaSigner } from "../../records/signed_media.ts";
 import type { Caller } from "../../relay/call_context.ts";
 import type { Idempotency } from "../../idempotency/idempotency.ts";
 import type { ImagesRequest } from "../../media/images.ts";
-import { permitModel } from "../../relay/relay.ts";
+import { permitModel } from "../../relay/admit.ts";
 import type { Reply } from "../../relay/reply.ts";
 import type { SpeechRequest } from "../../media/speech.ts";
 import { type MediaChoice, resolveMedia } from "../../vendors/media_target.ts";
