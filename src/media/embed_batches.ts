@@ -1,4 +1,4 @@
-import { batchRequest, maxBatch, readBatch } from "../dialects/text/generate/embeddings.ts";
+import { batchRequest, maxBatch, readBatch } from "../dialects/text/generate/operations/embeddings.ts";
 import { batchEmbedPath } from "../dialects/text/generate/path.ts";
 import { embeddingList, inputTokens, textInputs } from "../dialects/media/operations/embeddings.ts";
 import type { OperationRequest } from "../dialects/kernel/operation_request.ts";

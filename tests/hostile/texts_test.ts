@@ -19,7 +19,7 @@ import { pcmFormatOf } from "../../src/base/wav.ts";
 import { mediaSource, plainMime, standardBase64 } from "../../src/dialects/kernel/media_source.ts";
 import { promptText } from "../../src/dialects/kernel/prompt_text.ts";
 import { aliasToolNames } from "../../src/dialects/kernel/tool_names.ts";
-import { PartialArgs } from "../../src/dialects/text/generate/partial_args.ts";
+import { PartialArgs } from "../../src/dialects/text/generate/answer/partial_args.ts";
 import { ResponseRewriter } from "../../src/dialects/kernel/response_rewriter.ts";
 import { parseCredential } from "../../src/keys/credential.ts";
 import { estimateTokens, inputTokenBound } from "../../src/shared/token_estimate.ts";
@@ -33,7 +33,7 @@ import { inlineStoredMedia } from "../../src/records/inline_stored_media.ts";
 import { vendorFault } from "../../src/relay/vendor_fault.ts";
 import { readByteRange } from "../../src/http/byte_range.ts";
 import { ownAddress } from "../../src/http/own_address.ts";
-import { chatMediaFields as fields } from "../../src/dialects/text/chat/media_fields.ts";
+import { chatMediaFields as fields } from "../../src/dialects/text/chat/media.ts";
 import { noUndo } from "../dialects/lane.ts";
 import { assertLinear, copies, run, type Work } from "./cpu.ts";
 

@@ -3,7 +3,7 @@ import type { CanonicalAnswer, CanonicalEvent } from "../../src/dialects/kernel/
 import type { DialectQuirks } from "../../src/dialects/kernel/dialect.ts";
 import { foldEvents } from "../../src/dialects/kernel/fold.ts";
 import type { AnswerContext } from "../../src/dialects/kernel/translator.ts";
-import { decodeRequest } from "../../src/dialects/text/responses/decode_request.ts";
+import { decodeRequest } from "../../src/dialects/text/responses/request_decoder.ts";
 import { ResponsesStreamDecoder } from "../../src/dialects/text/responses/stream_decoder.ts";
 import { ResponsesStreamEncoder } from "../../src/dialects/text/responses/stream_encoder.ts";
 

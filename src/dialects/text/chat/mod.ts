@@ -1,13 +1,13 @@
 import type { Dialect } from "../../kernel/dialect.ts";
-import { readChatRequest, spliceChatRequest, spliceChatSteps } from "./request.ts";
+import { readChatRequest, spliceChatRequest, spliceChatSteps } from "./splice.ts";
 import type { Translator } from "../../kernel/translator.ts";
-import { decodeChatRequest, decodeChatSteps } from "./decode_request.ts";
-import { encodeChatRequest, encodeChatSteps } from "./encode_request.ts";
-import { decodeChatAnswer, encodeChatAnswer, encodeWholeChat } from "./response.ts";
-import { chatErrorFrame, ChatStreamDecoder } from "./stream.ts";
+import { decodeChatRequest, decodeChatSteps } from "./request_decoder.ts";
+import { encodeChatRequest, encodeChatSteps } from "./request_encoder.ts";
+import { decodeChatAnswer, encodeChatAnswer, encodeWholeChat } from "./answer_decoder.ts";
+import { chatErrorFrame, ChatStreamDecoder } from "./stream_decoder.ts";
 import { ChatStreamEncoder } from "./stream_encoder.ts";
 import { hostedWork } from "./hosted.ts";
-import { chatMediaFields } from "./media_fields.ts";
+import { chatMediaFields } from "./media.ts";
 import { readToolDemand } from "./tool_demand.ts";
 
 /** Chat completions (protocols/chat-completions.md). */

@@ -2,8 +2,8 @@ import assert from "@std/assert";
 import { SseSplitter } from "../../../base/sse.ts";
 import type { CanonicalAnswer, CanonicalEvent } from "../../kernel/canonical.ts";
 import { foldEvents } from "../../kernel/fold.ts";
-import { decodeChatAnswer } from "./response.ts";
-import { ChatStreamDecoder } from "./stream.ts";
+import { decodeChatAnswer } from "./answer_decoder.ts";
+import { ChatStreamDecoder } from "./stream_decoder.ts";
 
 /**
  * Real answers of real vendors. The folder lies beside the checkout where we build; elsewhere

@@ -13,10 +13,10 @@ import { EstimatedUsage } from "../../kernel/estimated_usage.ts";
 import { sseComment } from "../../kernel/sse_comment.ts";
 import { TextUnits } from "../../kernel/text_units.ts";
 import type { AnswerContext, StreamEncoder } from "../../kernel/translator.ts";
-import { writeAnnotation } from "./extras.ts";
-import { asksOldShape, oldFinish } from "./old_shape.ts";
-import { encodeLogprob } from "./response.ts";
-import { chatErrorFrame } from "./stream.ts";
+import { writeAnnotation } from "./answer/extras.ts";
+import { asksOldShape, oldFinish } from "./answer/old_shape.ts";
+import { encodeLogprob } from "./answer_decoder.ts";
+import { chatErrorFrame } from "./stream_decoder.ts";
 import { writeChatUsage } from "./usage.ts";
 
 interface OpenBlock {

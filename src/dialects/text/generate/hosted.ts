@@ -9,7 +9,7 @@ import {
   type VendorState,
 } from "../../kernel/hosted.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
-import { camelCase } from "./reader.ts";
+import { camelCase } from "./request/fields.ts";
 import { isOwnFile } from "./file_address.ts";
 
 /**

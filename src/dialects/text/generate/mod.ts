@@ -5,19 +5,19 @@ import {
   countTokensBody,
   readTokenCount,
   writeTokenCount,
-} from "./count_tokens.ts";
-import { decodeGenerateAnswer } from "./answer.ts";
-import { decodeGenerateRequest, decodeGenerateSteps } from "./decode_request.ts";
-import { encodeGenerateAnswer, encodeWhole } from "./encode_answer.ts";
-import { encodeGenerateRequest, encodeGenerateSteps } from "./encode_request.ts";
-import { readGenerateRequest, spliceGenerateRequest, spliceGenerateSteps } from "./facts.ts";
+} from "./counting.ts";
+import { decodeGenerateAnswer } from "./answer_decoder.ts";
+import { decodeGenerateRequest, decodeGenerateSteps } from "./request_decoder.ts";
+import { encodeGenerateAnswer, encodeWhole } from "./answer_encoder.ts";
+import { encodeGenerateRequest, encodeGenerateSteps } from "./request_encoder.ts";
+import { readGenerateRequest, spliceGenerateRequest, spliceGenerateSteps } from "./splice.ts";
 import { staysAddress } from "./file_address.ts";
-import { ArrayReframer, failedStream, sseFraming } from "./framing.ts";
+import { ArrayReframer, failedStream, sseFraming } from "./answer/framing.ts";
 import { countTokensPath, generatePath } from "./path.ts";
 import { GenerateStreamDecoder } from "./stream_decoder.ts";
 import { GenerateStreamEncoder } from "./stream_encoder.ts";
 import { hostedWork } from "./hosted.ts";
-import { generateMediaFields } from "./media_fields.ts";
+import { generateMediaFields } from "./media.ts";
 
 /**
  * Native content generation (protocols/generate-content.md). Model and streaming stand in the path

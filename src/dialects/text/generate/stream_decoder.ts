@@ -3,7 +3,7 @@ import type { CanonicalEvent } from "../../kernel/canonical.ts";
 import type { DecodedEvent, StreamDecoder } from "../../kernel/dialect.ts";
 import { isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { carriesError, readVendorError } from "../../kernel/vendor_error.ts";
-import { AnswerReader } from "./answer_reader.ts";
+import { AnswerReader } from "./answer/answer_reader.ts";
 
 /**
  * Decodes a generate stream with `alt=sse` (generate-content.md §5): each event is a whole response

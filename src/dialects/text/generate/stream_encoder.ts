@@ -18,12 +18,12 @@ import {
   moveCitation,
   searchQueries,
   wantsBareEnum,
-} from "./encode_answer.ts";
-import { answerPart, isInvalidCall } from "./encode_parts.ts";
-import { ArrayFraming, failedStream, type Framing, sseFraming } from "./framing.ts";
-import { writeGrounding } from "./grounding.ts";
-import { LastPart } from "./last_part.ts";
-import { writeLogprobs } from "./logprobs.ts";
+} from "./answer_encoder.ts";
+import { answerPart, isInvalidCall } from "./answer/encode_parts.ts";
+import { ArrayFraming, failedStream, type Framing, sseFraming } from "./answer/framing.ts";
+import { writeGrounding } from "./answer/grounding.ts";
+import { LastPart } from "./answer/last_part.ts";
+import { writeLogprobs } from "./answer/logprobs.ts";
 import { writeUsage } from "./usage.ts";
 
 interface OpenBlock {

@@ -3,7 +3,7 @@ import { SseSplitter } from "../../../base/sse.ts";
 import { Fault } from "../../../shared/fault.ts";
 import type { CanonicalEvent } from "../../kernel/canonical.ts";
 import type { AnswerContext } from "../../kernel/translator.ts";
-import { ArrayReframer } from "./framing.ts";
+import { ArrayReframer } from "./answer/framing.ts";
 import { generate } from "./mod.ts";
 
 const start: CanonicalEvent = { type: "start", id: "up", model: "gpt-x", created: 1_700_000_000 };

@@ -1,17 +1,17 @@
 import type { Dialect } from "../../kernel/dialect.ts";
 import type { Translator } from "../../kernel/translator.ts";
-import { counting } from "./count_tokens.ts";
-import { decodeMessagesAnswer } from "./answer.ts";
-import { decodeMessagesRequest, decodeMessagesSteps } from "./decode_request.ts";
-import { encodeMessagesAnswer, encodeWholeMessage } from "./encode_answer.ts";
-import { encodeMessagesRequest, encodeMessagesSteps } from "./encode_request.ts";
-import { errorEvent } from "./error_event.ts";
+import { counting } from "./counting.ts";
+import { decodeMessagesAnswer } from "./answer_decoder.ts";
+import { decodeMessagesRequest, decodeMessagesSteps } from "./request_decoder.ts";
+import { encodeMessagesAnswer, encodeWholeMessage } from "./answer_encoder.ts";
+import { encodeMessagesRequest, encodeMessagesSteps } from "./request_encoder.ts";
+import { errorEvent } from "./answer/error_event.ts";
 import { hostedWork } from "./hosted.ts";
-import { naming } from "./name_model.ts";
-import { readMessagesRequest, spliceMessagesRequest, spliceMessagesSteps } from "./request.ts";
+import { naming } from "./naming.ts";
+import { readMessagesRequest, spliceMessagesRequest, spliceMessagesSteps } from "./splice.ts";
 import { MessagesStreamDecoder } from "./stream_decoder.ts";
 import { MessagesStreamEncoder } from "./stream_encoder.ts";
-import { messagesMediaFields } from "./media_fields.ts";
+import { messagesMediaFields } from "./media.ts";
 
 /** Messages (protocols/messages.md). */
 export const messages: Dialect & Translator = {

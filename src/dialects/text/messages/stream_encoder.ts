@@ -12,11 +12,11 @@ import type {
 import { EstimatedUsage } from "../../kernel/estimated_usage.ts";
 import { sseComment } from "../../kernel/sse_comment.ts";
 import type { AnswerContext, StreamEncoder } from "../../kernel/translator.ts";
-import { BlockQueue } from "./block_queue.ts";
-import { stopDetails } from "./encode_answer.ts";
-import { errorEvent } from "./error_event.ts";
-import { writeStopReason } from "./finish.ts";
-import { sseEvent } from "./sse_event.ts";
+import { BlockQueue } from "./answer/block_queue.ts";
+import { stopDetails } from "./answer_encoder.ts";
+import { errorEvent } from "./answer/error_event.ts";
+import { writeStopReason } from "./finish_reason.ts";
+import { sseEvent } from "./answer/sse_event.ts";
 import { writeTotals, writeUsage } from "./usage.ts";
 
 /**

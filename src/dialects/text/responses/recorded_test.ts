@@ -4,7 +4,7 @@ import { SseSplitter } from "../../../base/sse.ts";
 import type { CanonicalAnswer, CanonicalEvent } from "../../kernel/canonical.ts";
 import { foldEvents } from "../../kernel/fold.ts";
 import { isRecord, type JsonRecord } from "../../kernel/json.ts";
-import { decodeAnswer, encodeWhole } from "./answer.ts";
+import { decodeAnswer, encodeWhole } from "./answer_decoder.ts";
 import {
   contextOf,
   decodeStream,

@@ -3,9 +3,9 @@ import type { CanonicalAnswer, CanonicalEvent } from "../../kernel/canonical.ts"
 import type { CanonicalRequest, MediaPart, Part, Turn } from "../../kernel/canonical_request.ts";
 import { estimatedUsage } from "../../kernel/estimated_usage.ts";
 import { foldEvents } from "../../kernel/fold.ts";
-import { decodeAnswer, encodeWhole } from "./answer.ts";
-import { decodeRequest } from "./decode_request.ts";
-import { encodeRequest } from "./encode_request.ts";
+import { decodeAnswer, encodeWhole } from "./answer_decoder.ts";
+import { decodeRequest } from "./request_decoder.ts";
+import { encodeRequest } from "./request_encoder.ts";
 import {
   contextOf,
   decodeStream,

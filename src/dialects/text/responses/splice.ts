@@ -11,9 +11,9 @@ import {
 import { finish, mapInSteps, type Steps } from "../../../base/steps.ts";
 import type { RequestChanges, RequestFacts } from "../../kernel/dialect.ts";
 import { isRecord } from "../../kernel/json.ts";
-import { envelopeMark, isEnvelope } from "./envelope.ts";
-import { wrong } from "./fields.ts";
-import { statelessEdits } from "./stateless.ts";
+import { envelopeMark, isEnvelope } from "./conversation/envelope.ts";
+import { wrong } from "./request/fields.ts";
+import { statelessEdits } from "./conversation/stateless.ts";
 
 /**
  * The request's text for a vendor of this dialect: model and tag lines exchanged, and reasoning

@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { writeEnvelope } from "./envelope.ts";
+import { writeEnvelope } from "./conversation/envelope.ts";
 import { readRequest } from "./request.ts";
 import { spliceRequest } from "./splice.ts";
 

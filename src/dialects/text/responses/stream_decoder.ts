@@ -4,10 +4,10 @@ import type { CanonicalEvent } from "../../kernel/canonical.ts";
 import type { DecodedEvent, DialectQuirks, StreamDecoder } from "../../kernel/dialect.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { carriesError } from "../../kernel/vendor_error.ts";
-import { readFailure } from "./failure.ts";
-import { itemTypeOf } from "./item_reader.ts";
-import { OutputReader } from "./output_reader.ts";
-import { endingEvents, startEvent } from "./response_reader.ts";
+import { readFailure } from "./answer/failure.ts";
+import { itemTypeOf } from "./answer/item_reader.ts";
+import { OutputReader } from "./answer/output_reader.ts";
+import { endingEvents, startEvent } from "./answer/response_reader.ts";
 import { readUsage } from "./usage.ts";
 
 /**

@@ -5,10 +5,10 @@ import type { CanonicalEvent } from "../../kernel/canonical.ts";
 import { EstimatedUsage } from "../../kernel/estimated_usage.ts";
 import { sseComment } from "../../kernel/sse_comment.ts";
 import type { AnswerContext, StreamEncoder } from "../../kernel/translator.ts";
-import { errorFrame, writeFailure } from "./failure.ts";
-import { writeEnding } from "./finish.ts";
-import { OutputWriter } from "./output_writer.ts";
-import { responseObject, type ResponseState } from "./response_object.ts";
+import { errorFrame, writeFailure } from "./answer/failure.ts";
+import { writeEnding } from "./finish_reason.ts";
+import { OutputWriter } from "./answer/output_writer.ts";
+import { responseObject, type ResponseState } from "./answer/response_object.ts";
 
 /**
  * Writes a streamed answer (responses.md §5, translation.md §13 "→R writer"): the life of the
