@@ -181,7 +181,7 @@ async function streamReply(
     const stream = await forwardStream({
       call: vendorRequest.call,
       streamPlan,
-      decoder: vendorRequest.plan.upstream.streamDecoder(
+      decoder: vendorRequest.plan.upstream.createStreamDecoder(
         vendorRequest.plan.quirks,
         vendorRequest.facts.choices,
       ),

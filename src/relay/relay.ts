@@ -7,7 +7,7 @@ import type { Catalogue } from "../vendors/catalogue.ts";
 import { type ResolvedModel, resolveTarget, resolveUnified } from "../vendors/model_name.ts";
 import type { Registry, Vendor } from "../vendors/registry.ts";
 import type { Upstream } from "../vendors/upstream.ts";
-import type { RequestFacts } from "../dialects/kernel/dialect.ts";
+import type { Dialect, RequestFacts } from "../dialects/kernel/dialect.ts";
 import type { PriceRow } from "../pricing/pricing.ts";
 import type { BackgroundCall } from "./background_task.ts";
 import { planBackground } from "./plan/background_plan.ts";
@@ -31,7 +31,6 @@ import type { StoredResponseCache } from "./conversation/stored_response_cache.t
 import { releaseRequest } from "./release_request.ts";
 import { planningAgain } from "./plan/plan_again.ts";
 import { planCall, type PlanDeps } from "./plan/plan_call.ts";
-import type { FullDialect } from "../dialects/kernel/translator.ts";
 import type { Reply } from "./reply.ts";
 import { boundPayloadSteps, payloadLimits } from "../records/payload.ts";
 import { callVendor } from "./vendor_call.ts";
@@ -41,7 +40,7 @@ import type { VendorKeyCache } from "../keys/vendor_key_cache.ts";
 export interface RelayRequest {
   caller: Caller;
   /** The caller's dialect. */
-  dialect: FullDialect;
+  dialect: Dialect;
   /** The vendor whose family was called; undefined on the unified family. */
   vendor: Vendor | undefined;
   body: unknown;

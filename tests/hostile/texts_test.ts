@@ -33,7 +33,7 @@ import { inlineStoredMedia } from "../../src/records/inline_stored_media.ts";
 import { vendorFault } from "../../src/relay/vendor_fault.ts";
 import { readByteRange } from "../../src/http/byte_range.ts";
 import { ownAddress } from "../../src/http/own_address.ts";
-import { chatMediaFields as fields } from "../../src/dialects/text/chat/media.ts";
+import { mediaFields as fields } from "../../src/dialects/text/chat/media.ts";
 import { noUndo } from "../dialects/lane.ts";
 import { assertLinear, copies, run, type Work } from "./cpu.ts";
 

@@ -2,7 +2,8 @@ import assert from "@std/assert";
 import { Fault } from "../../../shared/fault.ts";
 import type { CanonicalAnswer } from "../../kernel/canonical.ts";
 import { foldEvents } from "../../kernel/fold.ts";
-import { decodeChatAnswer, encodeChatAnswer } from "./answer_decoder.ts";
+import { decodeAnswer } from "./answer_decoder.ts";
+import { encodeAnswer } from "./answer_encoder.ts";
 
 const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 };
 
@@ -11,9 +12,9 @@ function answer(message: unknown, finish: unknown = "stop", more: Record<string,
   return { id: "c1", object: "chat.completion", created: 7, model: "m", choices, usage, ...more };
 }
 
-const decode = (json: unknown) => foldEvents(decodeChatAnswer(json, {}));
+const decode = (json: unknown) => foldEvents(decodeAnswer(json, {}));
 /** There and back. */
-const round = (json: unknown) => encodeChatAnswer(decode(json));
+const round = (json: unknown) => encodeAnswer(decode(json));
 
 const toolCall = { id: "t1", type: "function", function: { name: "f", arguments: '{"a":1}' } };
 const custom = { id: "t2", type: "custom", custom: { name: "sh", input: "ls" } };
@@ -63,7 +64,7 @@ Deno.test("tool_calls is absent where there is none, never an empty list", () =>
 });
 
 Deno.test("the fields of the events are the vendor's own", () => {
-  const events = decodeChatAnswer(
+  const events = decodeAnswer(
     answer({ ...assistant, content: "hi" }, "eos", { service_tier: "flex" }),
     {},
   );
@@ -118,7 +119,7 @@ const errors: [string, unknown, number | undefined][] = [
 ];
 for (const [name, json, status] of errors) {
   Deno.test(`${name} inside a 200 is an error, never an empty success`, () => {
-    const events = decodeChatAnswer(json, {});
+    const events = decodeAnswer(json, {});
     const error = events.at(-1);
     if (error?.type !== "error") throw new Error(`no error: ${JSON.stringify(events)}`);
     assert.deepEqual([error.error.message, error.error.status], ["busy", status]);
@@ -127,7 +128,7 @@ for (const [name, json, status] of errors) {
 }
 
 Deno.test("an answer that its server broke off for want of room is an overload", () => {
-  const [event] = decodeChatAnswer(answer({ content: "x" }, "insufficient_system_resource"), {});
+  const [event] = decodeAnswer(answer({ content: "x" }, "insufficient_system_resource"), {});
   if (event?.type !== "error") throw new Error(`no error: ${JSON.stringify(event)}`);
   const { code, type } = event.error;
   assert.deepEqual([code, type], ["insufficient_system_resource", "overloaded_error"]);
@@ -142,7 +143,7 @@ for (
 ) {
   Deno.test(`${JSON.stringify(json)} is no answer: upstream_invalid_response`, () => {
     assert.throws(
-      () => decodeChatAnswer(json, {}),
+      () => decodeAnswer(json, {}),
       (thrown: unknown) => thrown instanceof Fault && thrown.code === "upstream_invalid_response",
     );
   });
@@ -157,7 +158,7 @@ Deno.test("an unfinished answer of an unnamed model encodes with every required 
     usage: undefined,
     truncated: false,
   };
-  assert.deepEqual(encodeChatAnswer(unfinished), {
+  assert.deepEqual(encodeAnswer(unfinished), {
     id: "",
     object: "chat.completion",
     created: 0,

@@ -7,7 +7,7 @@ import { carriesError, readVendorError, type VendorError } from "../../kernel/ve
  * foreign ones go by what they contain. `error` is none: the answer failed, or its server broke it
  * off (`insufficient_system_resource`, `abort`).
  */
-export function unifyFinish(raw: string, sawToolCall: boolean): FinishReason | "error" {
+export function readFinishReason(raw: string, sawToolCall: boolean): FinishReason | "error" {
   switch (raw) {
     case "stop":
       // Some servers stream tool calls and then say "stop" (chat-completions.md §4.3).
@@ -25,7 +25,7 @@ export function unifyFinish(raw: string, sawToolCall: boolean): FinishReason | "
 
 /** Whether a `finish_reason` says that the answer failed. */
 export function saysError(raw: unknown): boolean {
-  return typeof raw === "string" && unifyFinish(raw, false) === "error";
+  return typeof raw === "string" && readFinishReason(raw, false) === "error";
 }
 
 /** Why a choice failed whose reason says so: told in it or beside it, else by the reason alone. */

@@ -1,8 +1,12 @@
 import assert from "@std/assert";
-import { saysError, unifyFinish } from "./finish_reason.ts";
+import { readFinishReason, saysError } from "./finish_reason.ts";
 
 /** Raw reason → without and with tool calls seen. */
-const reasons: [string, ReturnType<typeof unifyFinish>, ReturnType<typeof unifyFinish>][] = [
+const reasons: [
+  string,
+  ReturnType<typeof readFinishReason>,
+  ReturnType<typeof readFinishReason>,
+][] = [
   ["stop", "stop", "tool_calls"],
   ["length", "length", "length"],
   ["tool_calls", "stop", "tool_calls"],
@@ -22,8 +26,8 @@ const reasons: [string, ReturnType<typeof unifyFinish>, ReturnType<typeof unifyF
 ];
 for (const [raw, plain, withTools] of reasons) {
   Deno.test(`'${raw}' ends an answer as ${plain}, after tool calls as ${withTools}`, () => {
-    assert.equal(unifyFinish(raw, false), plain);
-    assert.equal(unifyFinish(raw, true), withTools);
+    assert.equal(readFinishReason(raw, false), plain);
+    assert.equal(readFinishReason(raw, true), withTools);
     assert.equal(saysError(raw), plain === "error");
   });
 }

@@ -2,30 +2,30 @@ import { finish, type Steps } from "../../../base/steps.ts";
 import { Fault } from "../../../shared/fault.ts";
 import type {
   CanonicalRequest,
-  ForeignField,
   OutputFormat,
   Reasoning,
   SettingName,
   Tool,
   ToolChoice,
+  UnsupportedField,
 } from "../../kernel/canonical_request.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 import { otherFields } from "../../kernel/other_fields.ts";
 import { readMessages } from "./request/decode_messages.ts";
 import { readCacheMark } from "../../kernel/read_cache_mark.ts";
 import { readSearch } from "./request/decode_search.ts";
-import { foreignFields, isVendorTool } from "./request/unsupported_fields.ts";
+import { isVendorTool, unsupportedFields } from "./request/unsupported_fields.ts";
 import { knownFields } from "./known_fields.ts";
 
 /** Reads a chat request (chat-completions.md §1) into the canonical form. Null is "not set". */
-export function decodeChatRequest(body: unknown): CanonicalRequest {
-  return finish(decodeChatSteps(body));
+export function decodeRequest(body: unknown): CanonicalRequest {
+  return finish(decodeRequestSteps(body));
 }
 
 /** The same in steps. */
-export function* decodeChatSteps(body: unknown): Steps<CanonicalRequest> {
+export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
   const request = body as JsonRecord;
-  const foreign = [...foreignFields(request), ...(yield* otherFields(request, knownFields))];
+  const foreign = [...unsupportedFields(request), ...(yield* otherFields(request, knownFields))];
   const { system, turns } = yield* readMessages(request.messages as readonly unknown[], foreign);
   const settings = readSettings(request, foreign);
   return {
@@ -34,7 +34,7 @@ export function* decodeChatSteps(body: unknown): Steps<CanonicalRequest> {
     system,
     turns,
     tools: readTools(request),
-    foreign,
+    unsupported: foreign,
     ...settings,
     paths: pathsOf(request, settings),
   };
@@ -42,10 +42,10 @@ export function* decodeChatSteps(body: unknown): Steps<CanonicalRequest> {
 
 type Settings = Omit<
   CanonicalRequest,
-  "model" | "stream" | "system" | "turns" | "tools" | "foreign" | "paths"
+  "model" | "stream" | "system" | "turns" | "tools" | "unsupported" | "paths"
 >;
 
-function readSettings(request: JsonRecord, foreign: ForeignField[]): Settings {
+function readSettings(request: JsonRecord, foreign: UnsupportedField[]): Settings {
   const maxOutputTokens = number(request.max_completion_tokens) ?? number(request.max_tokens);
   return defined({
     toolChoice: readToolChoice(request),
@@ -193,7 +193,7 @@ function readLogitBias(bias: unknown): CanonicalRequest["logitBias"] {
   return bias as Readonly<Record<string, number>>;
 }
 
-function readFormat(format: unknown, foreign: ForeignField[]): OutputFormat | undefined {
+function readFormat(format: unknown, foreign: UnsupportedField[]): OutputFormat | undefined {
   if (format === undefined || format === null) return undefined;
   if (!isRecord(format)) throw wrong("response_format", "expected an object");
   if (format.type === "text") return { type: "text" };

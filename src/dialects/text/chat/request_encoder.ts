@@ -11,7 +11,7 @@ import type {
 import { Breakpoints } from "../../kernel/breakpoints.ts";
 import { withoutRefused } from "../../kernel/refused_settings.ts";
 import { aliasToolNames, toolNamesOf } from "../../kernel/tool_names.ts";
-import type { EncodedRequest, Target } from "../../kernel/translator.ts";
+import type { EncodedRequest, Target } from "../../kernel/dialect.ts";
 import { loseSearchFields, searchFor, writeSearchLocation } from "../../kernel/web_search.ts";
 import { writeMessages } from "./request/encode_messages.ts";
 
@@ -22,17 +22,17 @@ const acceptedToolName = /^[A-Za-z0-9_-]{1,64}$/;
  * Writes a request for a chat-style vendor. Only fields that every such vendor knows are sent;
  * what can't be carried is listed as a loss.
  */
-export function encodeChatRequest(request: CanonicalRequest, target: Target): EncodedRequest {
-  return finish(encodeChatSteps(request, target));
+export function encodeRequest(request: CanonicalRequest, target: Target): EncodedRequest {
+  return finish(encodeRequestSteps(request, target));
 }
 
 /** The same in steps. */
-export function* encodeChatSteps(
+export function* encodeRequestSteps(
   asked: CanonicalRequest,
   target: Target,
 ): Steps<EncodedRequest> {
   const { request, losses } = withoutRefused(asked, target);
-  for (const { path, weight } of request.foreign) losses.push({ path, weight });
+  for (const { path, weight } of request.unsupported) losses.push({ path, weight });
   const { aliasOf, toolNames } = aliasToolNames(yield* toolNamesOf(request), acceptedToolName);
   const lose = (setting: SettingName, weight: Loss["weight"]) => {
     if (request[setting] !== undefined) {

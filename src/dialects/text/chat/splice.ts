@@ -14,9 +14,10 @@ import { Fault } from "../../../shared/fault.ts";
 import { mergeTags, type PromptTags, readTags } from "../../../shared/prompt_tags.ts";
 import type { RequestChanges, RequestFacts } from "../../kernel/dialect.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
+import type { ToolDemand } from "../../kernel/tool_demand.ts";
 
 /** What the gateway must know of a chat request; `body` has passed the contract. */
-export function readChatRequest(body: unknown): RequestFacts {
+export function readRequest(body: unknown): RequestFacts {
   const request = body as JsonRecord;
   const options = isRecord(request.stream_options) ? request.stream_options : {};
   const choices = typeof request.n === "number" ? request.n : 1;
@@ -36,16 +37,16 @@ export function readChatRequest(body: unknown): RequestFacts {
 }
 
 /** The request's text for a chat-style vendor: model, usage flag and tag lines exchanged. */
-export function spliceChatRequest(
+export function spliceRequest(
   bodyText: string,
   facts: RequestFacts,
   changes: RequestChanges,
 ): string {
-  return finish(spliceChatSteps(bodyText, facts, changes));
+  return finish(spliceRequestSteps(bodyText, facts, changes));
 }
 
 /** The same in steps. */
-export function* spliceChatSteps(
+export function* spliceRequestSteps(
   bodyText: string,
   facts: RequestFacts,
   changes: RequestChanges,
@@ -140,4 +141,15 @@ function formatPath(path: readonly (string | number)[]): string {
   return path.map((step, index) =>
     typeof step === "number" ? `[${step}]` : index === 0 ? step : `.${step}`
   ).join("");
+}
+
+/** What a request asks of a chat endpoint, read where it isn't translated. */
+export function readToolDemand(body: unknown): ToolDemand {
+  const { tools, functions, reasoning_effort: effort }: Record<string, unknown> = isRecord(body)
+    ? body
+    : {};
+  const hasAny = [tools, functions].some((list) => Array.isArray(list) && list.length > 0);
+  if (!hasAny) return "none";
+  if (typeof effort !== "string") return "tools";
+  return effort === "none" ? "tools_alone" : "tools_with_reasoning";
 }

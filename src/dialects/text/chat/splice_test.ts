@@ -1,14 +1,14 @@
 import assert from "@std/assert";
 import { Fault } from "../../../shared/fault.ts";
-import { readChatRequest, spliceChatRequest } from "./splice.ts";
+import { readRequest, spliceRequest } from "./splice.ts";
 
 const user = (content: unknown) => ({ role: "user", content });
 const facts = (body: Record<string, unknown>) =>
-  readChatRequest({ model: "m", messages: [user("hi")], ...body });
+  readRequest({ model: "m", messages: [user("hi")], ...body });
 
 /** Splices as the gateway does: facts come from the parsed text. */
 function spliced(text: string, model: string, askStreamUsage = false): string {
-  return spliceChatRequest(text, readChatRequest(JSON.parse(text)), { model, askStreamUsage });
+  return spliceRequest(text, readRequest(JSON.parse(text)), { model, askStreamUsage });
 }
 
 function refusal(act: () => unknown): Fault {

@@ -1,19 +1,21 @@
 import type { SseEvent } from "../../../base/sse.ts";
-import { errors } from "../../../../contracts/kernel/errors.ts";
-import type { Fault } from "../../../shared/fault.ts";
 import type { CanonicalEvent } from "../../kernel/canonical.ts";
 import type { DecodedEvent, DialectQuirks, StreamDecoder } from "../../kernel/dialect.ts";
 import { asString, choiceIndex, isRecord, type JsonRecord, unixTime } from "../../kernel/json.ts";
 import { carriesError, readVendorError, type VendorError } from "../../kernel/vendor_error.ts";
 import { ChoiceReader } from "./answer/choice_reader.ts";
 import { readFailure, saysError } from "./finish_reason.ts";
-import { readChatUsage } from "./usage.ts";
+import { readUsage } from "./usage.ts";
+
+export function createStreamDecoder(quirks: DialectQuirks, choices = 1): StreamDecoder {
+  return new ChatStreamDecoder(quirks, choices);
+}
 
 /**
  * Decodes a chat stream (chat-completions.md §4.3), tolerant of the deviations listed there.
  * Each `data:` is parsed once; comments and the end marker give no events.
  */
-export class ChatStreamDecoder implements StreamDecoder {
+class ChatStreamDecoder implements StreamDecoder {
   readonly #quirks: DialectQuirks;
   readonly #asked: number;
   readonly #choices = new Map<number, ChoiceReader>();
@@ -85,7 +87,7 @@ export class ChatStreamDecoder implements StreamDecoder {
       if (saysError(choice.finish_reason)) return this.#failWith(readFailure(choice, json));
       this.#choice(choiceIndex(choice.index, position)).read(choice, events);
     }
-    const usage = readChatUsage(json.usage ?? fastInferenceUsage(json), this.#quirks);
+    const usage = readUsage(json.usage ?? fastInferenceUsage(json), this.#quirks);
     if (usage) {
       if (asString(json.service_tier)) usage.serviceTier = asString(json.service_tier)!;
       events.push({ type: "usage", usage });
@@ -114,17 +116,6 @@ export class ChatStreamDecoder implements StreamDecoder {
 
 function isUsageAlone({ choices }: JsonRecord): boolean {
   return choices === undefined || (Array.isArray(choices) && choices.length === 0);
-}
-
-/** Ends a stream with an error: no `[DONE]` follows, which would say success (§5.1). */
-export function chatErrorFrame(fault: Fault): string {
-  const error = {
-    message: fault.message,
-    type: errors[fault.code].type,
-    code: fault.code,
-    param: fault.param ?? null,
-  };
-  return `data: ${JSON.stringify({ error })}\n\n`;
 }
 
 const noJson = {

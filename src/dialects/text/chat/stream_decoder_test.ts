@@ -4,7 +4,8 @@ import { Fault } from "../../../shared/fault.ts";
 import type { CanonicalEvent } from "../../kernel/canonical.ts";
 import type { DecodedEvent } from "../../kernel/dialect.ts";
 import { foldEvents } from "../../kernel/fold.ts";
-import { chatErrorFrame, ChatStreamDecoder } from "./stream_decoder.ts";
+import { createStreamDecoder } from "./stream_decoder.ts";
+import { errorFrame } from "./stream_encoder.ts";
 
 /** A chunk with one choice. */
 function chunk(delta: unknown, finish: unknown = null, more: Record<string, unknown> = {}) {
@@ -19,7 +20,7 @@ const stop = chunk({}, "stop");
 const usageChunk = { ...stop, choices: [], usage };
 
 function run(payloads: readonly unknown[], quirks = {}, asked = 1) {
-  const decoder = new ChatStreamDecoder(quirks, asked);
+  const decoder = createStreamDecoder(quirks, asked);
   const decoded: DecodedEvent[] = payloads.map((payload) => {
     const data = typeof payload === "string" ? payload : JSON.stringify(payload);
     return decoder.decode({ bytes: new Uint8Array(), data, terminated: true });
@@ -252,7 +253,7 @@ Deno.test("bytes cut anywhere, comments, CRLF and a missing last blank line chan
   const bytes = new TextEncoder().encode(text);
   for (let at = 0; at <= bytes.length; at++) {
     const splitter = new SseSplitter({ maxEventBytes: 1 << 20 });
-    const decoder = new ChatStreamDecoder({});
+    const decoder = createStreamDecoder({});
     const sse = [bytes.subarray(0, at), bytes.subarray(at)].flatMap((one) => splitter.push(one));
     const events = [...sse, ...splitter.end()].flatMap((one) => decoder.decode(one).events);
     assert.equal(decoder.end().complete, true);
@@ -262,7 +263,7 @@ Deno.test("bytes cut anywhere, comments, CRLF and a missing last blank line chan
 
 Deno.test("our own error frame is one event with the four fields, and no [DONE]", () => {
   const fault = new Fault("upstream_stream_truncated");
-  const frame = chatErrorFrame(fault);
+  const frame = errorFrame(fault);
   assert.match(frame, /^data: \{.*\}\n\n$/);
   assert.deepEqual(JSON.parse(frame.slice(6)), {
     error: {

@@ -8,7 +8,7 @@ import { AnswerReader } from "./answer/answer_reader.ts";
  * Events of a whole answer (generate-content.md §4). An array is taken for the elements of a
  * stream in one body, which is what a server gives that doesn't know `alt=sse`.
  */
-export function decodeGenerateAnswer(json: unknown): CanonicalEvent[] {
+export function decodeAnswer(json: unknown): CanonicalEvent[] {
   const elements: readonly unknown[] = Array.isArray(json) ? json : [json];
   const reader = new AnswerReader();
   const events: CanonicalEvent[] = [];

@@ -3,8 +3,8 @@ import assert from "@std/assert";
 import { Fault } from "../../../shared/fault.ts";
 import type { CanonicalEvent } from "../../kernel/canonical.ts";
 import { foldEvents } from "../../kernel/fold.ts";
-import { decodeGenerateAnswer } from "./answer_decoder.ts";
-import { GenerateStreamDecoder } from "./stream_decoder.ts";
+import { decodeAnswer } from "./answer_decoder.ts";
+import { createStreamDecoder } from "./stream_decoder.ts";
 
 Deno.test("STOP after a function call is tool_calls, in a later element too (67)", () => {
   const [whole] = both([
@@ -90,7 +90,7 @@ Deno.test("a blocked prompt is a filtered empty answer; UNSPECIFIED blocks nothi
   const [whole] = both([{ promptFeedback: { blockReason: "SAFETY" } }]);
   assert.deepEqual(whole.choices[0]!.finish, { reason: "content_filter", raw: "SAFETY" });
   const unblocked = { promptFeedback: { blockReason: "BLOCK_REASON_UNSPECIFIED" } };
-  assert.throws(() => decodeGenerateAnswer(unblocked), Fault);
+  assert.throws(() => decodeAnswer(unblocked), Fault);
   assert.equal(stream([unblocked]).complete, false);
 });
 
@@ -99,7 +99,7 @@ Deno.test("an invalid call without content is an error, with content an ordinary
   const thought = { text: "hm", thought: true };
   for (const parts of [[], [thought]]) {
     const element = { candidates: [{ ...candidate(parts, finishReason), finishMessage: "bad" }] };
-    const whole = decodeGenerateAnswer(element).at(-1);
+    const whole = decodeAnswer(element).at(-1);
     assert.equal(whole?.type === "error" && whole.error.type, "upstream_invalid_tool_call");
     const streamed = stream([element]);
     assert.ok(streamed.events.some(({ type }) => type === "error"));
@@ -180,7 +180,7 @@ Deno.test("sources named before the end are kept, offsets in UTF-16 units (77)",
 Deno.test("a stream that came as one array is its elements (78)", () => {
   const text = '[{"candidates":[{"content":{"parts":[{"text":"a},{\\"b"}]}}]}\r\n,\r\n' +
     '{"candidates":[{"content":{"parts":[{"text":"c"}]},"finishReason":"STOP"}]}]';
-  const [choice] = foldEvents(decodeGenerateAnswer(JSON.parse(text))).choices;
+  const [choice] = foldEvents(decodeAnswer(JSON.parse(text))).choices;
   assert.equal(choice!.parts[0]!.text, 'a},{"bc');
 });
 
@@ -265,14 +265,14 @@ Deno.test("media are blocks; what only this vendor can say is a vendor block", (
 Deno.test("errors in place of an answer, wrapped in an array too (119)", () => {
   const error = { error: { code: 503, message: "busy", status: "UNAVAILABLE" } };
   for (const body of [error, [error]]) {
-    const [event] = decodeGenerateAnswer(body);
+    const [event] = decodeAnswer(body);
     assert.equal(event?.type === "error" && event.error.status, 503);
     const streamed = stream([{ candidates: [candidate([{ text: "a" }], "STOP")] }, body]);
     assert.ok(streamed.events.some(({ type }) => type === "error"));
     assert.equal(streamed.complete, false);
   }
   for (const body of ["x", null, {}, { candidates: [] }]) {
-    assert.throws(() => decodeGenerateAnswer(body), Fault);
+    assert.throws(() => decodeAnswer(body), Fault);
   }
   assert.equal(stream(["not json"]).complete, false);
 });
@@ -299,7 +299,7 @@ function signed(value: string) {
 }
 
 function stream(elements: readonly unknown[]): { events: CanonicalEvent[]; complete: boolean } {
-  const decoder = new GenerateStreamDecoder();
+  const decoder = createStreamDecoder();
   const events = elements.flatMap((element) => {
     const data = typeof element === "string" ? element : JSON.stringify(element);
     return decoder.decode({ bytes: new Uint8Array(), data, terminated: true }).events;
@@ -313,6 +313,6 @@ function both(elements: unknown[]): [ReturnType<typeof foldEvents>, CanonicalEve
   const streamed = stream(elements);
   assert.equal(streamed.complete, true);
   const whole = foldEvents(streamed.events);
-  assert.deepEqual(foldEvents(decodeGenerateAnswer(elements)), whole);
+  assert.deepEqual(foldEvents(decodeAnswer(elements)), whole);
   return [whole, streamed.events];
 }

@@ -8,16 +8,34 @@ import type {
 import { estimatedUsage } from "../../kernel/estimated_usage.ts";
 import { innerJson } from "../../kernel/inner_json.ts";
 import { isRecord, type JsonRecord } from "../../kernel/json.ts";
-import type { AnswerContext } from "../../kernel/translator.ts";
+import type { AnswerContext } from "../../kernel/dialect.ts";
 import { answerPart, isInvalidCall } from "./answer/encode_parts.ts";
-import { finishReason } from "./finish_reason.ts";
+import { writeFinishReason } from "./finish_reason.ts";
 import { writeGrounding } from "./answer/grounding.ts";
 import { writeLogprobs } from "./answer/logprobs.ts";
 import { Fields } from "./request/fields.ts";
 import { writeUsage } from "./usage.ts";
 
-/** A whole answer as GenerateContentResponse (generate-content.md §4). */
-export function encodeGenerateAnswer(answer: CanonicalAnswer): Record<string, unknown> {
+/**
+ * A whole answer as GenerateContentResponse: with a context, for a caller whose vendor speaks
+ * another dialect, under an id of our own; without, as the vendor gave it.
+ */
+export function encodeAnswer(answer: CanonicalAnswer, context?: AnswerContext): JsonRecord {
+  if (!context) return writeResponse(answer);
+  const choices = wantsBareEnum(context.body)
+    ? answer.choices.map((choice) => ({ ...choice, parts: choice.parts.map(bareEnum) }))
+    : answer.choices;
+  return writeResponse({
+    ...answer,
+    choices,
+    id: context.id(""),
+    model: answer.model ?? context.model,
+    created: answer.created ?? context.created,
+    usage: answer.usage ?? estimatedUsage(answer, context.inputTokens),
+  });
+}
+
+function writeResponse(answer: CanonicalAnswer): JsonRecord {
   return {
     candidates: answer.choices.map(encodeChoice),
     ...(answer.usage ? { usageMetadata: writeUsage(answer.usage) } : {}),
@@ -27,24 +45,6 @@ export function encodeGenerateAnswer(answer: CanonicalAnswer): Record<string, un
       : { createTime: new Date(answer.created * 1000).toISOString() }),
     ...(answer.id === undefined ? {} : { responseId: answer.id }),
   };
-}
-
-/** The same for a caller of this dialect whose vendor speaks another. */
-export function encodeWhole(
-  answer: CanonicalAnswer,
-  context: AnswerContext,
-): Record<string, unknown> {
-  const choices = wantsBareEnum(context.body)
-    ? answer.choices.map((choice) => ({ ...choice, parts: choice.parts.map(bareEnum) }))
-    : answer.choices;
-  return encodeGenerateAnswer({
-    ...answer,
-    choices,
-    id: context.id(""),
-    model: answer.model ?? context.model,
-    created: answer.created ?? context.created,
-    usage: answer.usage ?? estimatedUsage(answer, context.inputTokens),
-  });
 }
 
 /**
@@ -74,7 +74,7 @@ export function endingOf(
   const reason = refused && choice.finish.reason === "stop"
     ? "content_filter"
     : choice.finish.reason;
-  return finishReason(reason, choice.finish.raw);
+  return writeFinishReason(reason, choice.finish.raw);
 }
 
 function encodeChoice(choice: CanonicalChoice): Record<string, unknown> {

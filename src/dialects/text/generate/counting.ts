@@ -1,12 +1,22 @@
+import type { Counting } from "../../kernel/dialect.ts";
 import { count, isRecord, type JsonRecord } from "../../kernel/json.ts";
-import { bareModel } from "./models.ts";
+import { bareModel, countTokensPath } from "./models.ts";
 import { Fields, wrong } from "./request/fields.ts";
 
-/**
- * The generate request whose tokens a caller's `:countTokens` body asks for (generate-content.md
- * §8): `{contents}` or `{generateContentRequest: {…}}`, exactly one of them.
- */
-export function countedRequest(body: unknown): JsonRecord {
+/** `:countTokens`, which takes a whole request or its contents alone. */
+export const counting: Counting = {
+  path: countTokensPath,
+  // The whole request: tools and system count too.
+  requestBody: (request, model) => ({
+    generateContentRequest: { ...request, model: `models/${bareModel(model)}` },
+  }),
+  read: (answer) => isRecord(answer) ? count(answer.totalTokens) : undefined,
+  counted: countedRequest,
+  write: (tokens) => ({ totalTokens: tokens }),
+};
+
+/** `{contents}` or `{generateContentRequest: {…}}`, exactly one of them. */
+function countedRequest(body: unknown): JsonRecord {
   const fields = new Fields(isRecord(body) ? body : {}, "");
   const whole = fields.object("generateContentRequest");
   if (whole && fields.has("contents")) {
@@ -14,20 +24,6 @@ export function countedRequest(body: unknown): JsonRecord {
   }
   if (whole) return whole.record;
   return { contents: fields.list("contents") ?? missingContents() };
-}
-
-/** Body that asks the vendor to count a whole request, tools and system included. */
-export function countTokensBody(request: JsonRecord, model: string): Record<string, unknown> {
-  return { generateContentRequest: { ...request, model: `models/${bareModel(model)}` } };
-}
-
-/** `totalTokens` of the vendor's answer. */
-export function readTokenCount(answer: unknown): number | undefined {
-  return isRecord(answer) ? count(answer.totalTokens) : undefined;
-}
-
-export function writeTokenCount(totalTokens: number): Record<string, unknown> {
-  return { totalTokens };
 }
 
 function missingContents(): never {

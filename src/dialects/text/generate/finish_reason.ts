@@ -7,7 +7,7 @@ export type Ending = FinishReason | "invalid";
  * The unified reason of a `finishReason` (translation.md §10). Function calls end with STOP in this
  * dialect, so `sawToolCall` decides.
  */
-export function unifyFinish(raw: string, sawToolCall: boolean): Ending {
+export function readFinishReason(raw: string, sawToolCall: boolean): Ending {
   if (lengthReasons.has(raw)) return "length";
   if (filterReasons.has(raw)) return "content_filter";
   if (isInvalid(raw)) return "invalid";
@@ -21,8 +21,8 @@ export function isBlocked(blockReason: unknown): blockReason is string {
 }
 
 /** The vendor's word for a unified reason; its own word where `raw` is one that means the same. */
-export function finishReason(reason: FinishReason, raw: string): string {
-  if (words.has(raw) && agrees(unifyFinish(raw, reason === "tool_calls"), reason)) return raw;
+export function writeFinishReason(reason: FinishReason, raw: string): string {
+  if (words.has(raw) && agrees(readFinishReason(raw, reason === "tool_calls"), reason)) return raw;
   switch (reason) {
     case "length":
       return "MAX_TOKENS";

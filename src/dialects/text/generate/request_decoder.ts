@@ -1,6 +1,6 @@
 import { pushAll } from "../../../base/lists.ts";
 import { finish, type Steps } from "../../../base/steps.ts";
-import type { CanonicalRequest, ForeignField } from "../../kernel/canonical_request.ts";
+import type { CanonicalRequest, UnsupportedField } from "../../kernel/canonical_request.ts";
 import type { JsonRecord } from "../../kernel/json.ts";
 import { otherFields } from "../../kernel/other_fields.ts";
 import { readConfig } from "./request/decode_config.ts";
@@ -15,14 +15,14 @@ import { camelCase, Fields } from "./request/fields.ts";
  * Reads a generate request (generate-content.md §2) into the canonical form: its JSON body with the
  * members `model` and `stream` that the route adds from the path. Null is "not set".
  */
-export function decodeGenerateRequest(body: unknown): CanonicalRequest {
-  return finish(decodeGenerateSteps(body));
+export function decodeRequest(body: unknown): CanonicalRequest {
+  return finish(decodeRequestSteps(body));
 }
 
 /** The same in steps. */
-export function* decodeGenerateSteps(body: unknown): Steps<CanonicalRequest> {
+export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
   const request = new Fields(body as JsonRecord, "");
-  const foreign: ForeignField[] = [];
+  const foreign: UnsupportedField[] = [];
   const config = request.object("generationConfig") ?? new Fields({}, "generationConfig");
   const system = readSystem(request);
   const turns = yield* readContents(request, {
@@ -45,7 +45,7 @@ export function* decodeGenerateSteps(body: unknown): Steps<CanonicalRequest> {
     ...(webSearch ? { webSearch } : {}),
     ...settings,
     ...(serviceTier ? { serviceTier: tierName(serviceTier) } : {}),
-    foreign,
+    unsupported: foreign,
     paths: {
       ...paths,
       ...(toolChoice.choice ? { toolChoice: toolChoice.path } : {}),
@@ -68,8 +68,8 @@ const known: ReadonlySet<string> = new Set([
 /** Other fields are the vendor's means to another answer (a cache, a continuation) or unknown. */
 const hints: ReadonlySet<string> = new Set(["safetySettings", "labels", "store"]);
 
-function foreignFields(request: Fields): ForeignField[] {
-  return request.others(known).flatMap(({ name, path, value }): ForeignField[] => {
+function foreignFields(request: Fields): UnsupportedField[] {
+  return request.others(known).flatMap(({ name, path, value }): UnsupportedField[] => {
     const isEmpty = value === "" || value === false ||
       (typeof value === "object" && value !== null &&
         (Array.isArray(value) ? value : Object.keys(value)).length === 0);

@@ -1,9 +1,9 @@
 import assert from "@std/assert";
 import { Fault } from "../../../shared/fault.ts";
-import { decodeGenerateRequest } from "./request_decoder.ts";
+import { decodeRequest } from "./request_decoder.ts";
 
 Deno.test("a request in camelCase and in snake_case is the same request", () => {
-  const camel = decodeGenerateRequest({
+  const camel = decodeRequest({
     model: "models/gemini-x",
     stream: true,
     systemInstruction: { parts: [{ text: "be kind" }, { text: "" }] },
@@ -12,7 +12,7 @@ Deno.test("a request in camelCase and in snake_case is the same request", () => 
     ],
     generationConfig: { maxOutputTokens: 5, stopSequences: ["x"], topP: 0.5, topK: 3 },
   });
-  const snake = decodeGenerateRequest({
+  const snake = decodeRequest({
     model: "gemini-x",
     stream: true,
     system_instruction: { parts: [{ text: "be kind" }] },
@@ -145,7 +145,7 @@ Deno.test("thinking: −1 is the model's own choice, levels are efforts", () => 
 });
 
 Deno.test("fields that other dialects have no word for are listed with their weight", () => {
-  const { foreign } = decode({
+  const { unsupported: foreign } = decode({
     contents: [{ parts: [{ text: "x", partMetadata: { a: 1 } }, { toolCall: { toolType: "X" } }] }],
     tools: [{ googleSearch: {} }, { functionDeclarations: [{ name: "f", behavior: "BLOCKING" }] }],
     generationConfig: {
@@ -292,5 +292,5 @@ Deno.test("wrong shapes are refused with the path of the field", () => {
 
 function decode(body: Record<string, unknown>) {
   const contents = [{ role: "user", parts: [{ text: "x" }] }];
-  return decodeGenerateRequest({ model: "gemini-x", stream: false, contents, ...body });
+  return decodeRequest({ model: "gemini-x", stream: false, contents, ...body });
 }

@@ -3,7 +3,7 @@ import { finish, type Steps } from "../../../base/steps.ts";
 import { SchemaBudget } from "../../kernel/schema_refs.ts";
 import type { CanonicalRequest, Loss } from "../../kernel/canonical_request.ts";
 import { cacheLosses } from "../../kernel/cache_losses.ts";
-import type { EncodedRequest, Target } from "../../kernel/translator.ts";
+import type { EncodedRequest, Target } from "../../kernel/dialect.ts";
 import { writeConfig } from "./request/encode_config.ts";
 import { writeContents } from "./request/encode_contents.ts";
 import { nameTools, planSearch, writeTools } from "./request/encode_tools.ts";
@@ -13,17 +13,17 @@ import { modelTraits } from "./models.ts";
  * Writes a request for a generate vendor. Model and streaming stand in the path
  * (`upstreamPath`), not in the body. Media must be base64 by now (`needsInline`).
  */
-export function encodeGenerateRequest(request: CanonicalRequest, target: Target): EncodedRequest {
-  return finish(encodeGenerateSteps(request, target));
+export function encodeRequest(request: CanonicalRequest, target: Target): EncodedRequest {
+  return finish(encodeRequestSteps(request, target));
 }
 
 /** The same in steps. */
-export function* encodeGenerateSteps(
+export function* encodeRequestSteps(
   request: CanonicalRequest,
   target: Target,
 ): Steps<EncodedRequest> {
   const traits = modelTraits(target.model);
-  const losses: Loss[] = request.foreign.map(({ path, weight }) => ({ path, weight }));
+  const losses: Loss[] = request.unsupported.map(({ path, weight }) => ({ path, weight }));
   const room = new SchemaBudget();
   const { aliasOf, toolNames } = yield* nameTools(request);
   const { contents, system } = yield* writeContents(request, { traits, aliasOf, losses });

@@ -9,7 +9,7 @@ import {
   user,
 } from "../../../../tests/support/canonical_request.ts";
 import type { CanonicalRequest } from "../../kernel/canonical_request.ts";
-import { encodeGenerateRequest } from "./request_encoder.ts";
+import { encodeRequest } from "./request_encoder.ts";
 
 Deno.test("a tool without parameters declares none (40)", () => {
   const tools: CanonicalRequest["tools"] = [
@@ -174,7 +174,7 @@ Deno.test("what has no field here is listed in the caller's words, and never sen
     serviceTier: "scale",
     temperature: 3,
     maxOutputTokens: 999_999,
-    foreign: [{ path: "prediction", value: {}, weight: "hint" }],
+    unsupported: [{ path: "prediction", value: {}, weight: "hint" }],
     paths: { user: "safety_identifier", logitBias: "logit_bias", serviceTier: "service_tier" },
   }, "gemini-3-flash");
   assert.deepEqual(body.generationConfig, { maxOutputTokens: 65_536, temperature: 2 });
@@ -190,7 +190,7 @@ Deno.test("what has no field here is listed in the caller's words, and never sen
 });
 
 function encode(request: Partial<CanonicalRequest>, model = "gemini-3.1-pro-preview") {
-  return encodeGenerateRequest(canonicalRequest({ model, ...request }), {
+  return encodeRequest(canonicalRequest({ model, ...request }), {
     model,
     maxOutputTokens: 65_536,
   });

@@ -18,7 +18,7 @@ import { camelCase, Fields } from "./request/fields.ts";
  * the path: the route hands in the JSON body with the members `model` (from the path) and `stream`
  * (whether the path ends in `:streamGenerateContent`) added, `{...body, model, stream}`.
  */
-export function readGenerateRequest(body: unknown): RequestFacts {
+export function readRequest(body: unknown): RequestFacts {
   const fields = new Fields(body as JsonRecord, "");
   const config = fields.object("generationConfig");
   const choices = Math.max(1, config?.number("candidateCount") ?? 1);
@@ -39,16 +39,16 @@ export function readGenerateRequest(body: unknown): RequestFacts {
  * The request's text for a vendor of this dialect: tag lines cut. A `model` member is exchanged
  * where the text has one; `model` and `stream` that the route added are not in it.
  */
-export function spliceGenerateRequest(
+export function spliceRequest(
   bodyText: string,
   facts: RequestFacts,
   changes: RequestChanges,
 ): string {
-  return finish(spliceGenerateSteps(bodyText, facts, changes));
+  return finish(spliceRequestSteps(bodyText, facts, changes));
 }
 
 /** The same in steps. */
-export function* spliceGenerateSteps(
+export function* spliceRequestSteps(
   bodyText: string,
   facts: RequestFacts,
   changes: RequestChanges,

@@ -1,12 +1,12 @@
 import assert from "@std/assert";
 import { Fault } from "../../../shared/fault.ts";
-import { readGenerateRequest, spliceGenerateRequest } from "./splice.ts";
-import { countTokensPath, generatePath } from "./path.ts";
+import { readRequest, spliceRequest } from "./splice.ts";
+import { countTokensPath, upstreamPath } from "./models.ts";
 
 const contents = [{ role: "user", parts: [{ text: "hi" }] }];
 
 Deno.test("facts are read from the body and the two members that the route adds", () => {
-  const facts = readGenerateRequest({
+  const facts = readRequest({
     model: "models/gemini-x",
     stream: true,
     contents,
@@ -31,9 +31,9 @@ Deno.test("tag lines of system and first user text are cut, the rest stays byte 
       {"parts":[{"inlineData":{"mimeType":"x","data":""}},{"text":"/// FLOW f\\r\\n/// APP b\\nhi"}]}],
     "big": 12345678901234567890, "one": 1.0 }`;
   const body = { ...JSON.parse(text), model: "m", stream: false };
-  const facts = readGenerateRequest(body);
+  const facts = readRequest(body);
   assert.deepEqual(facts.tags, { app: "a", flow: "f" });
-  const spliced = spliceGenerateRequest(text, facts, { model: "m", askStreamUsage: true });
+  const spliced = spliceRequest(text, facts, { model: "m", askStreamUsage: true });
   assert.equal(
     spliced,
     text.replace("/// APP a\\n", "").replace("/// FLOW f\\r\\n/// APP b\\n", ""),
@@ -41,18 +41,18 @@ Deno.test("tag lines of system and first user text are cut, the rest stays byte 
 });
 
 Deno.test("without tags the text is the very same; a model in it is exchanged, none is added", () => {
-  const facts = readGenerateRequest({ model: "vendor-d/x", stream: false, contents });
+  const facts = readRequest({ model: "vendor-d/x", stream: false, contents });
   const plain = JSON.stringify({ contents });
   const changes = { model: "x", askStreamUsage: true };
-  assert.equal(spliceGenerateRequest(plain, facts, changes), plain);
+  assert.equal(spliceRequest(plain, facts, changes), plain);
   assert.equal(
-    spliceGenerateRequest(`{"model":"models/vendor-d/x","contents":[]}`, facts, changes),
+    spliceRequest(`{"model":"models/vendor-d/x","contents":[]}`, facts, changes),
     `{"model":"models/x","contents":[]}`,
   );
 });
 
 Deno.test("a field that is there twice, in either spelling, is refused", () => {
-  const facts = readGenerateRequest({ model: "x", stream: false, contents });
+  const facts = readRequest({ model: "x", stream: false, contents });
   for (
     const text of [
       `{"contents":[],"contents":[]}`,
@@ -60,7 +60,7 @@ Deno.test("a field that is there twice, in either spelling, is refused", () => {
     ]
   ) {
     assert.throws(
-      () => spliceGenerateRequest(text, facts, { model: "x", askStreamUsage: false }),
+      () => spliceRequest(text, facts, { model: "x", askStreamUsage: false }),
       (thrown: unknown) => thrown instanceof Fault && thrown.code === "invalid_value",
     );
   }
@@ -69,7 +69,7 @@ Deno.test("a field that is there twice, in either spelling, is refused", () => {
 Deno.test("a prompt of nothing but tags is refused with its path", () => {
   assert.throws(
     () =>
-      readGenerateRequest({
+      readRequest({
         model: "x",
         stream: false,
         contents: [{ parts: [{ text: "/// APP a" }] }],
@@ -79,14 +79,14 @@ Deno.test("a prompt of nothing but tags is refused with its path", () => {
 });
 
 Deno.test("paths hold the model once, encoded, and never lead elsewhere (52)", () => {
-  assert.equal(generatePath("gemini-x", false), "/models/gemini-x:generateContent");
+  assert.equal(upstreamPath("gemini-x", false), "/models/gemini-x:generateContent");
   assert.equal(
-    generatePath("models/models/gemini-x", true),
+    upstreamPath("models/models/gemini-x", true),
     "/models/gemini-x:streamGenerateContent?alt=sse",
   );
-  assert.equal(generatePath("tunedModels/mine", false), "/tunedModels/mine:generateContent");
+  assert.equal(upstreamPath("tunedModels/mine", false), "/tunedModels/mine:generateContent");
   assert.equal(countTokensPath("a?b#c"), "/models/a%3Fb%23c:countTokens");
   for (const model of ["../files", "a/../../b", "a//b", ""]) {
-    assert.throws(() => generatePath(model, false), Fault);
+    assert.throws(() => upstreamPath(model, false), Fault);
   }
 });

@@ -11,7 +11,7 @@ import type {
 } from "../../kernel/canonical.ts";
 import type { Opaque } from "../../kernel/canonical_request.ts";
 import { EstimatedUsage } from "../../kernel/estimated_usage.ts";
-import type { AnswerContext, StreamEncoder } from "../../kernel/translator.ts";
+import type { AnswerContext, StreamEncoder } from "../../kernel/dialect.ts";
 import {
   bareEnumText,
   endingOf,
@@ -46,11 +46,20 @@ interface ChoiceState {
   logprobs: TokenLogprob[];
 }
 
+/** Ends a stream of server-sent events with an error. */
+export function errorFrame(fault: Fault): string {
+  return failedStream(sseFraming, fault);
+}
+
+export function createStreamEncoder(context: AnswerContext): StreamEncoder {
+  return new GenerateStreamEncoder(context);
+}
+
 /**
  * Writes one streamed answer (translation.md §13, G writer): text goes out as it comes, calls and
  * media whole when their block ends, endings and usage in the one last element, with the last part.
  */
-export class GenerateStreamEncoder implements StreamEncoder {
+class GenerateStreamEncoder implements StreamEncoder {
   readonly contentType: string;
   readonly #framing: Framing;
   readonly #bareEnum: boolean;

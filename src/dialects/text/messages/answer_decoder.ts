@@ -5,7 +5,7 @@ import { carriesError, readVendorError } from "../../kernel/vendor_error.ts";
 import { AnswerReader } from "./answer/answer_reader.ts";
 
 /** Events of a whole messages answer (messages.md §3). */
-export function decodeMessagesAnswer(json: unknown): CanonicalEvent[] {
+export function decodeAnswer(json: unknown): CanonicalEvent[] {
   if (!isRecord(json)) {
     throw new Fault("upstream_invalid_response", { note: "answer is no object" });
   }

@@ -5,44 +5,43 @@ import type { AnswerPart, CanonicalAnswer, CanonicalChoice } from "../../kernel/
 import { estimatedUsage } from "../../kernel/estimated_usage.ts";
 import { innerJson } from "../../kernel/inner_json.ts";
 import { isRecord } from "../../kernel/json.ts";
-import type { AnswerContext } from "../../kernel/translator.ts";
+import type { AnswerContext } from "../../kernel/dialect.ts";
 import { writeCitation } from "./answer/citation.ts";
-import { writeStopReason } from "./finish_reason.ts";
+import { writeFinishReason } from "./finish_reason.ts";
 import { writeSearchBlocks } from "./answer/search_blocks.ts";
 import { writeUsage } from "./usage.ts";
 
 type Json = Record<string, unknown>;
 
 /**
- * A whole answer for a caller of this dialect. Throws upstream_invalid_response when the model
- * called a tool with arguments that are no JSON object, which has no form here (pitfalls 91).
+ * A whole answer: with a context, for a caller of this dialect whose vendor speaks another, under an
+ * id of our own; without, as the vendor gave it. For a caller it throws upstream_invalid_response
+ * when the model called a tool with arguments that aren't a JSON object: this dialect has no form
+ * for them.
  */
-export function encodeWholeMessage(answer: CanonicalAnswer, context: AnswerContext): Json {
+export function encodeAnswer(answer: CanonicalAnswer, context?: AnswerContext): Json {
   const choice = answer.choices[0];
-  const isCut = choice?.finish?.reason === "length";
-  for (const part of choice?.parts ?? []) {
-    if (part.kind !== "tool-call" || isCut || readInput(part)) continue;
-    throw new Fault("upstream_invalid_response", {
-      message: "The model called a tool with arguments that are no JSON object.",
-    });
+  if (!context) {
+    const { id = "", model = "", usage } = answer;
+    return writeMessage(choice, { id, model, usage, showsReasoning: true });
   }
-  const showsReasoning = context.request.reasoning?.show !== false;
+  requireObjects(choice);
   return writeMessage(choice, {
     id: context.id("msg_"),
     model: context.shownModel ?? answer.model ?? context.model,
     usage: answer.usage ?? estimatedUsage(answer, context.inputTokens),
-    showsReasoning,
+    showsReasoning: context.request.reasoning?.show !== false,
   });
 }
 
-/** The whole answer as it is recorded. */
-export function encodeMessagesAnswer(answer: CanonicalAnswer): Json {
-  return writeMessage(answer.choices[0], {
-    id: answer.id ?? "",
-    model: answer.model ?? "",
-    usage: answer.usage,
-    showsReasoning: true,
-  });
+function requireObjects(choice: CanonicalChoice | undefined): void {
+  if (choice?.finish?.reason === "length") return;
+  for (const part of choice?.parts ?? []) {
+    if (part.kind !== "tool-call" || readInput(part)) continue;
+    throw new Fault("upstream_invalid_response", {
+      message: "The model called a tool with arguments that are not a JSON object.",
+    });
+  }
 }
 
 function writeMessage(
@@ -70,7 +69,7 @@ function writeMessage(
 function writeEnding(choice: CanonicalChoice | undefined, refusal: string): Json {
   const sawToolCall = choice?.parts.some((part) => part.kind === "tool-call") === true;
   return {
-    stop_reason: refusal === "" ? writeStopReason(choice?.finish, sawToolCall) : "refusal",
+    stop_reason: refusal === "" ? writeFinishReason(choice?.finish, sawToolCall) : "refusal",
     stop_sequence: choice?.finish?.stopSequence ?? null,
     stop_details: stopDetails(refusal, choice?.finish?.reason),
   };

@@ -2,7 +2,7 @@ import assert from "@std/assert";
 import { canonicalRequest } from "../../../../tests/support/canonical_request.ts";
 import { Fault } from "../../../shared/fault.ts";
 import type { AnswerPart, CanonicalAnswer, CanonicalChoice } from "../../kernel/canonical.ts";
-import type { AnswerContext } from "../../kernel/translator.ts";
+import type { AnswerContext } from "../../kernel/dialect.ts";
 import { messages } from "./mod.ts";
 
 type Json = Record<string, unknown>;
@@ -32,7 +32,7 @@ function answer(
 }
 
 function whole(given: CanonicalAnswer, changes: Partial<AnswerContext> = {}): Json {
-  return messages.encodeWhole(given, { ...context, ...changes }) as Json;
+  return messages.encodeAnswer(given, { ...context, ...changes }) as Json;
 }
 
 function toolCall(text: string, id = "call_1"): AnswerPart {

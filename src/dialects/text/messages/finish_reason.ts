@@ -16,14 +16,14 @@ const reasons: Readonly<Record<string, FinishReason>> = {
  * whatever the vendor says: some end with `end_turn` after a call, and `tool_use` may mean the
  * vendor's own tools (pitfalls 65, 82).
  */
-export function readStopReason(raw: string, sawToolCall: boolean): FinishReason {
+export function readFinishReason(raw: string, sawToolCall: boolean): FinishReason {
   const reason = Object.hasOwn(reasons, raw) ? reasons[raw]! : "stop";
   if (reason === "length" || reason === "content_filter") return reason;
   return sawToolCall ? "tool_calls" : "stop";
 }
 
 /** The `stop_reason` of an answer that ended so; its own word where the vendor spoke this dialect. */
-export function writeStopReason(
+export function writeFinishReason(
   finish: { reason: FinishReason; raw: string; stopSequence?: string } | undefined,
   sawToolCall: boolean,
 ): string {

@@ -2,13 +2,13 @@ import { finish, type Steps } from "../../../base/steps.ts";
 import type {
   CacheMark,
   CanonicalRequest,
-  ForeignField,
   OutputFormat,
   Reasoning,
   SettingName,
   Tool,
   ToolChoice,
   Turn,
+  UnsupportedField,
   WebSearch,
 } from "../../kernel/canonical_request.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
@@ -16,19 +16,19 @@ import { otherFields } from "../../kernel/other_fields.ts";
 import { markLast, readCacheMark } from "../../kernel/read_cache_mark.ts";
 import { readTools } from "./request/decode_tools.ts";
 import { readSystem, readTurns } from "./request/decode_turns.ts";
-import { foreignFields } from "./request/unsupported_fields.ts";
+import { unsupportedFields } from "./request/unsupported_fields.ts";
 import { knownFields } from "./known_fields.ts";
 import { asStringAt, defined, numberAt, objectAt, wrong } from "./request/fields.ts";
 
 /** Reads a messages request (messages.md §2) into the canonical form. Null is "not set". */
-export function decodeMessagesRequest(body: unknown): CanonicalRequest {
-  return finish(decodeMessagesSteps(body));
+export function decodeRequest(body: unknown): CanonicalRequest {
+  return finish(decodeRequestSteps(body));
 }
 
 /** The same in steps. */
-export function* decodeMessagesSteps(body: unknown): Steps<CanonicalRequest> {
+export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
   const request = body as JsonRecord;
-  const foreign = [...foreignFields(request), ...(yield* otherFields(request, knownFields))];
+  const foreign = [...unsupportedFields(request), ...(yield* otherFields(request, knownFields))];
   const system = readSystem(request.system, foreign);
   const read = yield* readTurns(request.messages, foreign);
   const turns = markLastTurn(read, readCacheMark(request, "", false));
@@ -41,14 +41,14 @@ export function* decodeMessagesSteps(body: unknown): Steps<CanonicalRequest> {
     turns,
     tools,
     ...settings,
-    foreign,
+    unsupported: foreign,
     paths: pathsOf(request, settings),
   };
 }
 
 type Settings = Omit<
   CanonicalRequest,
-  "model" | "stream" | "system" | "turns" | "tools" | "foreign" | "paths"
+  "model" | "stream" | "system" | "turns" | "tools" | "unsupported" | "paths"
 >;
 
 /** Automatic caching (`cache_control` of the request itself) marks the end of the prompt. */
@@ -63,7 +63,7 @@ function readSettings(
   request: JsonRecord,
   tools: readonly Tool[],
   search: WebSearch | undefined,
-  foreign: ForeignField[],
+  foreign: UnsupportedField[],
 ): Settings {
   return defined({
     ...readToolChoice(request, tools, search, foreign),
@@ -96,7 +96,7 @@ function pathsOf(request: JsonRecord, settings: Settings): CanonicalRequest["pat
   return Object.fromEntries(Object.entries(names).filter(([name]) => name in settings));
 }
 
-function readMaxTokens(request: JsonRecord, foreign: ForeignField[]): number | undefined {
+function readMaxTokens(request: JsonRecord, foreign: UnsupportedField[]): number | undefined {
   const value = numberAt(request, "max_tokens");
   if (value !== 0) return value;
   // Nothing is to be written, only the prompt cache warmed: no other dialect can.
@@ -116,7 +116,7 @@ function readToolChoice(
   request: JsonRecord,
   tools: readonly Tool[],
   webSearch: WebSearch | undefined,
-  foreign: ForeignField[],
+  foreign: UnsupportedField[],
 ): { toolChoice?: ToolChoice; parallelToolCalls?: boolean; webSearch?: WebSearch | undefined } {
   const choice = objectAt(request, "tool_choice", "tool_choice");
   if (!choice) return { webSearch };
@@ -147,7 +147,7 @@ function readToolChoice(
 }
 
 /** `output_config.format`, or `output_format` as it was called in the beta. */
-function readFormat(request: JsonRecord, foreign: ForeignField[]): OutputFormat | undefined {
+function readFormat(request: JsonRecord, foreign: UnsupportedField[]): OutputFormat | undefined {
   const config = objectAt(request, "output_config", "output_config");
   const older = objectAt(request, "output_format", "output_format");
   const path = older ? "output_format" : "output_config.format";
@@ -165,7 +165,7 @@ function readFormat(request: JsonRecord, foreign: ForeignField[]): OutputFormat 
 const efforts = ["low", "medium", "high", "xhigh", "max"] as const;
 
 /** `thinking` and `output_config.effort` (translation.md §8.1, reverse). */
-function readReasoning(request: JsonRecord, foreign: ForeignField[]): Reasoning | undefined {
+function readReasoning(request: JsonRecord, foreign: UnsupportedField[]): Reasoning | undefined {
   const config = objectAt(request, "output_config", "output_config") ?? {};
   const said = asStringAt(config, "effort", "output_config.effort");
   const effort = efforts.find((one) => one === said);

@@ -89,7 +89,7 @@ Deno.test("null is not set, and a body for token counts needs no max_tokens", ()
     container: null,
   });
   assert.deepEqual(request.paths, {});
-  assert.deepEqual(request.foreign, []);
+  assert.deepEqual(request.unsupported, []);
 });
 
 Deno.test("every way of asking for thinking is an effort, a budget or none", () => {
@@ -107,7 +107,7 @@ Deno.test("every way of asking for thinking is an effort, a budget or none", () 
 });
 
 Deno.test("what has no neutral form is foreign: hints, and what changes the meaning", () => {
-  const { foreign, webSearch, turns } = decode({
+  const { unsupported: foreign, webSearch, turns } = decode({
     max_tokens: 0,
     speed: "fast",
     container: "c",
@@ -329,7 +329,7 @@ Deno.test("kinds that came after this was written are named, not refused", () =>
     [{ tools: [{ type: "nose_20270101", name: "nose" }] }, "tools[0]", "meaning"],
   ];
   for (const [changes, path, weight] of cases) {
-    const { foreign } = decode(changes);
+    const { unsupported: foreign } = decode(changes);
     assert.deepEqual(foreign.map((one) => [one.path, one.weight]), [[path, weight]], path);
   }
 });

@@ -1,7 +1,7 @@
 import { finish, type Steps } from "../../../base/steps.ts";
 import { SchemaBudget } from "../../kernel/schema_refs.ts";
 import type { CanonicalRequest, Loss, SystemText } from "../../kernel/canonical_request.ts";
-import type { EncodedRequest, Target } from "../../kernel/translator.ts";
+import type { EncodedRequest, Target } from "../../kernel/dialect.ts";
 import { searchFor } from "../../kernel/web_search.ts";
 import { arrangeTurns } from "./request/arrange_turns.ts";
 import { setMarks } from "./request/auto_marks.ts";
@@ -17,16 +17,16 @@ import { modelFacts } from "./models.ts";
  * Writes a request for a vendor of this dialect, in version 2023-06-01. Only fields that the model
  * takes are sent, since unknown ones are refused; what can't be carried is listed as a loss.
  */
-export function encodeMessagesRequest(request: CanonicalRequest, target: Target): EncodedRequest {
-  return finish(encodeMessagesSteps(request, target));
+export function encodeRequest(request: CanonicalRequest, target: Target): EncodedRequest {
+  return finish(encodeRequestSteps(request, target));
 }
 
 /** The same in steps. */
-export function* encodeMessagesSteps(
+export function* encodeRequestSteps(
   request: CanonicalRequest,
   target: Target,
 ): Steps<EncodedRequest> {
-  const losses: Loss[] = request.foreign.map(({ path, weight }) => ({ path, weight }));
+  const losses: Loss[] = request.unsupported.map(({ path, weight }) => ({ path, weight }));
   if (request.promptCacheKey !== undefined) {
     losses.push({ path: request.paths.promptCacheKey ?? "promptCacheKey", weight: "hint" });
   }

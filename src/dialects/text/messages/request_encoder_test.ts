@@ -2,7 +2,7 @@ import assert from "@std/assert";
 import { acceptedByMessagesVendor } from "../../../../tests/support/messages_vendor.ts";
 import { Fault } from "../../../shared/fault.ts";
 import type { CanonicalRequest, Part, Turn } from "../../kernel/canonical_request.ts";
-import type { EncodedRequest } from "../../kernel/translator.ts";
+import type { EncodedRequest } from "../../kernel/dialect.ts";
 import { messages } from "./mod.ts";
 
 type Json = Record<string, unknown>;
@@ -37,7 +37,7 @@ function request(changes: Partial<CanonicalRequest>): CanonicalRequest {
     system: [],
     turns: [user(text("Hi"))],
     tools: [],
-    foreign: [],
+    unsupported: [],
     paths: {},
     ...changes,
   };
@@ -230,7 +230,7 @@ Deno.test("fields without a counterpart never reach the vendor and are losses by
     user: "u",
     metadata: { k: "v" },
     serviceTier: "flex",
-    foreign: [{ path: "store", value: true, weight: "hint" }],
+    unsupported: [{ path: "store", value: true, weight: "hint" }],
     paths: { choices: "n", logitBias: "logit_bias", metadata: "metadata" },
   });
   assert.deepEqual(Object.keys(encoded.body), ["model", "max_tokens", "messages", "metadata"]);

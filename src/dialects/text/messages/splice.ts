@@ -12,7 +12,7 @@ import type { RequestChanges, RequestFacts } from "../../kernel/dialect.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
 
 /** What the gateway must know of a messages request; `body` has passed the contract. */
-export function readMessagesRequest(body: unknown): RequestFacts {
+export function readRequest(body: unknown): RequestFacts {
   const request = body as JsonRecord;
   const metadata = isRecord(request.metadata) ? request.metadata : {};
   return {
@@ -28,16 +28,16 @@ export function readMessagesRequest(body: unknown): RequestFacts {
 }
 
 /** The request's text for a vendor of this dialect: model and tag lines exchanged. */
-export function spliceMessagesRequest(
+export function spliceRequest(
   bodyText: string,
   facts: RequestFacts,
   changes: RequestChanges,
 ): string {
-  return finish(spliceMessagesSteps(bodyText, facts, changes));
+  return finish(spliceRequestSteps(bodyText, facts, changes));
 }
 
 /** The same in steps. */
-export function* spliceMessagesSteps(
+export function* spliceRequestSteps(
   bodyText: string,
   facts: RequestFacts,
   changes: RequestChanges,

@@ -1,7 +1,8 @@
 import assert from "@std/assert";
 import type { CanonicalAnswer } from "../../kernel/canonical.ts";
 import { foldEvents } from "../../kernel/fold.ts";
-import { decodeAnswer, encodeAnswer, encodeWhole } from "./answer_decoder.ts";
+import { decodeAnswer } from "./answer_decoder.ts";
+import { encodeAnswer } from "./answer_encoder.ts";
 import { contextOf } from "../../../../tests/support/responses_fixtures.ts";
 import { checkResponseObject } from "../../../../tests/support/grammar/responses_object.ts";
 
@@ -121,7 +122,7 @@ Deno.test("a whole answer echoes the settings and fills in the defaults that hol
     metadata: { k: "v" },
     previous_response_id: "resp_0",
   });
-  const whole = encodeWhole(
+  const whole = encodeAnswer(
     answer({ parts: [{ kind: "text", text: "hello" }] }),
     context,
   ) as Record<string, unknown>;
@@ -173,14 +174,14 @@ Deno.test("a whole answer echoes the settings and fills in the defaults that hol
 });
 
 Deno.test("a refusal is a refusal part, not text (pitfall 107)", () => {
-  const whole = encodeWhole(answer({ parts: [{ kind: "refusal", text: "no" }] }), contextOf());
+  const whole = encodeAnswer(answer({ parts: [{ kind: "refusal", text: "no" }] }), contextOf());
   const { output } = whole as { output: { content: unknown[] }[] };
   assert.deepEqual(output[0]!.content, [{ type: "refusal", refusal: "no" }]);
 });
 
 Deno.test("reasoning, message and calls are items in order; empty is one empty message", () => {
   const typesOf = (parts: CanonicalAnswer["choices"][number]["parts"]) =>
-    (encodeWhole(answer({ parts }), contextOf()) as { output: { type: string }[] }).output
+    (encodeAnswer(answer({ parts }), contextOf()) as { output: { type: string }[] }).output
       .map((item) => item.type);
   assert.deepEqual(
     typesOf([
@@ -207,7 +208,7 @@ Deno.test("a picture is an image_generation_call both ways", () => {
     id: "ig_1",
     text: "AAAA",
   }];
-  const whole = encodeWhole(answer({ parts }), contextOf());
+  const whole = encodeAnswer(answer({ parts }), contextOf());
   assert.deepEqual(decode(whole).choices[0]!.parts, parts);
 });
 

@@ -11,7 +11,7 @@ export interface Ending {
  * The unified reason of a response that ended (translation.md §10); undefined while it hasn't
  * (`queued`, `in_progress`). A response that is over but doesn't say so is completed.
  */
-export function readEnding(
+export function readFinishReason(
   response: JsonRecord,
   saw: { toolCall: boolean; cutToolCall: boolean },
 ): Ending | undefined {
@@ -27,7 +27,7 @@ export function readEnding(
 }
 
 /** `status` and `incomplete_details` of a response; no reason: it never ended. */
-export function writeEnding(
+export function writeFinishReason(
   reason: FinishReason | undefined,
 ): { status: "completed" | "incomplete"; incompleteReason: string | undefined } {
   switch (reason) {

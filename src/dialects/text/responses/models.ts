@@ -1,5 +1,10 @@
 import { isRecord } from "../../kernel/json.ts";
 
+/** The same path for every model. */
+export function upstreamPath(): string {
+  return "/responses";
+}
+
 const sealed = "reasoning.encrypted_content";
 
 /** Models that don't reason refuse to be asked for sealed reasoning; it is known of these. */

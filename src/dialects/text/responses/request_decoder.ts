@@ -1,10 +1,10 @@
 import { finish, type Steps } from "../../../base/steps.ts";
 import type {
   CanonicalRequest,
-  ForeignField,
   OutputFormat,
   Reasoning,
   SettingName,
+  UnsupportedField,
   WebSearch,
 } from "../../kernel/canonical_request.ts";
 import { asString, isRecord, type JsonRecord } from "../../kernel/json.ts";
@@ -12,7 +12,7 @@ import { otherFields } from "../../kernel/other_fields.ts";
 import { readItems } from "./request/decode_items.ts";
 import { readTools } from "./request/decode_tools.ts";
 import { defined, field, missing, wrong } from "./request/fields.ts";
-import { foreignFields } from "./request/unsupported_fields.ts";
+import { unsupportedFields } from "./request/unsupported_fields.ts";
 import { knownFields } from "./known_fields.ts";
 
 /**
@@ -20,11 +20,11 @@ import { knownFields } from "./known_fields.ts";
  * item references have been resolved into `input` before (`state.ts`).
  */
 export function decodeRequest(body: unknown): CanonicalRequest {
-  return finish(decodeSteps(body));
+  return finish(decodeRequestSteps(body));
 }
 
 /** The same in steps. */
-export function* decodeSteps(body: unknown): Steps<CanonicalRequest> {
+export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
   const request = body as JsonRecord;
   const { system, turns, foreign } = yield* readItems(
     request.input,
@@ -39,10 +39,10 @@ export function* decodeSteps(body: unknown): Steps<CanonicalRequest> {
     system,
     turns,
     tools,
-    foreign: [
+    unsupported: [
       ...foreign,
       ...foreignTools,
-      ...foreignFields(request, webSearch?.maxUses !== undefined),
+      ...unsupportedFields(request, webSearch?.maxUses !== undefined),
       ...(yield* otherFields(request, knownFields)),
     ],
     ...settings,
@@ -61,10 +61,10 @@ function limitSearches(search: WebSearch | undefined, request: JsonRecord): WebS
 
 type Settings = Omit<
   CanonicalRequest,
-  "model" | "stream" | "system" | "turns" | "tools" | "foreign" | "paths"
+  "model" | "stream" | "system" | "turns" | "tools" | "unsupported" | "paths"
 >;
 
-function readSettings(request: JsonRecord, foreign: ForeignField[]): Settings {
+function readSettings(request: JsonRecord, foreign: UnsupportedField[]): Settings {
   const text = objectAt(request, "text") ?? {};
   return defined({
     parallelToolCalls: field.boolean(request, "parallel_tool_calls"),
@@ -116,7 +116,7 @@ function readLogprobs(request: JsonRecord): { top: number } | undefined {
 }
 
 /** `text.format`: flat, without the inner object that the chat dialect has. */
-function readFormat(format: unknown, foreign: ForeignField[]): OutputFormat | undefined {
+function readFormat(format: unknown, foreign: UnsupportedField[]): OutputFormat | undefined {
   if (format === undefined || format === null) return undefined;
   if (!isRecord(format)) throw wrong("text.format", "expected an object");
   if (format.type === "text") return { type: "text" };

@@ -188,7 +188,7 @@ Deno.test("vendor-side items and tools are listed, by what leaving them out does
     store: false,
     prompt_cache_key: null,
   });
-  assert.deepEqual(request.foreign.map(({ path, weight }) => [path, weight]), [
+  assert.deepEqual(request.unsupported.map(({ path, weight }) => [path, weight]), [
     ["input[1]", "hint"],
     ["input[2]", "meaning"],
     ["truncation", "hint"],
@@ -208,7 +208,7 @@ Deno.test("vendor-side items and tools are listed, by what leaving them out does
 });
 
 Deno.test("values that change nothing are no loss", () => {
-  const { foreign } = decode({
+  const { unsupported: foreign } = decode({
     background: false,
     truncation: "disabled",
     conversation: null,
@@ -250,7 +250,8 @@ Deno.test("settings are read flat, with their paths", () => {
     metadata: { k: "v" },
     service_tier: "flex",
   });
-  const { model: _, stream: __, system: ___, turns: ____, foreign, ...settings } = request;
+  const { model: _, stream: __, system: ___, turns: ____, unsupported: foreign, ...settings } =
+    request;
   assert.deepEqual(foreign, []);
   assert.deepEqual(settings, {
     tools: [

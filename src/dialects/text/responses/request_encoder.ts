@@ -10,7 +10,7 @@ import { withoutRefused } from "../../kernel/refused_settings.ts";
 import { aliasToolNames, toolNamesOf } from "../../kernel/tool_names.ts";
 import { searchFor } from "../../kernel/web_search.ts";
 import { Breakpoints } from "../../kernel/breakpoints.ts";
-import type { EncodedRequest, Target } from "../../kernel/translator.ts";
+import type { EncodedRequest, Target } from "../../kernel/dialect.ts";
 import { writeItems } from "./request/encode_items.ts";
 import { writeTools } from "./request/encode_tools.ts";
 import { defined } from "./request/fields.ts";
@@ -25,11 +25,11 @@ const leastOutputTokens = 16;
  * stored there, and reasoning is asked for sealed, so that it can be given back.
  */
 export function encodeRequest(request: CanonicalRequest, target: Target): EncodedRequest {
-  return finish(encodeSteps(request, target));
+  return finish(encodeRequestSteps(request, target));
 }
 
 /** The same in steps. */
-export function* encodeSteps(
+export function* encodeRequestSteps(
   asked: CanonicalRequest,
   target: Target,
 ): Steps<EncodedRequest> {
@@ -80,7 +80,7 @@ export function* encodeSteps(
 
 /** What has no field here (translation.md §7, §12); values that change nothing are no loss. */
 function lossesOf(request: CanonicalRequest): Loss[] {
-  const losses: Loss[] = request.foreign.map(({ path, weight }) => ({ path, weight }));
+  const losses: Loss[] = request.unsupported.map(({ path, weight }) => ({ path, weight }));
   const lose = (setting: SettingName, weight: Loss["weight"], isEffective: boolean) => {
     if (isEffective) losses.push({ path: request.paths[setting] ?? setting, weight });
   };

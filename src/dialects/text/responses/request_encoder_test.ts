@@ -11,7 +11,7 @@ function encode(fields: Partial<CanonicalRequest>) {
     system: [],
     turns: [{ role: "user", parts: [hi], path: "messages[0]" }],
     tools: [],
-    foreign: [],
+    unsupported: [],
     paths: {},
     ...fields,
   };
@@ -195,7 +195,7 @@ Deno.test("what the dialect has no field for is listed by the caller's path", ()
     choices: 2,
     frequencyPenalty: 0.5,
     logitBias: { "5": 1 },
-    foreign: [{ path: "prediction", value: {}, weight: "hint" }],
+    unsupported: [{ path: "prediction", value: {}, weight: "hint" }],
     paths: { stop: "stop", choices: "n", logitBias: "logit_bias", topK: "top_k" },
   });
   assert.deepEqual(losses, [

@@ -10,12 +10,16 @@ import { OutputReader } from "./answer/output_reader.ts";
 import { endingEvents, startEvent } from "./answer/response_reader.ts";
 import { readUsage } from "./usage.ts";
 
+export function createStreamDecoder(quirks: DialectQuirks): StreamDecoder {
+  return new ResponsesStreamDecoder(quirks);
+}
+
 /**
  * Decodes a responses stream (responses.md §5), tolerant of what servers do differently: missing
  * `added` and `delta` events, gaps in the sequence numbers, which are not looked at, an end marker,
  * errors flat and nested. The terminal event ends the answer; what comes after it is not read.
  */
-export class ResponsesStreamDecoder implements StreamDecoder {
+class ResponsesStreamDecoder implements StreamDecoder {
   readonly #quirks: DialectQuirks;
   readonly #output = new OutputReader();
   #started = false;

@@ -3,7 +3,7 @@ import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { TextUnits } from "../../../kernel/text_units.ts";
 import { CallIndexes } from "./call_indexes.ts";
 import { readAudio, readCitations, readImages } from "./extras.ts";
-import { unifyFinish } from "../finish_reason.ts";
+import { readFinishReason } from "../finish_reason.ts";
 
 interface ToolCall {
   id: string | undefined;
@@ -115,7 +115,7 @@ export class ChoiceReader {
     const sawToolCall = this.#tools.size > 0;
     this.close(events);
     this.finished = true;
-    const reason = unifyFinish(raw, sawToolCall);
+    const reason = readFinishReason(raw, sawToolCall);
     events.push({
       type: "finish",
       choice: this.#choice,

@@ -1,13 +1,13 @@
 import assert from "@std/assert";
 import { foldEvents } from "../../../kernel/fold.ts";
-import { decodeChatAnswer } from "../answer_decoder.ts";
+import { decodeAnswer } from "../answer_decoder.ts";
 
 const png = "iVBORw0KGgoAAAANSUhEUg==";
 
 /** The folded parts of an answer with this message. */
 function partsOf(message: Record<string, unknown>) {
   const json = { id: "c", choices: [{ index: 0, message, finish_reason: "stop" }] };
-  return foldEvents(decodeChatAnswer(json, {})).choices[0]!.parts;
+  return foldEvents(decodeAnswer(json, {})).choices[0]!.parts;
 }
 
 Deno.test("sources named beside the text belong to it", () => {
@@ -36,5 +36,5 @@ Deno.test("pictures and sound are blocks of their own, a transcript is the text"
 });
 
 Deno.test("a good status without any choice is no answer", () => {
-  assert.throws(() => decodeChatAnswer({ id: "c", choices: [] }, {}), /could not be understood/);
+  assert.throws(() => decodeAnswer({ id: "c", choices: [] }, {}), /could not be understood/);
 });

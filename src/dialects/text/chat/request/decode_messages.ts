@@ -1,13 +1,13 @@
 import type { Steps } from "../../../../base/steps.ts";
 import { Fault } from "../../../../shared/fault.ts";
 import type {
-  ForeignField,
   MediaPart,
   Part,
   SystemText,
   TextPart,
   ToolCallPart,
   Turn,
+  UnsupportedField,
 } from "../../../kernel/canonical_request.ts";
 import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { base64Source, mediaSource, standardBase64 } from "../../../kernel/media_source.ts";
@@ -20,7 +20,7 @@ import { markLast, readCacheMark } from "../../../kernel/read_cache_mark.ts";
  */
 export function* readMessages(
   messages: readonly unknown[],
-  foreign: ForeignField[],
+  foreign: UnsupportedField[],
 ): Steps<{ system: SystemText[]; turns: Turn[] }> {
   const system: SystemText[] = [];
   const turns: Turn[] = [];
@@ -50,7 +50,7 @@ export function* readMessages(
 
 interface TurnContext {
   calls: ReadonlyMap<string, string>;
-  foreign: ForeignField[];
+  foreign: UnsupportedField[];
 }
 
 function readTurn(message: JsonRecord, path: string, { calls, foreign }: TurnContext): Turn {
@@ -79,7 +79,7 @@ function readTurn(message: JsonRecord, path: string, { calls, foreign }: TurnCon
   }
 }
 
-function readAssistant(message: JsonRecord, path: string, foreign: ForeignField[]): Part[] {
+function readAssistant(message: JsonRecord, path: string, foreign: UnsupportedField[]): Part[] {
   const parts: Part[] = [];
   const reasoning = asString(message.reasoning_content) ?? asString(message.reasoning);
   if (reasoning) {
@@ -144,7 +144,7 @@ function readResult(
   message: JsonRecord,
   callId: string | undefined,
   path: string,
-  foreign: ForeignField[],
+  foreign: UnsupportedField[],
 ): Part {
   if (callId === undefined) throw wrong(`${path}.tool_call_id`, "expected the id of a tool call");
   const name = asString(message.name);
@@ -160,20 +160,20 @@ function readResult(
   };
 }
 
-function readTexts(content: unknown, path: string, foreign: ForeignField[]): TextPart[] {
+function readTexts(content: unknown, path: string, foreign: UnsupportedField[]): TextPart[] {
   return readContent(content, path, foreign).map((part) => {
     if (part.type === "text") return part;
     throw wrong(part.path, "expected a text part");
   });
 }
 
-function readContent(content: unknown, path: string, foreign: ForeignField[]): Part[] {
+function readContent(content: unknown, path: string, foreign: UnsupportedField[]): Part[] {
   if (typeof content === "string") return [{ type: "text", text: content, path }];
   if (!Array.isArray(content)) throw wrong(path, "expected a string or an array of parts");
   return content.flatMap((part: unknown, index) => readPart(part, `${path}[${index}]`, foreign));
 }
 
-function readPart(part: unknown, path: string, foreign: ForeignField[]): Part | readonly [] {
+function readPart(part: unknown, path: string, foreign: UnsupportedField[]): Part | readonly [] {
   if (!isRecord(part)) throw wrong(path, "expected an object");
   const cache = readCacheMark(part, path);
   switch (part.type) {

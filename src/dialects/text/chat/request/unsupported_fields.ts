@@ -1,4 +1,4 @@
-import type { ForeignField, LossWeight } from "../../../kernel/canonical_request.ts";
+import type { LossWeight, UnsupportedField } from "../../../kernel/canonical_request.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { isSearchType } from "../../../kernel/web_search.ts";
 import { searchToolIndex } from "./decode_search.ts";
@@ -42,9 +42,9 @@ const known: ReadonlySet<string> = new Set([
  * What a chat request says that other dialects have no word for (translation.md §12). Audio
  * output and moderation change what comes back; everything else is a hint.
  */
-export function foreignFields(request: JsonRecord): ForeignField[] {
+export function unsupportedFields(request: JsonRecord): UnsupportedField[] {
   const search = searchToolIndex(request);
-  const fields = Object.entries(request).flatMap(([path, value]): ForeignField[] => {
+  const fields = Object.entries(request).flatMap(([path, value]): UnsupportedField[] => {
     if (known.has(path) || value === null || value === undefined || isNoOp(path, value)) return [];
     // Read as the web search that it is, where no tool is.
     if (path === "web_search_options" && isRecord(value) && search === -1) return [];
@@ -54,7 +54,7 @@ export function foreignFields(request: JsonRecord): ForeignField[] {
 }
 
 /** Tools that some chat vendors run themselves, and the choice of one. */
-function vendorWork(request: JsonRecord): ForeignField[] {
+function vendorWork(request: JsonRecord): UnsupportedField[] {
   const { tools, tool_choice: choice } = request;
   const search = searchToolIndex(request);
   const found = (Array.isArray(tools) ? tools : []).flatMap((tool: unknown, index) =>
@@ -77,9 +77,9 @@ export function isVendorTool(tool: unknown): boolean {
 const callersKinds = ["function", "custom", "allowed_tools"];
 
 /** Earlier answers whose sound the vendor keeps: their words are lost with it. */
-function keptSound(messages: unknown): ForeignField[] {
+function keptSound(messages: unknown): UnsupportedField[] {
   if (!Array.isArray(messages)) return [];
-  return messages.flatMap((message: unknown, index): ForeignField[] => {
+  return messages.flatMap((message: unknown, index): UnsupportedField[] => {
     if (!isRecord(message) || message.role !== "assistant" || !isRecord(message.audio)) return [];
     return [{ path: `messages[${index}].audio`, value: message.audio, weight: "meaning" }];
   });

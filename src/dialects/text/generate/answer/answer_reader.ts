@@ -1,5 +1,11 @@
 import type { CanonicalEvent } from "../../../kernel/canonical.ts";
-import { asString, choiceIndex, isRecord, type JsonRecord, unixTime } from "../../../kernel/json.ts";
+import {
+  asString,
+  choiceIndex,
+  isRecord,
+  type JsonRecord,
+  unixTime,
+} from "../../../kernel/json.ts";
 import { CandidateReader } from "./candidate_reader.ts";
 import { isBlocked } from "../finish_reason.ts";
 import { mapsCount, searchCount } from "./grounding.ts";

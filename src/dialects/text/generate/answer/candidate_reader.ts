@@ -6,7 +6,7 @@ import type {
 } from "../../../kernel/canonical.ts";
 import type { Opaque } from "../../../kernel/canonical_request.ts";
 import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
-import { unifyFinish } from "../finish_reason.ts";
+import { readFinishReason } from "../finish_reason.ts";
 import { readCitations, readSearch } from "./grounding.ts";
 import { readLogprobs } from "./logprobs.ts";
 import { PartialArgs } from "./partial_args.ts";
@@ -77,12 +77,12 @@ export class CandidateReader {
   /** Closes what is open and says how the candidate ended, if it did. */
   close(events: CanonicalEvent[]): void {
     const raw = this.#finishReason;
-    this.#closeCall(events, raw === undefined || unifyFinish(raw, true) === "length");
+    this.#closeCall(events, raw === undefined || readFinishReason(raw, true) === "length");
     this.#cite(events);
     this.#closeText(events);
     this.#tellSearch(events);
     if (raw === undefined || this.#isInvalid()) return;
-    const ending = unifyFinish(raw, this.#sawToolCall);
+    const ending = readFinishReason(raw, this.#sawToolCall);
     events.push({
       type: "finish",
       choice: this.#choice,
@@ -102,7 +102,7 @@ export class CandidateReader {
   /** A call that can't be used, and nothing else: a failure, never an empty success. */
   #isInvalid(): boolean {
     return this.#finishReason !== undefined && !this.#sawContent &&
-      unifyFinish(this.#finishReason, false) === "invalid";
+      readFinishReason(this.#finishReason, false) === "invalid";
   }
 
   #invalid(message: string | undefined, events: CanonicalEvent[]): void {

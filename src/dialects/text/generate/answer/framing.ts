@@ -2,7 +2,8 @@ import type { SseEvent } from "../../../../base/sse.ts";
 import type { Fault } from "../../../../shared/fault.ts";
 import type { StreamReframer } from "../../../kernel/dialect.ts";
 import { sseComment } from "../../../kernel/sse_comment.ts";
-import { streamErrorBody } from "./error_body.ts";
+import { canonicalStatus } from "../../../../../contracts/kernel/error_bodies.ts";
+import { errors } from "../../../../../contracts/kernel/errors.ts";
 
 /** How the elements of a stream are put into text (generate-content.md §5). */
 export interface Framing {
@@ -67,4 +68,22 @@ export class ArrayReframer implements StreamReframer {
 /** Ends a stream with its error as the last element. */
 export function failedStream(framing: Framing, fault: Fault): string {
   return framing.element(JSON.stringify(streamErrorBody(fault))) + framing.closeFailed();
+}
+
+/**
+ * The `error` object inside a stream of this dialect (generate-content.md §7): the official client
+ * raises only when `code` is a status of 400–599, so there it is that, as a string of digits, and
+ * our own code is the `reason`.
+ */
+export function streamErrorBody(fault: Fault): Record<string, unknown> {
+  const { status, type } = errors[fault.code];
+  return {
+    error: {
+      code: String(status),
+      message: fault.message,
+      status: canonicalStatus(status),
+      type,
+      reason: fault.code,
+    },
+  };
 }

@@ -12,8 +12,17 @@ import type { BillableUsage } from "../../../../pricing/pricing.ts";
 import { bareModel } from "../models.ts";
 import { readUsage } from "../usage.ts";
 import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
-import type { AnswerReader, Operation, OperationEvent, Outcome } from "../../../kernel/operation.ts";
-import { type OperationRequest, parsedRecord, recordText } from "../../../kernel/operation_request.ts";
+import type {
+  AnswerReader,
+  Operation,
+  OperationEvent,
+  Outcome,
+} from "../../../kernel/operation.ts";
+import {
+  type OperationRequest,
+  parsedRecord,
+  recordText,
+} from "../../../kernel/operation_request.ts";
 
 const shared = {
   name: "embeddings",

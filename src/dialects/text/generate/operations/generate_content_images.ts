@@ -6,7 +6,7 @@ import { standardBase64 } from "../../../kernel/media_source.ts";
 import { asRatio, notAllowed } from "../../../kernel/picture_shape.ts";
 import { withOptions } from "../../../kernel/vendor_options.ts";
 import { isBlocked } from "../finish_reason.ts";
-import { generatePath } from "../path.ts";
+import { upstreamPath } from "../models.ts";
 import { readUsage } from "../usage.ts";
 
 const ratios = ["1:1", "2:3", "3:2", "3:4", "4:3", "4:5", "5:4", "9:16", "16:9", "21:9"];
@@ -46,7 +46,7 @@ export function encodeContent(
   );
   // One picture a call, so more pictures are more calls.
   const calls = Array.from({ length: ask.count }, () => ({
-    path: generatePath(ask.model, false),
+    path: upstreamPath(ask.model, false),
     count: 1,
     body: { type: "json", value: body } as const,
   }));

@@ -15,8 +15,8 @@ import type {
   SpeechPiece,
 } from "../../../kernel/speech_codec.ts";
 import { withOptions } from "../../../kernel/vendor_options.ts";
-import { isBlocked, unifyFinish } from "../finish_reason.ts";
-import { generatePath } from "../path.ts";
+import { isBlocked, readFinishReason } from "../finish_reason.ts";
+import { upstreamPath } from "../models.ts";
 import { readUsage } from "../usage.ts";
 
 /** Models of the native vendor that answer in sound (images-and-speech.md §3.2). */
@@ -58,7 +58,7 @@ function encode(ask: SpeechAsk): EncodedSpeech {
     decided,
   );
   return {
-    path: generatePath(ask.model, ask.stream),
+    path: upstreamPath(ask.model, ask.stream),
     body,
     losses: speechLosses(ask, ["instructions", "language", "sampleRate"]),
     format,
@@ -106,7 +106,7 @@ function read(json: unknown): SpeechPiece {
   const finish = asString(candidate?.finishReason);
   const refusal = isBlocked(feedback.blockReason)
     ? asString(feedback.blockReasonMessage) ?? `prompt: ${feedback.blockReason}`
-    : finish !== undefined && unifyFinish(finish, false) === "content_filter"
+    : finish !== undefined && readFinishReason(finish, false) === "content_filter"
     ? asString(candidate?.finishMessage) ?? finish
     : undefined;
   return {

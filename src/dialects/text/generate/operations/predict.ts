@@ -3,8 +3,17 @@ import { Fault } from "../../../../shared/fault.ts";
 import { withoutPictures } from "../../../kernel/picture_text.ts";
 import { imageTokens } from "../../../kernel/image_tokens.ts";
 import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
-import type { AnswerReader, Operation, OperationEvent, Outcome } from "../../../kernel/operation.ts";
-import { type OperationRequest, parsedRecord, recordText } from "../../../kernel/operation_request.ts";
+import type {
+  AnswerReader,
+  Operation,
+  OperationEvent,
+  Outcome,
+} from "../../../kernel/operation.ts";
+import {
+  type OperationRequest,
+  parsedRecord,
+  recordText,
+} from "../../../kernel/operation_request.ts";
 import type { PriceRow } from "../../../../pricing/pricing.ts";
 
 /** `:predict` of the generate vendor's models that only draw (images-and-speech.md §1.2 a). */

@@ -5,7 +5,7 @@ import { asString, isRecord } from "../../../kernel/json.ts";
 import { standardBase64 } from "../../../kernel/media_source.ts";
 import { asRatio, notAllowed, type Resolution } from "../../../kernel/picture_shape.ts";
 import { withOptions } from "../../../kernel/vendor_options.ts";
-import { pathOf } from "../path.ts";
+import { pathOf } from "../models.ts";
 
 const ratios = ["1:1", "3:4", "4:3", "9:16", "16:9"];
 /** Pictures of one call. */

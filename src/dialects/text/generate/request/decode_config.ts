@@ -1,8 +1,8 @@
 import type {
   CanonicalRequest,
-  ForeignField,
   OutputFormat,
   Reasoning,
+  UnsupportedField,
 } from "../../../kernel/canonical_request.ts";
 import { isRecord } from "../../../kernel/json.ts";
 import { Fields, wrong } from "./fields.ts";
@@ -10,7 +10,7 @@ import { jsonSchemaOf } from "./schema_from_subset.ts";
 
 export type Settings = Omit<
   CanonicalRequest,
-  "model" | "stream" | "system" | "turns" | "tools" | "foreign" | "paths"
+  "model" | "stream" | "system" | "turns" | "tools" | "unsupported" | "paths"
 >;
 
 export interface ReadConfig {
@@ -19,7 +19,7 @@ export interface ReadConfig {
 }
 
 /** `generationConfig` (generate-content.md §3) as settings, with the caller's path of each. */
-export function readConfig(config: Fields, foreign: ForeignField[]): ReadConfig {
+export function readConfig(config: Fields, foreign: UnsupportedField[]): ReadConfig {
   const settings: { -readonly [K in keyof Settings]: Settings[K] } = {};
   const paths: Record<string, string> = {};
   const set = <K extends keyof Settings & keyof CanonicalRequest["paths"]>(
@@ -134,7 +134,7 @@ const hints: ReadonlySet<string> = new Set([
   "routingConfig",
 ]);
 
-function noteForeign(config: Fields, foreign: ForeignField[]): void {
+function noteForeign(config: Fields, foreign: UnsupportedField[]): void {
   for (const { name, path, value } of config.others(known)) {
     if (isNoOp(name, value)) continue;
     foreign.push({ path, value, weight: hints.has(name) ? "hint" : "meaning" });

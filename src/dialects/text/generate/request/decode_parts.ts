@@ -4,17 +4,17 @@ import type {
   Part,
   ReasoningPart,
   TextPart,
+  UnsupportedField,
 } from "../../../kernel/canonical_request.ts";
-import type { ForeignField } from "../../../kernel/canonical_request.ts";
 import { base64Source, plainMime, standardBase64 } from "../../../kernel/media_source.ts";
 import { carriedSignature } from "../../../kernel/thought_signature.ts";
 import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
-import { isOwnFile, isVideoAddress } from "../file_address.ts";
+import { isOwnFile, isVideoAddress } from "../media.ts";
 import { type Fields, missing, wrong } from "./fields.ts";
 
 /** What parts are read with: where foreign fields are listed, and the request's own default. */
 export interface PartContext {
-  foreign: ForeignField[];
+  foreign: UnsupportedField[];
   /** Detail of images that say none themselves (`generationConfig.mediaResolution`). */
   detail: string | undefined;
 }

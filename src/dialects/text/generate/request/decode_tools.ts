@@ -1,4 +1,9 @@
-import type { ForeignField, Tool, ToolChoice, WebSearch } from "../../../kernel/canonical_request.ts";
+import type {
+  Tool,
+  ToolChoice,
+  UnsupportedField,
+  WebSearch,
+} from "../../../kernel/canonical_request.ts";
 import { isRecord } from "../../../kernel/json.ts";
 import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
 import { type Fields, missing, wrong } from "./fields.ts";
@@ -10,7 +15,7 @@ import { jsonSchemaOf } from "./schema_from_subset.ts";
  */
 export function readTools(
   request: Fields,
-  foreign: ForeignField[],
+  foreign: UnsupportedField[],
 ): { tools: Tool[]; webSearch?: WebSearch } {
   let webSearch: WebSearch | undefined;
   const tools = request.objects("tools").flatMap((tool) => {
@@ -26,7 +31,7 @@ export function readTools(
 
 const functionsOnly: ReadonlySet<string> = new Set(["functionDeclarations"]);
 
-function readSearch(search: Fields, foreign: ForeignField[]): WebSearch {
+function readSearch(search: Fields, foreign: UnsupportedField[]): WebSearch {
   const blockedDomains = search.strings("excludeDomains");
   for (const { name, path, value } of search.others(new Set(["excludeDomains"]))) {
     // Searching the web is what is meant anyway; a span of time narrows what may be found.

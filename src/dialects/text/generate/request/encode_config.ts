@@ -4,7 +4,7 @@ import type {
   LossWeight,
   SettingName,
 } from "../../../kernel/canonical_request.ts";
-import type { Target } from "../../../kernel/translator.ts";
+import type { Target } from "../../../kernel/dialect.ts";
 import { writeThinking } from "./encode_thinking.ts";
 import type { ModelTraits } from "../models.ts";
 import type { SchemaBudget } from "../../../kernel/schema_refs.ts";

@@ -12,7 +12,7 @@ import {
 import { Fault } from "../../../../shared/fault.ts";
 import type { CanonicalRequest, Part } from "../../../kernel/canonical_request.ts";
 import { signatureSentinel } from "../../../kernel/thought_signature.ts";
-import { encodeGenerateRequest } from "../request_encoder.ts";
+import { encodeRequest } from "../request_encoder.ts";
 
 Deno.test("results of parallel calls are one user turn in the order of the calls (32)", () => {
   const { body } = encode({
@@ -210,7 +210,7 @@ Deno.test("addresses: the vendor's own and videos stay, others and other vendors
 type Body = Record<string, unknown>;
 
 function encode(request: Partial<CanonicalRequest>, model = "gemini-3.1-pro-preview") {
-  return encodeGenerateRequest(canonicalRequest({ model, ...request }), {
+  return encodeRequest(canonicalRequest({ model, ...request }), {
     model,
     maxOutputTokens: 65_536,
   });

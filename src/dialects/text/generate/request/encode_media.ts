@@ -1,6 +1,6 @@
 import type { Loss, MediaPart } from "../../../kernel/canonical_request.ts";
 import { mediaFieldPath } from "../../../kernel/media_source.ts";
-import { isOwnFile, staysAddress } from "../file_address.ts";
+import { isOwnFile, staysAddress } from "../media.ts";
 
 /**
  * A medium as a part (translation.md §11). Addresses can't be sent, save the vendor's own files and

@@ -4,7 +4,7 @@ import type { CanonicalRequest, Loss, Tool, WebSearch } from "../../../kernel/ca
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { aliasToolNames, toolNamesOf } from "../../../kernel/tool_names.ts";
 import { loseSearchFields, searchFor } from "../../../kernel/web_search.ts";
-import type { Target } from "../../../kernel/translator.ts";
+import type { Target } from "../../../kernel/dialect.ts";
 import type { ModelTraits } from "../models.ts";
 import { lowerSchema } from "./schema_lowering.ts";
 import type { SchemaBudget } from "../../../kernel/schema_refs.ts";

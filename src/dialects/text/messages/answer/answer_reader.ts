@@ -1,7 +1,7 @@
 import type { CanonicalEvent } from "../../../kernel/canonical.ts";
 import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { BlockReader } from "./block_reader.ts";
-import { readStopReason } from "../finish_reason.ts";
+import { readFinishReason } from "../finish_reason.ts";
 import { laterUsage, readUsage } from "../usage.ts";
 
 /** What streamed and whole answers have in common: start, usage so far, the one finish. */
@@ -43,7 +43,7 @@ export class AnswerReader {
   finish(raw: string, told: JsonRecord, events: CanonicalEvent[]): void {
     if (this.finished) return;
     this.finished = true;
-    const reason = readStopReason(raw, this.blocks.sawToolCall);
+    const reason = readFinishReason(raw, this.blocks.sawToolCall);
     this.blocks.closeAll(events, reason !== "length");
     const details = isRecord(told.stop_details) ? told.stop_details : {};
     const explanation = asString(details.explanation);

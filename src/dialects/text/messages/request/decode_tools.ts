@@ -1,4 +1,4 @@
-import type { ForeignField, Tool, WebSearch } from "../../../kernel/canonical_request.ts";
+import type { Tool, UnsupportedField, WebSearch } from "../../../kernel/canonical_request.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
 import { readSearchTool } from "../../../kernel/web_search.ts";
@@ -17,7 +17,7 @@ export function isSearchTool(tool: JsonRecord): boolean {
  */
 export function readTools(
   value: unknown,
-  foreign: ForeignField[],
+  foreign: UnsupportedField[],
 ): { tools: Tool[]; webSearch?: WebSearch } {
   if (value === undefined || value === null) return { tools: [] };
   if (!Array.isArray(value)) throw wrong("tools", "expected an array");

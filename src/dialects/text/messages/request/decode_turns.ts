@@ -1,12 +1,12 @@
 import { mapInSteps, type Steps } from "../../../../base/steps.ts";
 import type {
-  ForeignField,
   MediaPart,
   Part,
   SystemText,
   TextPart,
   ToolResultPart,
   Turn,
+  UnsupportedField,
 } from "../../../kernel/canonical_request.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { readDocument, readImage, readSearchResult } from "./decode_media.ts";
@@ -14,13 +14,13 @@ import { markLast, readCacheMark } from "../../../kernel/read_cache_mark.ts";
 import { missing, stringAt, wrong } from "./fields.ts";
 
 /** The top-level `system`: one text per block. */
-export function readSystem(value: unknown, foreign: ForeignField[]): SystemText[] {
+export function readSystem(value: unknown, foreign: UnsupportedField[]): SystemText[] {
   if (value === undefined || value === null) return [];
   return readTexts(value, "system", foreign).map(({ type: _, ...text }) => text);
 }
 
 /** The messages (messages.md §2, §2.1, §2.2); roles are checked, pairing is not. */
-export function* readTurns(value: unknown, foreign: ForeignField[]): Steps<Turn[]> {
+export function* readTurns(value: unknown, foreign: UnsupportedField[]): Steps<Turn[]> {
   if (!Array.isArray(value)) throw wrong("messages", "expected an array");
   return yield* mapInSteps(value as unknown[], (message, index): Turn => {
     const path = `messages[${index}]`;
@@ -40,19 +40,19 @@ export function* readTurns(value: unknown, foreign: ForeignField[]): Steps<Turn[
 }
 
 /** A mark on the message as a whole is no field of the dialect, but clients of others send it. */
-function readMessage(message: JsonRecord, path: string, foreign: ForeignField[]): Part[] {
+function readMessage(message: JsonRecord, path: string, foreign: UnsupportedField[]): Part[] {
   const parts = readContent(message.content, `${path}.content`, foreign);
   return markLast(parts, readCacheMark(message, path, false));
 }
 
-function readTexts(content: unknown, path: string, foreign: ForeignField[]): TextPart[] {
+function readTexts(content: unknown, path: string, foreign: UnsupportedField[]): TextPart[] {
   return readContent(content, path, foreign).map((part) => {
     if (part.type === "text") return part;
     throw wrong(part.path, "expected a text block");
   });
 }
 
-function readContent(content: unknown, path: string, foreign: ForeignField[]): Part[] {
+function readContent(content: unknown, path: string, foreign: UnsupportedField[]): Part[] {
   if (typeof content === "string") return [{ type: "text", text: content, path }];
   if (!Array.isArray(content)) throw wrong(path, "expected a string or an array of blocks");
   return content.flatMap((block: unknown, index) => {
@@ -62,7 +62,7 @@ function readContent(content: unknown, path: string, foreign: ForeignField[]): P
   });
 }
 
-function readBlock(block: JsonRecord, path: string, foreign: ForeignField[]): Part[] {
+function readBlock(block: JsonRecord, path: string, foreign: UnsupportedField[]): Part[] {
   switch (block.type) {
     case "text":
     case "image":
@@ -133,7 +133,7 @@ function readInput(input: unknown, path: string): string {
 function readResult(
   block: JsonRecord,
   path: string,
-  foreign: ForeignField[],
+  foreign: UnsupportedField[],
 ): ToolResultPart {
   return {
     type: "tool-result",
@@ -148,7 +148,7 @@ function readResult(
 function readResultContent(
   content: unknown,
   path: string,
-  foreign: ForeignField[],
+  foreign: UnsupportedField[],
 ): (TextPart | MediaPart)[] {
   if (content === undefined || content === null) return [];
   if (typeof content === "string") return [{ type: "text", text: content, path }];
@@ -167,7 +167,7 @@ function readResultContent(
  * The vendor's own work in an earlier answer is hidden from others; any other block that is not
  * known here may mean anything.
  */
-function readOther(block: JsonRecord, path: string, foreign: ForeignField[]): [] {
+function readOther(block: JsonRecord, path: string, foreign: UnsupportedField[]): [] {
   if (typeof block.type !== "string") throw wrong(`${path}.type`, "expected the type of a block");
   const isVendorWork = /^(server_tool_use|mcp_tool_use|fallback|tool_reference)$|._tool_result$/
     .test(block.type);

@@ -1,7 +1,7 @@
 import type { CanonicalRequest, Loss } from "../../../kernel/canonical_request.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { inlineRefs, type SchemaBudget } from "../../../kernel/schema_refs.ts";
-import type { ModelFacts } from "../model_table.ts";
+import type { ModelFacts } from "../models.ts";
 import { strictSchema } from "./strict_schema.ts";
 import { toolSchema } from "./tool_schema.ts";
 

@@ -4,7 +4,7 @@ import { acceptedByMessagesVendor } from "../../../../../tests/support/messages_
 import type { CanonicalEvent } from "../../../kernel/canonical.ts";
 import type { CanonicalRequest, OutputFormat } from "../../../kernel/canonical_request.ts";
 import { foldEvents } from "../../../kernel/fold.ts";
-import type { EncodedRequest } from "../../../kernel/translator.ts";
+import type { EncodedRequest } from "../../../kernel/dialect.ts";
 import { ResponseRewriter } from "../../../kernel/response_rewriter.ts";
 import { messages } from "../mod.ts";
 

@@ -1,5 +1,5 @@
 import type { CanonicalRequest, Loss, SettingName } from "../../../kernel/canonical_request.ts";
-import type { ModelFacts } from "../model_table.ts";
+import type { ModelFacts } from "../models.ts";
 import { defined } from "./fields.ts";
 
 /** Sampling, stop sequences, user and tier (translation.md §12); what has no field is a loss. */

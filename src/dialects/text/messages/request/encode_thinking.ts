@@ -1,6 +1,6 @@
 import type { CanonicalRequest, Loss, Reasoning } from "../../../kernel/canonical_request.ts";
 import type { ArrangedTurn } from "./arrange_turns.ts";
-import type { ModelFacts } from "../model_table.ts";
+import type { ModelFacts } from "../models.ts";
 
 /** What is sent about thinking, and the output limit that fits it (translation.md §8.1). */
 export interface ThinkingPlan {

@@ -6,7 +6,7 @@ import { aliasToolNames } from "../../../kernel/tool_names.ts";
 import { loseSearchFields, writeSearchLocation } from "../../../kernel/web_search.ts";
 import type { CacheMarks } from "./cache_marks.ts";
 import type { FormatPlan } from "./encode_format.ts";
-import type { ModelFacts } from "../model_table.ts";
+import type { ModelFacts } from "../models.ts";
 import { wrong } from "./fields.ts";
 import { strictSchema } from "./strict_schema.ts";
 import { inputSchema, toolSchema } from "./tool_schema.ts";

@@ -9,7 +9,7 @@ import {
 import { acceptedByMessagesVendor } from "../../../../../tests/support/messages_vendor.ts";
 import { Fault } from "../../../../shared/fault.ts";
 import type { CanonicalRequest, Tool } from "../../../kernel/canonical_request.ts";
-import type { EncodedRequest } from "../../../kernel/translator.ts";
+import type { EncodedRequest } from "../../../kernel/dialect.ts";
 import { messages } from "../mod.ts";
 
 type Json = Record<string, unknown>;

@@ -1,4 +1,4 @@
-import type { ForeignField, LossWeight } from "../../../kernel/canonical_request.ts";
+import type { LossWeight, UnsupportedField } from "../../../kernel/canonical_request.ts";
 import type { JsonRecord } from "../../../kernel/json.ts";
 import { saysNothing } from "../../../kernel/other_fields.ts";
 
@@ -27,14 +27,14 @@ const known: ReadonlySet<string> = new Set([
 const meaningful: ReadonlySet<string> = new Set(["container", "inference_geo", "mcp_servers"]);
 
 /** What a messages request says that other dialects have no word for. */
-export function foreignFields(request: JsonRecord): ForeignField[] {
+export function unsupportedFields(request: JsonRecord): UnsupportedField[] {
   return Object.entries(request).flatMap(([path, value]) => {
     if (known.has(path) || value === null || value === undefined || isNoOp(path, value)) return [];
     return [foreign(path, value, meaningful.has(path) ? "meaning" : "hint")];
   });
 }
 
-function foreign(path: string, value: unknown, weight: LossWeight): ForeignField {
+function foreign(path: string, value: unknown, weight: LossWeight): UnsupportedField {
   return { path, value, weight };
 }
 

@@ -50,20 +50,3 @@ export function writeFailure(fault: Fault): Record<string, unknown> {
     param: fault.param ?? null,
   };
 }
-
-/**
- * An `error` event, for streams whose response object isn't known: flat as the schema has it, and
- * nested as clients meet it.
- */
-export function errorFrame(fault: Fault, sequenceNumber = 0): string {
-  const error = writeFailure(fault);
-  const data = {
-    type: "error",
-    code: fault.code,
-    message: fault.message,
-    param: fault.param ?? null,
-    error,
-    sequence_number: sequenceNumber,
-  };
-  return `event: error\ndata: ${JSON.stringify(data)}\n\n`;
-}

@@ -1,7 +1,7 @@
 import type { FinishReason } from "../../../../shared/interaction.ts";
 import type { Usage } from "../../../../shared/usage.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
-import { writeEnding } from "../finish_reason.ts";
+import { writeFinishReason } from "../finish_reason.ts";
 import type { Item } from "./output_blocks.ts";
 import { writeUsage } from "../usage.ts";
 
@@ -26,7 +26,7 @@ export interface ResponseState {
  */
 export function responseObject(body: unknown, state: ResponseState): Record<string, unknown> {
   const request = isRecord(body) ? body : {};
-  const ending = state.stage.type === "ended" ? writeEnding(state.stage.reason) : undefined;
+  const ending = state.stage.type === "ended" ? writeFinishReason(state.stage.reason) : undefined;
   const incompleteReason = ending?.incompleteReason;
   return {
     id: state.id,

@@ -1,7 +1,7 @@
 import type { CanonicalEvent, StartEvent } from "../../../kernel/canonical.ts";
 import type { DialectQuirks } from "../../../kernel/dialect.ts";
 import { asString, type JsonRecord, unixTime } from "../../../kernel/json.ts";
-import { readEnding } from "../finish_reason.ts";
+import { readFinishReason } from "../finish_reason.ts";
 import type { OutputReader } from "./output_reader.ts";
 import { readUsage } from "../usage.ts";
 
@@ -24,7 +24,7 @@ export function endingEvents(
   const events: CanonicalEvent[] = [];
   const usage = readUsage(response, quirks);
   if (usage) events.push({ type: "usage", usage });
-  const ending = readEnding(response, {
+  const ending = readFinishReason(response, {
     toolCall: reader.sawToolCall,
     cutToolCall: reader.sawCutToolCall,
   });

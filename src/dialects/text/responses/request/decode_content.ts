@@ -1,8 +1,8 @@
 import type {
-  ForeignField,
   MediaPart,
   RefusalPart,
   TextPart,
+  UnsupportedField,
 } from "../../../kernel/canonical_request.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { base64Source, mediaSource, standardBase64 } from "../../../kernel/media_source.ts";
@@ -18,7 +18,7 @@ export type ContentPart = TextPart | MediaPart | RefusalPart;
 export function readContent(
   content: unknown,
   path: string,
-  foreign: ForeignField[],
+  foreign: UnsupportedField[],
 ): ContentPart[] {
   if (typeof content === "string") return [{ type: "text", text: content, path }];
   if (content === undefined || content === null) throw missing(path);
@@ -29,7 +29,7 @@ export function readContent(
 function readPart(
   part: unknown,
   path: string,
-  foreign: ForeignField[],
+  foreign: UnsupportedField[],
 ): ContentPart | readonly [] {
   if (!isRecord(part)) throw wrong(path, "expected an object");
   switch (part.type) {

@@ -1,12 +1,12 @@
 import type { Steps } from "../../../../base/steps.ts";
 import type {
-  ForeignField,
   Part,
   ReasoningPart,
   SystemText,
   ToolCallPart,
   ToolResultPart,
   Turn,
+  UnsupportedField,
 } from "../../../kernel/canonical_request.ts";
 import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
 import { markLast, readCacheMark } from "../../../kernel/read_cache_mark.ts";
@@ -20,7 +20,7 @@ export interface Conversation {
   system: SystemText[];
   turns: Turn[];
   /** Items that only a vendor of this dialect understands. */
-  foreign: ForeignField[];
+  foreign: UnsupportedField[];
 }
 
 /**
@@ -130,7 +130,7 @@ function readCall(item: JsonRecord, path: string): ToolCallPart {
   return { type: "tool-call", id, name, arguments: given, custom, ...mark, path };
 }
 
-function readOutput(item: JsonRecord, path: string, foreign: ForeignField[]): ToolResultPart {
+function readOutput(item: JsonRecord, path: string, foreign: UnsupportedField[]): ToolResultPart {
   const callId = field.text(item, "call_id", `${path}.call_id`);
   if (callId === undefined) throw missing(`${path}.call_id`);
   const parts = readContent(item.output, `${path}.output`, foreign);

@@ -1,8 +1,8 @@
 import type {
   CanonicalRequest,
-  ForeignField,
   Tool,
   ToolChoice,
+  UnsupportedField,
   WebSearch,
 } from "../../../kernel/canonical_request.ts";
 import { asString, isRecord, type JsonRecord } from "../../../kernel/json.ts";
@@ -15,12 +15,12 @@ export interface Tools {
   toolChoice?: CanonicalRequest["toolChoice"];
   webSearch?: WebSearch;
   /** Vendor-side tools. */
-  foreign: ForeignField[];
+  foreign: UnsupportedField[];
 }
 
 /** Reads `tools` and `tool_choice` (responses.md §3): flat definitions. */
 export function readTools(request: JsonRecord): Tools {
-  const foreign: ForeignField[] = [];
+  const foreign: UnsupportedField[] = [];
   let search: WebSearch | undefined;
   const list = request.tools ?? [];
   if (!Array.isArray(list)) throw wrong("tools", "expected an array");
@@ -100,7 +100,7 @@ interface Choice {
 function readToolChoice(
   choice: unknown,
   search: WebSearch | undefined,
-  foreign: ForeignField[],
+  foreign: UnsupportedField[],
 ): Choice {
   const offered = { webSearch: search };
   if (choice === undefined || choice === null) return offered;
@@ -128,7 +128,7 @@ function demand(search: WebSearch): WebSearch {
 function readAllowed(
   choice: JsonRecord,
   search: WebSearch | undefined,
-  foreign: ForeignField[],
+  foreign: UnsupportedField[],
 ): Choice {
   if (choice.mode !== "auto" && choice.mode !== "required") {
     throw wrong("tool_choice.mode", "expected 'auto' or 'required'");

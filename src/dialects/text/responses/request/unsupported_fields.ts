@@ -1,4 +1,4 @@
-import type { ForeignField, LossWeight } from "../../../kernel/canonical_request.ts";
+import type { LossWeight, UnsupportedField } from "../../../kernel/canonical_request.ts";
 import { isRecord, type JsonRecord } from "../../../kernel/json.ts";
 
 /** Fields that have a place in the canonical form, or that the gateway itself answers for. */
@@ -41,8 +41,8 @@ const meanings: ReadonlySet<string> = new Set([
  * What a request says that other dialects have no word for (translation.md §12). `limitsSearches`:
  * `max_tool_calls` is the web search's limit.
  */
-export function foreignFields(request: JsonRecord, limitsSearches = false): ForeignField[] {
-  const fields = Object.entries(request).flatMap(([path, value]): ForeignField[] => {
+export function unsupportedFields(request: JsonRecord, limitsSearches = false): UnsupportedField[] {
+  const fields = Object.entries(request).flatMap(([path, value]): UnsupportedField[] => {
     if (known.has(path) || isNoOp(path, value)) return [];
     if (path === "max_tool_calls" && limitsSearches) return [];
     return [{ path, value, weight: weightOf(path) }];
@@ -83,17 +83,17 @@ const carried: ReadonlySet<unknown> = new Set([
 ]);
 
 /** Extras of vendor-side tools; sealed reasoning and the sources of searches are always given. */
-function foreignIncludes(request: JsonRecord): ForeignField[] {
+function foreignIncludes(request: JsonRecord): UnsupportedField[] {
   if (!Array.isArray(request.include)) return [];
-  return request.include.flatMap((value: unknown, index): ForeignField[] =>
+  return request.include.flatMap((value: unknown, index): UnsupportedField[] =>
     carried.has(value) ? [] : [{ path: `include[${index}]`, value, weight: "hint" }]
   );
 }
 
-function foreignReasoning(reasoning: unknown): ForeignField[] {
+function foreignReasoning(reasoning: unknown): UnsupportedField[] {
   if (!isRecord(reasoning)) return [];
   const noOps = { mode: "standard", context: "auto" };
-  return Object.entries(noOps).flatMap(([name, noOp]): ForeignField[] => {
+  return Object.entries(noOps).flatMap(([name, noOp]): UnsupportedField[] => {
     const value = reasoning[name];
     if (value === null || value === undefined || value === noOp) return [];
     return [{ path: `reasoning.${name}`, value, weight: "hint" }];

@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import { staysAddress } from "./file_address.ts";
+import { staysAddress } from "./media.ts";
 
 Deno.test("the vendor's own files and videos stay addresses", () => {
   for (
