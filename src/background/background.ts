@@ -5,7 +5,7 @@ import type { Account } from "../keys/account.ts";
 import type { BackgroundKey, BackgroundRequest, BackgroundStore } from "./background_call.ts";
 import { Fault } from "../shared/fault.ts";
 import type { StoredResponseStore } from "../shared/stored_response.ts";
-import type { BackgroundForm } from "../dialects/kernel/dialect.ts";
+import type { BackgroundForm, Dialect } from "../dialects/kernel/dialect.ts";
 import { answerIds } from "../relay/answer_ids.ts";
 import type { BackgroundRunner } from "./runner.ts";
 import { BackgroundTask, type TakenCall } from "../relay/background_task.ts";
@@ -13,7 +13,6 @@ import type { Caller } from "../relay/call_context.ts";
 import { lossHeader } from "../relay/loss_header.ts";
 import type { Relay, RelayRequest } from "../relay/relay.ts";
 import { replayHeader, type Reply } from "../relay/reply.ts";
-import type { FullDialect } from "../dialects/kernel/translator.ts";
 import type { Recorder } from "../records/recorder.ts";
 
 /** Calls that go on in the service while their caller is away. */
@@ -41,7 +40,7 @@ export interface BackgroundDeps {
   runner: Pick<BackgroundRunner, "add" | "stop">;
   kept: StoredResponseStore;
   recorder: Pick<Recorder, "drain">;
-  dialects: Readonly<Record<DialectName, FullDialect>>;
+  dialects: Readonly<Record<DialectName, Dialect>>;
   newTransactionId: () => string;
   /** Unfinished calls of an account; the free tier a tenth. */
   perAccount: number;

@@ -2,18 +2,18 @@ import type { DialectName } from "../../contracts/calls/vendors.ts";
 import { createFairQueue, type FairQueue } from "../base/fair_queue.ts";
 import type { Log } from "../base/log.ts";
 import type { Secret } from "../base/secret.ts";
-import type {
-  BackgroundClaim,
-  BackgroundKey,
-  BackgroundState,
-  BackgroundStore,
+import {
+  type BackgroundClaim,
+  type BackgroundKey,
+  type BackgroundState,
+  type BackgroundStore,
+  holdMs,
 } from "./background_call.ts";
-import { holdMs } from "./background_call.ts";
 import { messageOf } from "../shared/fault.ts";
 import { type BackgroundAskDeps, workOn } from "./work.ts";
 import type { StopReason } from "../relay/background_task.ts";
 import type { Authorization } from "../relay/authorize.ts";
-import type { FullDialect } from "../dialects/kernel/translator.ts";
+import type { Dialect } from "../dialects/kernel/dialect.ts";
 
 /** What a process holds of a call that it works on, or is about to. */
 export interface ClaimedCall extends BackgroundClaim {
@@ -33,7 +33,7 @@ export interface ClaimedCall extends BackgroundClaim {
 
 export interface BackgroundRunnerDeps extends Omit<BackgroundAskDeps, "form"> {
   store: BackgroundStore;
-  dialects: Readonly<Record<DialectName, FullDialect>>;
+  dialects: Readonly<Record<DialectName, Dialect>>;
   log: Log;
   /** A timer. */
   pause: (ms: number) => Promise<void>;

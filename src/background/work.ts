@@ -1,6 +1,6 @@
 import type { Clock } from "../base/clock.ts";
 import { systemSetTimer } from "../base/deadline.ts";
-import type { BackgroundForm } from "../dialects/kernel/dialect.ts";
+import type { BackgroundForm, Dialect } from "../dialects/kernel/dialect.ts";
 import type { ApiKeyStore, Principal } from "../keys/api_key.ts";
 import type { BackgroundStore, ClaimedBackgroundCall } from "./background_call.ts";
 import { Fault } from "../shared/fault.ts";
@@ -18,14 +18,13 @@ import { jobCaller } from "../relay/system_caller.ts";
 import { boundPayload, payloadLimits } from "../records/payload.ts";
 import type { Recorder } from "../records/recorder.ts";
 import type { Relay } from "../relay/relay.ts";
-import type { FullDialect } from "../dialects/kernel/translator.ts";
 
 export interface BackgroundAskDeps {
   store: Pick<BackgroundStore, "begin" | "release" | "giveUp">;
   relay: Pick<Relay, "send">;
   apiKeys: Pick<ApiKeyStore, "findById">;
   registry: Registry;
-  dialects: Readonly<Record<"responses", FullDialect>>;
+  dialects: Readonly<Record<"responses", Dialect>>;
   form: BackgroundForm;
   recorder: Recorder;
   journal: CallJournal;

@@ -6,12 +6,12 @@ import type { RateLimiter } from "../rate_limits/rate_limiter.ts";
 import type { CallTrace } from "../relay/call_context.ts";
 import { jobCaller } from "../relay/system_caller.ts";
 import type { Relay } from "../relay/relay.ts";
-import type { FullDialect } from "../dialects/kernel/translator.ts";
+import type { Dialect } from "../dialects/kernel/dialect.ts";
 
 /** One call of an evaluation. */
 export interface EvalCall {
   principal: Principal;
-  dialect: FullDialect;
+  dialect: Dialect;
   body: unknown;
   bodyText: string;
   requestId: string;

@@ -14,7 +14,7 @@ import { answerText, requestWords } from "../dialects/kernel/answer_text.ts";
 import { askAgain } from "../dialects/kernel/ask_again.ts";
 import type { MediaStore } from "../shared/media.ts";
 import { inlineStoredMedia } from "../records/inline_stored_media.ts";
-import type { FullDialect } from "../dialects/kernel/translator.ts";
+import type { Dialect } from "../dialects/kernel/dialect.ts";
 import { type Asked, askModel, type EvalCallDeps, type Spent } from "./eval_call.ts";
 import { judgeRequest, readVerdict } from "./eval_judge.ts";
 import type { GradeThread } from "./grade_thread.ts";
@@ -22,7 +22,7 @@ import { broken, gradeText, needsStoredAnswer, unknown, type Verdict } from "./g
 
 export interface EvalItemDeps extends EvalCallDeps {
   work: Pick<EvalWork, "stored" | "earlierCall" | "begin">;
-  dialects: Readonly<Record<string, FullDialect>>;
+  dialects: Readonly<Record<string, Dialect>>;
   graders: GradeThread;
   media: MediaStore;
   log: Pick<Log, "warn">;
@@ -110,7 +110,7 @@ const noSpent: Spent = { transactionId: null, costNanos: 0n, unpricedCalls: 0 };
 function obstacleOf(
   run: ClaimedRun,
   stored: StoredCall | undefined,
-  dialect: FullDialect | undefined,
+  dialect: Dialect | undefined,
 ): string | undefined {
   if (!stored) return "erased";
   if (!dialect) return "not_a_conversation";
@@ -120,7 +120,7 @@ function obstacleOf(
   return needs && !storedAnswer(stored, dialect) ? "no_stored_answer" : undefined;
 }
 
-function storedAnswer(stored: StoredCall, dialect: FullDialect): string | null {
+function storedAnswer(stored: StoredCall, dialect: Dialect): string | null {
   if (stored.status !== "completed" || stored.responseText === null) return null;
   try {
     return answerText(dialect, JSON.parse(stored.responseText));
@@ -133,7 +133,7 @@ function storedAnswer(stored: StoredCall, dialect: FullDialect): string | null {
 function withMedia(
   { media }: EvalItemDeps,
   { run }: ItemContext,
-  dialect: FullDialect,
+  dialect: Dialect,
   requestText: string,
 ): Promise<string | undefined> {
   return inlineStoredMedia(requestText, dialect.mediaFields, async (sha256) => {
@@ -148,7 +148,7 @@ async function answerOf(
   deps: EvalItemDeps,
   context: ItemContext,
   stored: StoredCall,
-  dialect: FullDialect,
+  dialect: Dialect,
   asked: { body: unknown; bodyText: string },
 ): Promise<Tried> {
   const requestId = `${context.run.evalRunId}/${context.item.position}`;
@@ -207,7 +207,7 @@ async function call(
   deps: EvalItemDeps,
   { principal, signal, item }: ItemContext,
   { sessionId, userId }: StoredCall,
-  request: { dialect: FullDialect; body: unknown; bodyText: string; requestId: string },
+  request: { dialect: Dialect; body: unknown; bodyText: string; requestId: string },
 ): Promise<Tried> {
   const ofStored = { sessionId, userId, repeats: [item.transactionId] };
   const asked = await askModel(deps, { principal, signal, ...ofStored, ...request });

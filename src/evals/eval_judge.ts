@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Grader } from "../../contracts/data/eval_request.ts";
 import type { CanonicalRequest } from "../dialects/kernel/canonical_request.ts";
-import type { FullDialect } from "../dialects/kernel/translator.ts";
+import type { Dialect } from "../dialects/kernel/dialect.ts";
 import { broken, type Verdict } from "./graders.ts";
 
 export type Judge = Extract<Grader, { type: "judge" }>;
@@ -25,7 +25,7 @@ const maxDetail = 2000;
 export function judgeRequest(
   judge: Judge,
   exhibits: Exhibits,
-  dialect: FullDialect,
+  dialect: Dialect,
 ): { body: unknown; bodyText: string } {
   const part = { type: "text" as const, text: judgePrompt(judge.prompt, exhibits), path: "" };
   const request: CanonicalRequest = {
@@ -36,7 +36,7 @@ export function judgeRequest(
     tools: [],
     maxOutputTokens,
     format: { type: "json-schema", name: "verdict", schema: verdictSchema, strict: true },
-    foreign: [],
+    unsupported: [],
     paths: {},
   };
   const { body } = dialect.encodeRequest(request, { model: judge.model, maxOutputTokens });

@@ -9,7 +9,7 @@ import { operations } from "../media/operation_kinds.ts";
 import { responses } from "../dialects/text/responses/mod.ts";
 import type { AccountStore } from "../keys/account.ts";
 import type { ApiKeyStore } from "../keys/api_key.ts";
-import type { FullDialect } from "../dialects/kernel/translator.ts";
+import type { Dialect } from "../dialects/kernel/dialect.ts";
 import type { DialectName } from "../../contracts/calls/vendors.ts";
 import { beatMs } from "../rate_limits/rate_limit.ts";
 import { createRateLimiter, type RateLimiter } from "../rate_limits/rate_limiter.ts";
@@ -73,7 +73,7 @@ export interface Services
   upstream: Upstream;
   catalogue: Catalogue;
   rateLimiter: RateLimiter;
-  dialects: Readonly<Record<DialectName, FullDialect>>;
+  dialects: Readonly<Record<DialectName, Dialect>>;
   journalStatus: () => Promise<JournalStatus>;
   /** Resolves when calls can be taken. */
   ready: () => Promise<void>;

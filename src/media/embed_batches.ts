@@ -1,5 +1,9 @@
-import { batchRequest, maxBatch, readBatch } from "../dialects/text/generate/embeddings.ts";
-import { batchEmbedPath } from "../dialects/text/generate/path.ts";
+import {
+  batchRequest,
+  maxBatch,
+  readBatch,
+} from "../dialects/text/generate/operations/embeddings.ts";
+import { batchEmbedPath } from "../dialects/text/generate/models.ts";
 import { embeddingList, inputTokens, textInputs } from "../dialects/media/operations/embeddings.ts";
 import type { OperationRequest } from "../dialects/kernel/operation_request.ts";
 import { Fault } from "../shared/fault.ts";

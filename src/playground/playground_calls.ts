@@ -10,7 +10,7 @@ import type { RateLimiter } from "../rate_limits/rate_limiter.ts";
 import { jobCaller } from "../relay/system_caller.ts";
 import type { Relay } from "../relay/relay.ts";
 import type { Reply } from "../relay/reply.ts";
-import type { FullDialect } from "../dialects/kernel/translator.ts";
+import type { Dialect } from "../dialects/kernel/dialect.ts";
 
 /** A conversation that a person has with a model, with what was asked of the model. */
 export interface PersonRequest {
@@ -54,7 +54,7 @@ export interface PlaygroundCallDeps {
   relay: Pick<Relay, "send">;
   rateLimiter: Pick<RateLimiter, "take">;
   /** In which the calls are made. */
-  dialect: FullDialect;
+  dialect: Dialect;
   newId: () => string;
 }
 
@@ -121,12 +121,12 @@ function tagged(request: PersonRequest): PersonRequest {
 }
 
 function bodyOf(
-  dialect: FullDialect,
+  dialect: Dialect,
   { model, system, turns, temperature, maxOutputTokens, effort }: PersonRequest,
   stream: boolean,
 ): Record<string, unknown> {
   const request: CanonicalRequest = {
-    ...{ model, stream, tools: [], foreign: [], paths: {} },
+    ...{ model, stream, tools: [], unsupported: [], paths: {} },
     system: system === "" ? [] : [{ text: system, path: "" }],
     turns: turns.map(({ role, text }) => ({
       role,
@@ -141,14 +141,14 @@ function bodyOf(
 }
 
 /** The answer's events, whether it comes as a stream or whole. */
-async function* eventsOf(dialect: FullDialect, reply: Reply): AsyncGenerator<CanonicalEvent> {
+async function* eventsOf(dialect: Dialect, reply: Reply): AsyncGenerator<CanonicalEvent> {
   if (!(reply.body instanceof ReadableStream)) {
     const text = await new Response(reply.body as BodyInit | null).text();
     yield* dialect.decodeAnswer(JSON.parse(text), {});
     return;
   }
   const splitter = new SseSplitter({ maxEventBytes });
-  const decoder = dialect.streamDecoder({});
+  const decoder = dialect.createStreamDecoder({});
   for await (const chunk of reply.body) {
     for (const event of splitter.push(chunk)) yield* decoder.decode(event).events;
   }

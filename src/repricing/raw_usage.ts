@@ -1,5 +1,5 @@
 import type { DialectName } from "../../contracts/calls/vendors.ts";
-import { readChatUsage } from "../dialects/text/chat/usage.ts";
+import { readUsage } from "../dialects/text/chat/usage.ts";
 import type { DialectQuirks } from "../dialects/kernel/dialect.ts";
 import { readUsage as readGenerateUsage } from "../dialects/text/generate/usage.ts";
 import { readUsage as readMessagesUsage } from "../dialects/text/messages/usage.ts";
@@ -22,7 +22,7 @@ export function readRawUsage(
 const readers: Readonly<
   Record<DialectName, (raw: unknown, quirks: DialectQuirks) => Usage | undefined>
 > = {
-  chat: readChatUsage,
+  chat: readUsage,
   responses: (raw, quirks) => readResponsesUsage({ usage: raw }, quirks),
   messages: (raw) => readMessagesUsage(raw),
   generate: (raw) => readGenerateUsage(raw),

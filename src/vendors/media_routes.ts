@@ -1,5 +1,5 @@
-import { generateImageCodec } from "../dialects/text/generate/draw.ts";
-import { generateSpeechCodec } from "../dialects/text/generate/speak.ts";
+import { generateImageCodec } from "../dialects/text/generate/operations/image_codec.ts";
+import { generateSpeechCodec } from "../dialects/text/generate/operations/generate_content_speech.ts";
 import type { ImageCodec } from "../dialects/kernel/image_codec.ts";
 import { aggregated } from "../dialects/media/images/aggregated.ts";
 import { generations } from "../dialects/media/images/generations.ts";

@@ -19,7 +19,7 @@ Deno.test("imports that the table allows are fine", () => {
     ["src/http/routes/chat.ts", "../../relay/relay.ts"],
     ["src/relay/relay.ts", "../vendors/upstream.ts"],
     ["src/vendors/catalogue.ts", "../dialects/kernel/dialect.ts"],
-    ["src/dialects/text/chat/request.ts", "../../kernel/canonical.ts"],
+    ["src/dialects/text/chat/splice.ts", "../../kernel/canonical.ts"],
     ["src/keys/store/api_keys.ts", "../api_key.ts"],
     ["src/relay/conversation/store/stored_responses.ts", "../../../database/database.ts"],
     ["src/shared/fault.ts", "../../contracts/kernel/errors.ts"],
@@ -73,7 +73,7 @@ Deno.test("the table has no circles, and names only what is in it", () => {
 });
 
 Deno.test("a dialect that knows another is found", () => {
-  const found = verdict("src/dialects/text/chat/request.ts", "../messages/request.ts");
+  const found = verdict("src/dialects/text/chat/splice.ts", "../messages/request.ts");
   assert.match(found ?? "", /chat must not know dialect messages/);
 });
 

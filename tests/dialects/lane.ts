@@ -1,13 +1,17 @@
-/** A vendor's answer on its way to a caller of another dialect, as the gateway's lane takes it. */
 import { SseSplitter } from "../../src/base/sse.ts";
 import type { CanonicalAnswer, CanonicalEvent } from "../../src/dialects/kernel/canonical.ts";
 import { chat } from "../../src/dialects/text/chat/mod.ts";
-import type { Dialect, DialectQuirks } from "../../src/dialects/kernel/dialect.ts";
+import type {
+  AnswerContext,
+  Dialect,
+  DialectQuirks,
+  Reversal,
+  Translator,
+} from "../../src/dialects/kernel/dialect.ts";
 import { foldEvents } from "../../src/dialects/kernel/fold.ts";
 import { generate } from "../../src/dialects/text/generate/mod.ts";
 import { messages } from "../../src/dialects/text/messages/mod.ts";
 import { responses } from "../../src/dialects/text/responses/mod.ts";
-import type { AnswerContext, Reversal, Translator } from "../../src/dialects/kernel/translator.ts";
 import { ResponseRewriter } from "../../src/dialects/kernel/response_rewriter.ts";
 import { Fault } from "../../src/shared/fault.ts";
 import { canonicalRequest } from "../support/canonical_request.ts";
@@ -17,10 +21,12 @@ import { checkMessagesStream } from "../support/grammar/messages.ts";
 import { checkResponsesStream } from "../support/grammar/responses.ts";
 import type { Said } from "../support/grammar/said.ts";
 
-export type Name = "chat" | "responses" | "messages" | "generate";
-export type FullDialect = Dialect & Translator;
+/** A vendor's answer on its way to a caller of another dialect, as the gateway's lane takes it. */
 
-export const dialects: Readonly<Record<Name, FullDialect>> = {
+export type Name = "chat" | "responses" | "messages" | "generate";
+export type Dialect = Dialect & Translator;
+
+export const dialects: Readonly<Record<Name, Dialect>> = {
   chat,
   responses,
   messages,
@@ -63,8 +69,8 @@ export function relayStream(
   pieces: readonly Uint8Array[],
   close: Close = "clean",
 ): Relayed {
-  const decoder = dialects[passage.vendor].streamDecoder(passage.quirks ?? {});
-  const encoder = dialects[passage.caller].streamEncoder(contextOf(passage));
+  const decoder = dialects[passage.vendor].createStreamDecoder(passage.quirks ?? {});
+  const encoder = dialects[passage.caller].createStreamEncoder(contextOf(passage));
   const rewriter = undoingOf(passage);
   const splitter = new SseSplitter({ maxEventBytes: 1 << 24 });
   const events: CanonicalEvent[] = [];
@@ -105,7 +111,7 @@ export function readWhole(passage: Passage, json: unknown): CanonicalEvent[] {
 }
 
 export function writeWhole(passage: Passage, answer: CanonicalAnswer): unknown {
-  return dialects[passage.caller].encodeWhole(answer, contextOf(passage));
+  return dialects[passage.caller].encodeAnswer(answer, contextOf(passage));
 }
 
 /** Reads a stream with a dialect's own decoder. */
@@ -114,7 +120,7 @@ export function decodeStream(
   pieces: readonly Uint8Array[],
   quirks: DialectQuirks = {},
 ): { events: CanonicalEvent[]; complete: boolean } {
-  const decoder = dialects[dialect].streamDecoder(quirks);
+  const decoder = dialects[dialect].createStreamDecoder(quirks);
   const splitter = new SseSplitter({ maxEventBytes: 1 << 24 });
   const incoming = [...pieces.flatMap((piece) => splitter.push(piece)), ...splitter.end()];
   const events = incoming.flatMap((event) => decoder.decode(event).events);

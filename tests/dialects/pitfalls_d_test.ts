@@ -129,7 +129,7 @@ Deno.test("pitfall 80: two candidates are two choices with their own calls and e
 });
 
 Deno.test("pitfall 78 (chat → generate as an array): each element parses wherever it is cut", () => {
-  const stream = dialects.generate.streamEncoder({
+  const stream = dialects.generate.createStreamEncoder({
     id: (prefix) => `${prefix}1`,
     created: 1,
     model: "m",

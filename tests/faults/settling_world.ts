@@ -7,7 +7,7 @@ import { firstStart } from "../../src/main/first_start.ts";
 import { jobCaller } from "../../src/relay/system_caller.ts";
 import type { Reply } from "../../src/relay/reply.ts";
 import { type SettlingStep, Tries } from "../../src/relay/settling_steps.ts";
-import type { FullDialect } from "../../src/dialects/kernel/translator.ts";
+import type { Dialect } from "../../src/dialects/kernel/dialect.ts";
 import { createServices, type Services } from "../../src/main/application.ts";
 import { openJournal } from "../../src/records/journal/journal.ts";
 import { openMasterKey } from "../../src/keys/store/master_key.ts";
@@ -23,7 +23,7 @@ export const steps = [
 ].map((step) => `step ${step}`);
 export const dependencies = [
   ...["prices.find", "journal.end", "kept.remember", "recorder.record", "trace.onSettled"],
-  ...["funds.settle", "dialect.encodeWhole", "encoder.end", "encoder.fail", "decoder.end"],
+  ...["funds.settle", "dialect.encodeAnswer", "encoder.end", "encoder.fail", "decoder.end"],
 ];
 /** Where the answer itself is read and written: the vendor's words after that don't come. */
 export const cuts = ["decoder.decode", "encoder.encode", "dialect.decodeAnswer"];
@@ -100,7 +100,7 @@ export async function startWorld(env: Record<string, string>): Promise<World> {
 }
 
 class ArmedFault {
-  dialects: Record<string, FullDialect> = {};
+  dialects: Record<string, Dialect> = {};
   fired = 0;
   #point: string | undefined;
   #passed = 0;
@@ -129,8 +129,8 @@ function faultyCalls(services: Services, journal: Parameters<typeof faulty>[0], 
     Object.entries(services.dialects).map(([name, dialect]) => [
       name,
       faulty(dialect, named("dialect"), {
-        streamDecoder: coder("decoder"),
-        streamEncoder: coder("encoder"),
+        createStreamDecoder: coder("decoder"),
+        createStreamEncoder: coder("encoder"),
       }),
     ]),
   ) as Services["dialects"];

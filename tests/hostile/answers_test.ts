@@ -4,7 +4,7 @@
  */
 import type { BlockKind, CanonicalEvent } from "../../src/dialects/kernel/canonical.ts";
 import { foldEvents } from "../../src/dialects/kernel/fold.ts";
-import type { Reversal } from "../../src/dialects/kernel/translator.ts";
+import type { Reversal } from "../../src/dialects/kernel/dialect.ts";
 import { retainedReasoning } from "../../src/relay/conversation/reasoning_store.ts";
 import {
   bytesOf,
@@ -264,7 +264,7 @@ function pieces(bytes: Uint8Array, size: number): Uint8Array[] {
 }
 
 function streamOf(vendor: Name, events: readonly CanonicalEvent[]): string {
-  const encoder = dialects[vendor].streamEncoder(contextOf({ vendor, caller: vendor }));
+  const encoder = dialects[vendor].createStreamEncoder(contextOf({ vendor, caller: vendor }));
   const begun: CanonicalEvent = { type: "start", id: "x", model: "m", created: 1 };
   return [begun, ...events].map((event) => encoder.encode(event)).join("") + encoder.end();
 }

@@ -3,7 +3,7 @@
  * time in proportion to its length.
  */
 import assert from "@std/assert";
-import type { EncodedRequest } from "../../src/dialects/kernel/translator.ts";
+import type { EncodedRequest } from "../../src/dialects/kernel/dialect.ts";
 import { enforceTranslationMode } from "../../src/relay/plan/translation.ts";
 import { lossHeader } from "../../src/relay/loss_header.ts";
 import { Fault } from "../../src/shared/fault.ts";

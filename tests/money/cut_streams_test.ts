@@ -103,7 +103,7 @@ async function breakOff(exchange: FakeExchange, { bytes, how }: Cut): Promise<vo
 /** Whether the vendor's own decoder finds words or usage in it. */
 function hasSaid({ vendor, bytes }: Cut): boolean {
   const splitter = new SseSplitter({ maxEventBytes: 1e9 });
-  const decoder = dialects[vendor].streamDecoder({}, 1);
+  const decoder = dialects[vendor].createStreamDecoder({}, 1);
   const events: CanonicalEvent[] = splitter.push(bytes).flatMap((one) =>
     decoder.decode(one).events
   );

@@ -9,7 +9,7 @@ import type { Caller } from "../../relay/call_context.ts";
 import { permitNamed } from "../../relay/admit.ts";
 import type { Relay } from "../../relay/relay.ts";
 import type { Reply } from "../../relay/reply.ts";
-import type { FullDialect } from "../../dialects/kernel/translator.ts";
+import type { Dialect } from "../../dialects/kernel/dialect.ts";
 import type { Registry, Vendor } from "../../vendors/registry.ts";
 import { bind, type BindDeps } from "../bind.ts";
 import { idempotent } from "../idempotent.ts";
@@ -23,7 +23,7 @@ export type ProxyDeps = BindDeps & {
   idempotency: Idempotency;
   /** Counts the tokens of a request; no call to a model. */
   countTokens: (request: CountRequest) => Promise<Reply>;
-  dialects: Readonly<Record<DialectName, FullDialect>>;
+  dialects: Readonly<Record<DialectName, Dialect>>;
 };
 
 /** Mounts the endpoints that reach vendors: the unified family and one family per vendor. */
@@ -84,7 +84,7 @@ function relayed(
   app: Hono<Env>,
   deps: ProxyDeps,
   contract: CreateContract,
-  dialect: FullDialect,
+  dialect: Dialect,
   vendor: Vendor | undefined,
 ): void {
   bind(app, contract, deps, async ({ caller, body, bodyText }) => ({
@@ -101,7 +101,7 @@ function generated(
   app: Hono<Env>,
   deps: ProxyDeps,
   family: NonNullable<FamilyContracts["generate"]>,
-  dialect: FullDialect,
+  dialect: Dialect,
   vendor: Vendor | undefined,
 ): void {
   bind(app, family.whole, deps, async ({ caller, params, body: sent, bodyText }) => {

@@ -38,7 +38,7 @@ export function* passThrough(
   const sealReasoning = stateless?.sealReasoning === true;
   const keepNothing = call.keepNothing ? { keepNothing: { sealReasoning } } : {};
   const changes = { model: target.model, askStreamUsage: facts.stream, ...keepNothing };
-  const requestText = yield* dialect.spliceSteps(bodyText, facts, changes);
+  const requestText = yield* dialect.spliceRequestSteps(bodyText, facts, changes);
   const shown = shownModel(call);
   // What the vendor itself repeats as the whole is truer than the fold of its pieces.
   let repeated: unknown;

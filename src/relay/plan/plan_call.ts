@@ -3,9 +3,8 @@ import { runAtOnce } from "../../base/heavy_work.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { DialectName } from "../../../contracts/calls/vendors.ts";
 import type { CanonicalRequest, Loss } from "../../dialects/kernel/canonical_request.ts";
-import type { RequestFacts } from "../../dialects/kernel/dialect.ts";
+import type { Dialect, RequestFacts, Target } from "../../dialects/kernel/dialect.ts";
 import { promptTokens } from "../../dialects/kernel/prompt_text.ts";
-import type { Target } from "../../dialects/kernel/translator.ts";
 import { cacheForm } from "../../vendors/cache_form.ts";
 import { withoutTags } from "../../dialects/kernel/tag_blocks.ts";
 import { demandOf, type ToolDemand } from "../../dialects/kernel/tool_demand.ts";
@@ -27,11 +26,10 @@ import { passThrough } from "./pass_through.ts";
 import { recallReasoning } from "../conversation/reasoning_store.ts";
 import { shownModel } from "../shown_model.ts";
 import { translate } from "./translation.ts";
-import type { FullDialect } from "../../dialects/kernel/translator.ts";
 
 export interface PlanDeps {
   clock: Clock;
-  dialects: Readonly<Record<DialectName, FullDialect>>;
+  dialects: Readonly<Record<DialectName, Dialect>>;
   prices: Prices;
   learned: LearnedEndpoints;
   kept: StoredResponseStore;
@@ -43,7 +41,7 @@ export interface PlanDeps {
 export interface PlanRequest {
   transactionId: string;
   caller: Caller;
-  dialect: FullDialect;
+  dialect: Dialect;
   body: unknown;
   bodyText: string;
   facts: RequestFacts;
@@ -74,7 +72,7 @@ export async function planCall(
   if (first === dialect.name) return await step.inSteps(() => passThrough(request));
   const mode = translationMode(caller);
   const read = await step.inSteps(() =>
-    dialect.decodeSteps(withoutTags(request.body, facts.tagBlocks))
+    dialect.decodeRequestSteps(withoutTags(request.body, facts.tagBlocks))
   );
   const isMoved = request.target.vendor.dialects.includes(dialect.name);
   const decoded = isMoved ? unshown(read) : read;
@@ -147,7 +145,7 @@ async function encodeFor(
   const account = caller.principal.account.id;
   const recalled = await recallReasoning(inlined, upstream.name, account, deps.kept);
   const encoded = await step.inSteps(() =>
-    upstream.encodeSteps(recalled, targetOf(deps, request, upstream.name))
+    upstream.encodeRequestSteps(recalled, targetOf(deps, request, upstream.name))
   );
   return {
     upstream,

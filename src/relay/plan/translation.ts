@@ -2,11 +2,7 @@ import type { CanonicalAnswer, CanonicalEvent } from "../../dialects/kernel/cano
 import type { Loss } from "../../dialects/kernel/canonical_request.ts";
 import { foldEvents } from "../../dialects/kernel/fold.ts";
 import type { HostedWork } from "../../dialects/kernel/hosted.ts";
-import type {
-  AnswerContext,
-  EncodedRequest,
-  FullDialect,
-} from "../../dialects/kernel/translator.ts";
+import type { AnswerContext, Dialect, EncodedRequest } from "../../dialects/kernel/dialect.ts";
 import { ResponseRewriter } from "../../dialects/kernel/response_rewriter.ts";
 import { Fault } from "../../shared/fault.ts";
 import type { TranslationMode } from "../../keys/api_key.ts";
@@ -18,9 +14,9 @@ import { retainedReasoning } from "../conversation/reasoning_store.ts";
 export interface TranslationCall {
   transactionId: string;
   /** The caller's dialect. */
-  dialect: FullDialect;
+  dialect: Dialect;
   /** The vendor's dialect. */
-  upstream: FullDialect;
+  upstream: Dialect;
   /** Of the caller's request what the answer is written by. */
   request: AnswerContext["request"];
   /** The caller's body, for what is echoed as it was sent. */
@@ -59,7 +55,7 @@ export function translate(given: TranslationCall): CallPlan {
     const ids = answerIds(`${call.transactionId}/tools`);
     return new ResponseRewriter(encoded.reversal, () => ids("call_"));
   };
-  const encodeWhole = (answer: CanonicalAnswer) => dialect.encodeWhole(answer, contextOf(call));
+  const encodeWhole = (answer: CanonicalAnswer) => dialect.encodeAnswer(answer, contextOf(call));
   return {
     upstream,
     sameDialect: false,
@@ -85,7 +81,7 @@ export function translate(given: TranslationCall): CallPlan {
 }
 
 function streamLane(call: TranslationCall, rewriter: ResponseRewriter): StreamPlan {
-  const encoder = call.dialect.streamEncoder(contextOf(call));
+  const encoder = call.dialect.createStreamEncoder(contextOf(call));
   const write = (events: readonly CanonicalEvent[], after = "") => {
     const undone = events.flatMap((event) => rewriter.apply(event));
     const text = undone.map((event) => encoder.encode(event)).join("") + after;
