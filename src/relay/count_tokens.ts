@@ -15,11 +15,11 @@ import type { Caller } from "./call_context.ts";
 import { readEndpointRefusal } from "./plan/choose_dialects.ts";
 import type { PlanDeps } from "./plan/plan_call.ts";
 import type { Reply } from "./reply.ts";
-import type { FullDialect } from "../dialects/kernel/translator.ts";
+import type { Dialect } from "../dialects/kernel/dialect.ts";
 
 export interface CountRequest {
   caller: Caller;
-  dialect: FullDialect;
+  dialect: Dialect;
   /** The vendor whose family was called; undefined on the unified family. */
   vendor: Vendor | undefined;
   /** The caller's body, with `model` in it. */
@@ -81,11 +81,11 @@ export async function countTokens(
   return reply(dialect, tokens, id === undefined ? {} : { "x-vendor-request-id": id });
 }
 
-function estimate(dialect: FullDialect, body: unknown): Reply {
+function estimate(dialect: Dialect, body: unknown): Reply {
   return reply(dialect, estimateTokens(promptText(body)), { "x-token-count": "estimated" });
 }
 
-function reply(dialect: FullDialect, tokens: number, headers: Record<string, string>): Reply {
+function reply(dialect: Dialect, tokens: number, headers: Record<string, string>): Reply {
   return {
     status: 200,
     headers: { "content-type": "application/json", ...headers },

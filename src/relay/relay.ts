@@ -2,7 +2,7 @@ import type { DialectName } from "../../contracts/calls/vendors.ts";
 import { runAtOnce, type Step } from "../base/heavy_work.ts";
 import type { RequestFacts } from "../dialects/kernel/dialect.ts";
 import { promptTokens as countPromptTokens } from "../dialects/kernel/prompt_text.ts";
-import type { FullDialect } from "../dialects/kernel/translator.ts";
+import type { Dialect } from "../dialects/kernel/dialect.ts";
 import { boundPayloadSteps, payloadLimits } from "../records/payload.ts";
 import { type ResolvedModel, resolveTarget } from "../vendors/model_name.ts";
 import type { Vendor } from "../vendors/registry.ts";
@@ -28,7 +28,7 @@ import { executeText } from "./text_answer.ts";
 export interface RelayRequest {
   caller: Caller;
   /** The caller's dialect. */
-  dialect: FullDialect;
+  dialect: Dialect;
   /** The vendor whose family was called; undefined on the unified family. */
   vendor: Vendor | undefined;
   body: unknown;

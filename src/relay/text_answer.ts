@@ -133,7 +133,7 @@ function streamAnswer(exchange: TextExchange, answer: UpstreamAnswer): StreamAns
         vendorCall,
         meter: call.meter,
         plan: stream,
-        decoder: plan.upstream.streamDecoder(plan.quirks, facts.choices),
+        decoder: plan.upstream.createStreamDecoder(plan.quirks, facts.choices),
       }),
     };
   } catch (thrown) {
