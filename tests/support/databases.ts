@@ -1,6 +1,7 @@
 import type { Database } from "../../src/database/database.ts";
 import { openEmbedded } from "../../src/database/embedded/embedded.ts";
-import { migrate, type Migration, readMigrations } from "../../src/database/migrate.ts";
+import { migrate } from "../../src/database/migrate.ts";
+import { type Migration, readMigrations } from "../../src/database/migration_file.ts";
 import { openPostgres } from "../../src/database/postgres/postgres.ts";
 import {
   postgresAvailability,
