@@ -1,5 +1,5 @@
 import { createApp, errorDialectOf } from "./app.ts";
-import type { LogLines } from "../base/log.ts";
+import { createLog, type Log, type LogLines } from "../base/log.ts";
 import { adminAndExportDepsOf } from "../admin/deps.ts";
 import { serveControl } from "../admin/control.ts";
 import { type Config, ConfigError, isLoopback } from "./config.ts";
@@ -70,7 +70,8 @@ export async function startServer(
     const listeners = await listen(config, () => beat.alive());
     undo.push(() => listeners.abort());
     await directory.describe({ address: listeners.address });
-    const opened = await openStores(config, undo);
+    const log = logLines && createLog((line) => logLines.write(line), systemClock.now);
+    const opened = await openStores(config, undo, log);
     const services = createServices(config, opened, version, logLines);
     // They close what was opened for them.
     undo.splice(opened.analytics === opened.database ? -1 : -2, Infinity, () => services.close());
@@ -127,10 +128,14 @@ function operatorParts(services: Services, { people, baseUrl, signIn }: Dashboar
 }
 
 /** Opens and migrates what the service stands on; `undo` learns how to close it. */
-async function openStores(config: Config, undo: (() => Promise<void>)[]): Promise<Opened> {
-  const database = await openDatabase(config.databaseUrl, config.dataDir);
+async function openStores(
+  config: Config,
+  undo: (() => Promise<void>)[],
+  log?: Log,
+): Promise<Opened> {
+  const database = await openDatabase(config.databaseUrl, config.dataDir, log);
   undo.push(() => database.close());
-  const analytics = await openAnalytics(config, database);
+  const analytics = await openAnalytics(config, database, log);
   if (analytics !== database) undo.push(() => analytics.close());
   const masterKey = await openMasterKey({
     configured: config.masterKey,

@@ -76,7 +76,7 @@ export const folders: readonly Folder[] = [
   subject("keys", "audit", "vendors"),
   store("keys", "audit", "audit/store"),
   subject("credit", "keys", "pricing"),
-  store("credit"),
+  store("credit", "usage/store"),
   subject("people", "audit", "keys"),
   store("people", "audit", "audit/store", "keys", "keys/store", "credit/store"),
   subject("rate_limits"),
@@ -84,7 +84,7 @@ export const folders: readonly Folder[] = [
   // The journal and searches name the rows' columns, and so the database's words for them.
   subject("records", "database", "dialects/kernel"),
   subject("repricing", "records", "pricing", "vendors", "dialects/kernel", "dialects/text"),
-  store("repricing", "credit/store"),
+  store("repricing", "credit/store", "usage/store"),
   subject(
     "relay",
     "records",
@@ -110,7 +110,7 @@ export const folders: readonly Folder[] = [
   ]),
   store("evals", "audit/store", "records"),
   subject("erasure", "audit"),
-  store("erasure", "audit/store", "evals/store"),
+  store("erasure", "audit/store", "evals/store", "usage/store"),
   // One transaction writes a batch of records with all that belongs to them.
   store("records", ...[
     ...["credit", "credit/store", "usage/store"],

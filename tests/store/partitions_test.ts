@@ -1,9 +1,8 @@
 import assert from "@std/assert";
 import type { Database } from "../../src/database/database.ts";
 import { createInteractions } from "../../src/records/store/interactions.ts";
-import { migrate } from "../../src/database/migrate.ts";
 import { createRetention } from "../../src/erasure/store/retention.ts";
-import { onBothDatabases, onPostgres, productMigrations } from "../support/databases.ts";
+import { onBothDatabases, onPostgres } from "../support/databases.ts";
 import { collect, interaction, newAccount, observed } from "./samples.ts";
 
 async function partitions(database: Database, table = "interactions"): Promise<string[]> {
@@ -14,44 +13,6 @@ async function partitions(database: Database, table = "interactions"): Promise<s
   );
   return rows.map(({ name }) => String(name));
 }
-
-onBothDatabases("rows of before the partitions are moved with their payloads", async (database) => {
-  await database.query("drop schema public cascade; create schema public");
-  const steps = await productMigrations();
-  await migrate(database, steps.filter(({ version }) => version < 10));
-  const accountId = await newAccount(database);
-  await database.query(
-    `insert into interactions (transaction_id, created_at, request_id, account_id, api_key_id,
-       endpoint, dialect, vendor, model, requested_model, mode, stream, status, charged_nanos,
-       billing_basis, translation_loss, latency_ms, payload_truncated, cost_nanos)
-     select 'txn_' || n, '2025-11-30T23:59:59.999Z'::timestamptz + n * interval '1 millisecond',
-       'r', $1, 'k', 'e', 'chat', 'v', 'm', 'm', 'managed', false, 'completed', 0, 'none', '{a}',
-       n, false, 9007199254740993 from generate_series(0, 1) as n`,
-    [accountId],
-  );
-  await database.query(
-    `insert into interaction_payloads
-     values ('txn_1', '2025-12-01T00:00:00Z', '{"a": 1.0}', null)`,
-  );
-  await migrate(database, steps);
-  const rows = await collect(createInteractions(database).read({ accountId }));
-  assert.deepEqual(
-    rows.map(({ transactionId, requestText, latencyMs, costNanos, translationLoss }) => [
-      transactionId,
-      requestText,
-      latencyMs,
-      costNanos,
-      translationLoss,
-    ]),
-    [
-      ["txn_0", null, 0, 9007199254740993n, ["a"]],
-      ["txn_1", '{"a": 1.0}', 1, 9007199254740993n, ["a"]],
-    ],
-  );
-  const found = await partitions(database);
-  assert.deepEqual(found.slice(0, 2), ["interactions_2025_11", "interactions_2025_12"]);
-  assert.equal(found.length, 5, "and this month with the next two");
-});
 
 onBothDatabases("this month and the next two are there before a row comes", async (database) => {
   const retention = createRetention(database);

@@ -2,7 +2,6 @@
 import assert from "@std/assert";
 import type { Interaction } from "../../src/shared/interaction.ts";
 import {
-  errorsOf,
   type UsagePart,
   type UsageQuery,
   type UsageStore,
@@ -12,12 +11,12 @@ import type { Database } from "../../src/database/database.ts";
 import { refundCharge } from "../../src/credit/store/refund_charge.ts";
 import { createInteractions } from "../../src/records/store/interactions.ts";
 import { createLedger } from "../../src/credit/store/ledger.ts";
-import { migrate } from "../../src/database/migrate.ts";
 import { createRecords } from "../../src/records/store/records.ts";
 import { createRepricing } from "../../src/repricing/store/repricing.ts";
 import { createRetention } from "../../src/erasure/store/retention.ts";
 import { createUsageSums } from "../../src/usage/store/usage_sums.ts";
-import { eachDatabase, onBothDatabases, productMigrations } from "../support/databases.ts";
+import { eachDatabase } from "../support/databases.ts";
+import { usageColumns, usageFromRows } from "../support/recount_usage.ts";
 import { Random } from "../support/random.ts";
 import { asked, erase, request, storeOf } from "./erasing.ts";
 import { interaction, newAccount } from "./samples.ts";
@@ -89,44 +88,16 @@ function anyCall(random: Random, accountId: number, id: string): Interaction {
   });
 }
 
-/** What the rows say, counted anew. */
-const fromRows = `select account_id, span, part, date_trunc(span, created_at, 'UTC') as at,
-    value, count(*)::numeric as calls,
-    count(*) filter (where status = 'failed')::numeric as failed,
-    count(*) filter (where status = 'truncated')::numeric as truncated,
-    count(*) filter (where status = 'cancelled')::numeric as cancelled,
-    count(*) filter (where status = 'interrupted')::numeric as interrupted,
-    coalesce(sum(input_tokens), 0) as input_tokens,
-    coalesce(sum(cache_read_tokens), 0) as cache_read_tokens,
-    coalesce(sum(cache_write_tokens), 0) as cache_write_tokens,
-    coalesce(sum(output_tokens), 0) as output_tokens,
-    coalesce(sum(reasoning_tokens), 0) as reasoning_tokens,
-    coalesce(sum(cost_nanos), 0) as cost_nanos, coalesce(sum(charged_nanos), 0) as charged_nanos,
-    coalesce(sum(cost_nanos) filter (where mode <> 'managed'), 0) as own_key_nanos,
-    count(*) filter (where cost_nanos is null and billing_basis <> 'none')::numeric as unpriced,
-    coalesce(sum(10::numeric ^ (10 * latency_interval(latency_ms))) filter (where status = 'completed'), 0)::numeric(700, 0)
-      as latencies
-  from interactions cross join (values ('hour'), ('day')) as spans (span)
-    cross join lateral (values ('all', ''), ('vendor', vendor),
-      ('model', left(vendor || '/' || model, 256)), ('api_key', api_key_id),
-      ('app', coalesce(app, ''))) as parts (part, value)
-  group by 1, 2, 3, 4, 5`;
-
-const columns =
-  `account_id, span, part, at, value, calls, failed, truncated, cancelled, interrupted,
-  input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens, cost_nanos,
-  charged_nanos, own_key_nanos, unpriced, latencies`;
-
 /** Rows of sums that the calls don't say, and the other way round. */
 async function gaps(database: Database): Promise<unknown[]> {
-  const kept = `select ${columns} from usage_sums where not erased`;
-  const counted = `select ${columns} from (${fromRows}) as counted`;
+  const kept = `select ${usageColumns} from usage_sums where not erased`;
+  const counted = `select ${usageColumns} from (${usageFromRows}) as counted`;
   return await database.query(
     `(${kept} except all ${counted}) union all (${counted} except all ${kept})`,
   );
 }
 
-onBothDatabases(
+eachDatabase(
   "after random writes, repeats, corrections and deletions sums are those of the rows",
   async (database) => {
     const random = new Random(20261121);
@@ -294,32 +265,5 @@ eachDatabase(
       1,
     ]]);
     assert.deepEqual(await gaps(database), []);
-  },
-);
-
-onBothDatabases(
-  "calls that were there before the sums are counted by the migration",
-  async (database) => {
-    await database.query("drop schema public cascade; create schema public");
-    const all = await productMigrations();
-    await migrate(database, all.filter(({ version }) => version < 16));
-    const random = new Random(7);
-    const accountId = await newAccount(database);
-    // What writes rows today names columns that later migrations add.
-    await database.query("alter table interaction_payloads add column words bigint[]");
-    await database.query("alter table interactions add column attempts text");
-    await createInteractions(database).insert(
-      Array.from({ length: 300 }, (_, n) => anyCall(random, accountId, `call ${n}`)),
-    );
-    await database.query("alter table interaction_payloads drop column words");
-    await database.query("alter table interactions drop column attempts");
-    await migrate(database, all);
-    assert.deepEqual(await gaps(database), []);
-    await createInteractions(database).insert([anyCall(random, accountId, "one more")]);
-    await database.query("delete from interactions_2026_11 where transaction_id < 'call 2'");
-    assert.deepEqual(await gaps(database), []);
-    const steps = await createUsageSums(database).steps(everything(accountId));
-    assert.equal(steps.reduce((sum, one) => sum + one.calls, 0), 301);
-    assert.ok(steps.some((one) => errorsOf(one) > 0));
   },
 );

@@ -1,7 +1,8 @@
 import { tmpdir } from "node:os";
 import { sha256Hex } from "../../src/base/hash.ts";
 import { embeddedImage, openEmbedded } from "../../src/database/embedded/embedded.ts";
-import { migrate, type Migration, readMigrations } from "../../src/database/migrate.ts";
+import { migrate } from "../../src/database/migrate.ts";
+import { type Migration, readMigrations } from "../../src/database/migration_file.ts";
 
 /** The steps of `migrations/`. */
 export function productMigrations(): Promise<Migration[]> {

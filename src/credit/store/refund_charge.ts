@@ -1,4 +1,5 @@
 import type { Database, Queryable } from "../../database/database.ts";
+import { changeUsage, correctedCalls, countedColumns } from "../../usage/store/count_usage.ts";
 import { credit, lockAccounts } from "./ledger.ts";
 
 /**
@@ -40,13 +41,24 @@ export async function refundCharge(
     await tx.query("delete from key_charges where transaction_id = $1", [transactionId]);
     if (analytics === database) await showNoCharge(tx, transactionId);
   });
-  if (analytics !== database) await showNoCharge(analytics, transactionId);
+  if (analytics !== database) {
+    await analytics.transaction((tx) => showNoCharge(tx, transactionId));
+  }
 }
 
-async function showNoCharge(queryable: Queryable, transactionId: string): Promise<void> {
-  await queryable.query("update interactions set charged_nanos = 0 where transaction_id = $1", [
-    transactionId,
-  ]);
+async function showNoCharge(tx: Queryable, transactionId: string): Promise<void> {
+  const rows = await tx.query(
+    `update interactions i set charged_nanos = 0
+     from (
+       select transaction_id, created_at, charged_nanos from interactions
+       where transaction_id = $1 for update
+     ) as old
+     where i.transaction_id = old.transaction_id and i.created_at = old.created_at
+     returning ${countedColumns.map((column) => `i.${column}`).join(", ")},
+       old.charged_nanos as old_charged_nanos`,
+    [transactionId],
+  );
+  await changeUsage(tx, correctedCalls(rows));
 }
 
 /** An attempt at answering a repeatable request. */

@@ -4,6 +4,7 @@ import type { Database, Queryable, SqlRow } from "../../database/database.ts";
 import { madeOf } from "./erasure_count.ts";
 import { Bound, condition, type MatchedRows } from "./erasure_sql.ts";
 import { noteErased } from "./tombstones.ts";
+import { countedColumns, countErased } from "../../usage/store/count_usage.ts";
 import { lockForErasure } from "../../database/erasure_lock.ts";
 
 /** Where records stand: `main` and `records` are the same unless ANALYTICS_DATABASE_URL is set. */
@@ -172,6 +173,7 @@ async function eraseHanging(
   for (const one of erasedWithInteraction.filter((each) => each.database === database)) {
     const rows = await eraseFrom(tx, one, calls);
     pushAll(erased.relations, new Set(rows.map((row) => String(row.relation))));
+    if (one.table === "interactions") await countErased(tx, rows);
     if (one.table === "interactions" || one.table === "eval_results") {
       erased.counts[one.table] = rows.length;
     }
@@ -216,10 +218,11 @@ async function eraseFrom(
   calls: readonly SqlRow[],
 ): Promise<SqlRow[]> {
   const times = calls.map((row) => (row.created_at as Date).getTime());
+  const counted = table === "interactions" ? countedColumns : [];
   const span = byTime ? [new Date(least(times)), new Date(greatest(times))] : [];
   return await tx.query(
     `delete from ${table} where (${where})${byTime ? " and created_at between $2 and $3" : ""}
-     returning tableoid::regclass::text as relation`,
+     returning ${["tableoid::regclass::text as relation", ...counted].join(", ")}`,
     [calls.map(idOf), ...span],
   );
 }

@@ -1,6 +1,7 @@
 import type { ErasedPayloads, ErasedUsage, RetentionStore } from "../retention.ts";
 import type { Database, Queryable, SqlValue } from "../../database/database.ts";
 import { codeOf } from "../../database/postgres/faults.ts";
+import { countedColumns, countErased, countMonthErased } from "../../usage/store/count_usage.ts";
 import { eraseResults } from "../../evals/store/stale_results.ts";
 
 /** Rows that go in one transaction, so that nobody waits long for a row or a lock. */
@@ -92,7 +93,7 @@ async function emptyTable(
     // Names of one table's partitions stand in the order of their months.
     if (partition > boundary) break;
     if (partition < boundary && await dropPartition(database, table, partition)) gone.partitions++;
-    else gone.rows += await deleteRows(database, partition, limit);
+    else gone.rows += await deleteRows(database, { table, partition }, limit);
   }
   return gone;
 }
@@ -107,10 +108,7 @@ async function dropPartition(
     await alone(database, async (tx) => {
       await tx.query(`set local lock_timeout = ${dropWaitMs}`);
       await tx.query(`drop table if exists ${partition}`);
-      // Triggers see rows that are deleted, not a table that goes with them.
-      if (table === "interactions") {
-        await tx.query("select erase_usage_sums($1)", [monthAfter(partition)]);
-      }
+      if (table === "interactions") await countMonthErased(tx, ...monthOf(partition));
     });
     return true;
   } catch (thrown) {
@@ -122,7 +120,11 @@ async function dropPartition(
 const lockNotAvailable = "55P03";
 
 /** Walks through a partition once, a few blocks at a time: no index stands in the order of time. */
-async function deleteRows(database: Database, partition: string, limit: Date): Promise<number> {
+async function deleteRows(
+  database: Database,
+  { table, partition }: { table: Partitioned; partition: string },
+  limit: Date,
+): Promise<number> {
   const [size] = await database.query(
     `select pg_relation_size($1::text::regclass) / current_setting('block_size')::bigint as blocks`,
     [partition],
@@ -130,13 +132,16 @@ async function deleteRows(database: Database, partition: string, limit: Date): P
   const blocks = Number(size?.blocks ?? 0);
   let sum = 0;
   for (let from = 0; from < blocks; from += batchBlocks) {
-    sum += await alone(database, (tx) =>
-      countChanged(
-        tx,
+    sum += await alone(database, async (tx) => {
+      const rows = await tx.query(
         `delete from ${partition} where ctid >= '(${from},0)'
-           and ctid < '(${from + batchBlocks},0)' and created_at < $1`,
+           and ctid < '(${from + batchBlocks},0)' and created_at < $1
+         returning ${table === "interactions" ? countedColumns.join(", ") : "true"}`,
         [limit],
-      ));
+      );
+      if (table === "interactions") await countErased(tx, rows);
+      return rows.length;
+    });
   }
   return sum;
 }
@@ -146,9 +151,10 @@ function partitionOf(table: Partitioned, at: Date): string {
   return `${table}_${at.toISOString().slice(0, "2026-11".length).replace("-", "_")}`;
 }
 
-function monthAfter(partition: string): Date {
+/** When the month of a partition begins and ends. */
+function monthOf(partition: string): [Date, Date] {
   const [year, month] = partition.slice(-"2026_11".length).split("_").map(Number);
-  return new Date(Date.UTC(year!, month!));
+  return [new Date(Date.UTC(year!, month! - 1)), new Date(Date.UTC(year!, month!))];
 }
 
 async function partitionsOf(database: Queryable, table: Partitioned): Promise<string[]> {

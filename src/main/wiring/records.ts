@@ -11,6 +11,7 @@ import {
   retentionFirstMs,
 } from "../../erasure/retention_job.ts";
 import { createAuditLog } from "../../audit/store/audit.ts";
+import { runBackfills } from "../../database/backfill.ts";
 import type { Database } from "../../database/database.ts";
 import { createFairReads, type FairReads } from "../../database/fair_reads.ts";
 import type { MasterKeyHolder } from "../../keys/store/master_key.ts";
@@ -46,6 +47,9 @@ export function createRecordServices(deps: {
   const stopStatistics = analytics.kind === "embedded"
     ? every(statisticsEveryMs, () => refreshStatistics(analytics), log, "statistics")
     : () => {};
+  const stopBackfills = [...new Set([database, analytics])].map((each) =>
+    every(backfillEveryMs, () => runBackfills(each, log), log, "backfills", backfillFirstMs)
+  );
   return {
     analytics,
     reads: createFairReads(analytics),
@@ -58,9 +62,14 @@ export function createRecordServices(deps: {
     stopUpkeep() {
       stopErasing();
       stopStatistics();
+      stopBackfills.forEach((stop) => stop());
     },
   };
 }
 
 /** A server does so by itself. */
 const statisticsEveryMs = 5 * 60 * 1000;
+
+/** One may have been left by another process that migrated. */
+const backfillEveryMs = 30_000;
+const backfillFirstMs = 2_000;

@@ -11,7 +11,13 @@ import { Partitions } from "./ensure_partitions.ts";
 import { chunks } from "../../database/chunks.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 import { withoutErased } from "../../erasure/store/tombstones.ts";
-import { countUnstored } from "../../usage/store/usage_sums.ts";
+import {
+  addedCalls,
+  changeUsage,
+  countedColumns,
+  type UsageChange,
+} from "../../usage/store/count_usage.ts";
+import { unstoredCalls } from "../../usage/store/usage_sums.ts";
 
 /** Told which calls were erased while they were under way, and so are not written. */
 export type Dropped = (transactionIds: readonly string[]) => Promise<void>;
@@ -55,26 +61,31 @@ export async function writeRecords(
   parts: readonly RecordPart[],
 ): Promise<string[]> {
   const { rows, erased, newlyErased } = await withoutErased(tx, given);
-  if (newlyErased.length > 0 && parts.includes("rows")) await countUnstored(tx, newlyErased);
   if (erased.length > 0 && parts.includes("kept")) await dropBackground(tx, erased);
-  if (rows.length === 0) return erased;
-  if (parts.includes("rows")) await insertRows(tx, rows);
-  if (parts.includes("kept")) await insertStoredResponses(tx, rows);
+  if (parts.includes("rows")) {
+    const unstored = await unstoredCalls(tx, newlyErased);
+    // Last, so that the rows of sums, which all writers share, are locked for the shortest time.
+    await changeUsage(tx, [...unstored, ...await insertRows(tx, rows)]);
+  }
+  if (rows.length > 0 && parts.includes("kept")) await insertStoredResponses(tx, rows);
   return erased;
 }
 
-async function insertRows(tx: Queryable, rows: readonly Interaction[]): Promise<void> {
-  await tx.query(insertUsage, [JSON.stringify(rows.map(writeRow))]);
+/** Gives what is new in the table; a row that was there already is not counted again. */
+async function insertRows(tx: Queryable, rows: readonly Interaction[]): Promise<UsageChange[]> {
+  if (rows.length === 0) return [];
+  const inserted = await tx.query(insertUsage, [JSON.stringify(rows.map(writeRow))]);
   for (const some of chunks(rows, payloadLength, sentCharacters)) {
     await tx.query(insertPayloads, [JSON.stringify(some.map(writePayload))]);
   }
   await insertMedia(tx, rows);
+  return addedCalls(inserted);
 }
 
 const insertUsage = `insert into interactions (${columns.join(", ")})
   select ${columns.join(", ")} from json_to_recordset($1::text::json)
     as r(${columns.map((column) => `${column} ${columnTypes[column]}`).join(", ")})
-  on conflict do nothing`;
+  on conflict do nothing returning ${countedColumns.join(", ")}`;
 
 const insertPayloads =
   `insert into interaction_payloads (transaction_id, created_at, request, response, words)

@@ -2,6 +2,7 @@ import type { CorrectedCall, PricedCall, PricedCallQuery, RepricingStore } from 
 import type { Usage } from "../../shared/usage.ts";
 import type { Database, Queryable, SqlRow, SqlValue } from "../../database/database.ts";
 import { lockAccounts } from "../../credit/store/ledger.ts";
+import { changeUsage, correctedCalls } from "../../usage/store/count_usage.ts";
 import { correctCalls, correctCharges } from "./repricing_sql.ts";
 
 /** Rows of one batch: what is held in memory, and what one transaction changes. */
@@ -18,7 +19,7 @@ export function createRepricing(database: Database, analytics = database): Repri
       if (calls.length === 0) return new Set();
       if (analytics !== database) {
         await database.transaction((tx) => adjust(tx, accountId, calls));
-        return await write(analytics, accountId, calls);
+        return await analytics.transaction((tx) => write(tx, accountId, calls));
       }
       return await database.transaction(async (tx) => {
         // A charge that is posted meanwhile locks the account first; so does this.
@@ -85,6 +86,7 @@ async function write(
       version: priceVersion,
     }))),
   ]);
+  await changeUsage(tx, correctedCalls(rows));
   return new Set(rows.map((row) => String(row.transaction_id)));
 }
 

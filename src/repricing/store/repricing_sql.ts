@@ -1,4 +1,5 @@
 /** The statements that correct calls and their charges. */
+import { countedColumns } from "../../usage/store/count_usage.ts";
 
 /** $1 account, $2 JSON array of calls. Only what still is as it was read is written. */
 export const correctCalls = `update interactions i
@@ -7,7 +8,8 @@ export const correctCalls = `update interactions i
     old_cost bigint, old_charged bigint, cost bigint, charged bigint, version text)
   where i.account_id = $1::bigint and i.transaction_id = r.transaction_id and i.created_at = r.place::timestamptz
     and i.cost_nanos is not distinct from r.old_cost and i.charged_nanos = r.old_charged
-  returning i.transaction_id`;
+  returning i.transaction_id, ${countedColumns.map((column) => `i.${column}`).join(", ")},
+    r.old_cost as old_cost_nanos, r.old_charged as old_charged_nanos`;
 
 /**
  * $1 account, whose row is locked; $2 JSON array of charges. What the ledger holds for a call is
