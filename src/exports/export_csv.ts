@@ -1,5 +1,6 @@
 import type { ColumnKind, ExportTable } from "../../contracts/data/export_tables.ts";
-import { type Cell, type Cells, columnsOf } from "./export.ts";
+import type { Cell } from "../records/columns.ts";
+import { type Cells, columnsOf } from "./export.ts";
 
 /** The header line of a table, ended by CRLF. */
 export function csvHeader(table: ExportTable): string {

@@ -1,7 +1,8 @@
 import assert from "@std/assert";
 import { interactionColumns, interactionRecord } from "../../contracts/data/export_tables.ts";
 import { interactionRow } from "../../tests/support/interaction_row.ts";
-import { interactionCells, jsonWriter } from "./export.ts";
+import { interactionCells } from "../records/columns.ts";
+import { jsonWriter } from "./export.ts";
 import type { Interaction } from "../shared/interaction.ts";
 
 const full: Partial<Interaction> = {

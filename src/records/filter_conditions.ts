@@ -1,4 +1,8 @@
-import { columnKinds, type ExportTable } from "../../contracts/data/export_tables.ts";
+import {
+  columnKinds,
+  type ExportTable,
+  type InteractionColumn,
+} from "../../contracts/data/export_tables.ts";
 import { filterColumns } from "../../contracts/data/export_filters.ts";
 import { pushAll } from "../base/lists.ts";
 import { parseUsd } from "../base/money.ts";
@@ -6,6 +10,7 @@ import type { InteractionQuery } from "../shared/interaction.ts";
 import { Fault } from "../shared/fault.ts";
 import type { SqlValue } from "../database/database.ts";
 import { sanitizeText } from "../database/sanitize_text.ts";
+import { sqlNameOf } from "./columns.ts";
 
 type Filters = Readonly<Record<string, unknown>>;
 
@@ -30,7 +35,7 @@ export function filterConditions(
     }
     if (kind === "usd") {
       const nanos = wanted.map((one) => parseUsd(String(one), 9, { allowNegative: true }));
-      return `${alias}.${column.replace(/_usd$/, "_nanos")} = any(${bind(nanos)}::bigint[])`;
+      return `${alias}.${sqlNameOf(column as InteractionColumn)} = any(${bind(nanos)}::bigint[])`;
     }
     const texts = wanted.map((one) => sanitizeText(String(one)));
     // Rows with one value come out of an index in the order of time.

@@ -1,5 +1,6 @@
 import type { Interaction } from "../shared/interaction.ts";
 import type { Media } from "../shared/media.ts";
+import { amountFields, timeFields } from "./columns.ts";
 
 /** A record whose media may stand elsewhere, as in the journal's files. */
 export type JsonInteraction = Omit<Interaction, "media"> & {
@@ -11,33 +12,30 @@ export type JsonInteraction = Omit<Interaction, "media"> & {
  * media as base64.
  */
 export function interactionToJson(row: JsonInteraction): string {
-  return JSON.stringify({
+  const json: Record<string, unknown> = {
     ...row,
-    createdAt: row.createdAt.toISOString(),
-    costNanos: row.costNanos === null ? null : String(row.costNanos),
-    chargedNanos: String(row.chargedNanos),
     media: row.media?.map(({ content, ...named }) => ({
       ...named,
       ...(content ? { content: content.toBase64() } : {}),
     })),
-  });
+  };
+  for (const field of timeFields) json[field] = row[field].toISOString();
+  for (const field of amountFields) json[field] = row[field]?.toString() ?? null;
+  return JSON.stringify(json);
 }
 
 /** The record out of `interactionToJson`'s text, which our own journal's checksum vouches for. */
 export function interactionFromJson(text: string): JsonInteraction {
-  const { media, ...row } = JSON.parse(text) as Omit<Interaction, "media"> & {
-    createdAt: string;
-    costNanos: string | null;
-    chargedNanos: string;
+  const { media, ...json } = JSON.parse(text) as Record<string, unknown> & {
     media?: (Omit<Media, "content"> & { content?: string })[];
   };
-  return {
-    ...row,
-    createdAt: new Date(row.createdAt),
-    costNanos: row.costNanos === null ? null : BigInt(row.costNanos),
-    chargedNanos: BigInt(row.chargedNanos),
-    ...(media ? { media: media.map(withBytes) } : {}),
-  };
+  for (const field of timeFields) json[field] = new Date(json[field] as string);
+  for (const field of amountFields) {
+    const digits = json[field] as string | null;
+    json[field] = digits === null ? null : BigInt(digits);
+  }
+  const row = json as unknown as Omit<Interaction, "media">;
+  return { ...row, ...(media ? { media: media.map(withBytes) } : {}) };
 }
 
 function withBytes({ content, ...named }: Omit<Media, "content"> & { content?: string }) {

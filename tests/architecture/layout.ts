@@ -116,7 +116,7 @@ export const folders: readonly Folder[] = [
     ...["credit", "credit/store", "usage/store"],
     ...["relay/store", "background/store", "erasure/store"],
   ]),
-  subject("exports", "audit"),
+  subject("exports", "audit", "records"),
   store("exports", "audit", "audit/store", "records", "records/store"),
   subject("cohorts"),
   store("cohorts"),

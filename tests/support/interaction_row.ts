@@ -1,3 +1,6 @@
+import { z } from "@hono/zod-openapi";
+import { interactionRecord } from "../../contracts/data/export_tables.ts";
+import { columns } from "../../src/records/columns.ts";
 import type { Interaction } from "../../src/shared/interaction.ts";
 
 /** A record with everything that may be absent absent. */
@@ -6,16 +9,12 @@ export function interactionRow(
   more: Partial<Interaction> = {},
 ): Interaction {
   return {
+    ...absent as unknown as Interaction,
     transactionId,
     createdAt: new Date("2026-11-21T09:00:00.123Z"),
     requestId: "req-1",
-    sessionId: null,
-    userId: null,
     accountId: 1,
     apiKeyId: "key-1",
-    app: null,
-    flow: null,
-    cohortId: null,
     endpoint: "/chat/v1/chat/completions",
     dialect: "chat",
     vendor: "vendor-b",
@@ -24,26 +23,23 @@ export function interactionRow(
     mode: "managed",
     stream: false,
     status: "failed",
-    httpStatus: null,
-    errorCode: null,
-    finishReason: null,
-    inputTokens: null,
-    cacheReadTokens: null,
-    cacheWriteTokens: null,
-    outputTokens: null,
-    reasoningTokens: null,
-    totalTokens: null,
     costNanos: null,
     chargedNanos: 0n,
     billingBasis: "none",
-    priceVersion: null,
     usageRawText: null,
     translationLoss: [],
     latencyMs: 5,
-    timeToFirstTokenMs: null,
     requestText: null,
     responseText: null,
     payloadTruncated: false,
     ...more,
   };
 }
+
+const schemas: Readonly<Record<string, z.ZodType>> = interactionRecord.shape;
+
+/** Null in each field whose column may be null; those of JSON are absent where they can be. */
+const absent = Object.fromEntries(
+  columns.filter(({ name }) => schemas[name] instanceof z.ZodNullable && name !== "attempts")
+    .map(({ field }) => [field, null]),
+);

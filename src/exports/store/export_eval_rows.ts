@@ -1,6 +1,7 @@
 import { pushAll } from "../../base/lists.ts";
 import type { ExportTable } from "../../../contracts/data/export_tables.ts";
-import { type Cell, type Cells, columnsOf } from "../export.ts";
+import type { Cell } from "../../records/columns.ts";
+import { type Cells, columnsOf } from "../export.ts";
 import type { ExportQuery } from "../export_source.ts";
 import type { Queryable, SqlRow, SqlValue } from "../../database/database.ts";
 import { filterConditions } from "../../records/filter_conditions.ts";

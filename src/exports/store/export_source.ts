@@ -1,4 +1,5 @@
-import { type Cells, interactionCells } from "../export.ts";
+import type { Cells } from "../export.ts";
+import { interactionCells } from "../../records/columns.ts";
 import type { ExportQuery, ExportSource } from "../export_source.ts";
 import type { InteractionQuery } from "../../shared/interaction.ts";
 import type { Queryable } from "../../database/database.ts";

@@ -1,7 +1,6 @@
 import type { InteractionSummary, ListPosition } from "../../shared/interaction.ts";
 import type { Queryable, SqlValue } from "../../database/database.ts";
-import { columns } from "./interaction_columns.ts";
-import { readSummary } from "./interactions_read.ts";
+import { readSummary, selectedColumns } from "../columns.ts";
 
 /** What a row is found by. */
 export type RowName = ListPosition;
@@ -31,7 +30,7 @@ export async function fetchByKey(
     `select i.* from unnest(${ids}::text[], ${times}::timestamptz[])
        with ordinality as named(transaction_id, created_at, place)
      cross join lateral (
-       select ${columns.map((column) => `i.${column}`).join(", ")} from interactions i
+       select ${selectedColumns} from interactions i
        where i.transaction_id = named.transaction_id and i.created_at = named.created_at
          and ${conditions.join(" and ")}
        limit 1

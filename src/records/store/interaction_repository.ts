@@ -5,11 +5,10 @@ import type {
   StoredPayload,
 } from "../interaction_repository.ts";
 import type { Queryable, SqlRow } from "../../database/database.ts";
-import { columns } from "./interaction_columns.ts";
 import { trySelectiveRange } from "./interaction_ranges.ts";
 import { searchInteractions } from "./interaction_search.ts";
 import { listInteractions } from "./interactions_list.ts";
-import { readSummary } from "./interactions_read.ts";
+import { readSummary, selectedColumns } from "../columns.ts";
 
 /** Interactions for the dashboard, on PostgreSQL, served or embedded. */
 export function createInteractionRepository(database: Queryable): InteractionRepository {
@@ -38,7 +37,7 @@ async function page(
 }
 
 /** By the id alone, which is unique: an index of the account's would be walked for it. */
-const findSql = `select ${columns.map((column) => `i.${column}`).join(", ")},
+const findSql = `select ${selectedColumns},
     ${
   ["request", "response"].map((name) =>
     `left(p.${name}, $3) as ${name},

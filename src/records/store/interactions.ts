@@ -1,7 +1,7 @@
 import type { Interaction, InteractionStore } from "../../shared/interaction.ts";
 import { searchKeys } from "../search_tokens.ts";
 import type { Database, Queryable } from "../../database/database.ts";
-import { type Column, columns, columnTypes } from "./interaction_columns.ts";
+import { columns, writeRow } from "../columns.ts";
 import { listInteractions } from "./interactions_list.ts";
 import { readInteractions } from "./interactions_read.ts";
 import { dropBackground } from "../../background/store/background_end.ts";
@@ -82,9 +82,11 @@ async function insertRows(tx: Queryable, rows: readonly Interaction[]): Promise<
   return addedCalls(inserted);
 }
 
-const insertUsage = `insert into interactions (${columns.join(", ")})
-  select ${columns.join(", ")} from json_to_recordset($1::text::json)
-    as r(${columns.map((column) => `${column} ${columnTypes[column]}`).join(", ")})
+const columnNames = columns.map(({ name }) => name).join(", ");
+
+const insertUsage = `insert into interactions (${columnNames})
+  select ${columnNames} from json_to_recordset($1::text::json)
+    as r(${columns.map(({ name, sqlType }) => `${name} ${sqlType}`).join(", ")})
   on conflict do nothing returning ${countedColumns.join(", ")}`;
 
 const insertPayloads =
@@ -99,49 +101,6 @@ const sentCharacters = 8 * 1024 * 1024;
 
 function payloadLength({ requestText, responseText }: Interaction): number {
   return (requestText?.length ?? 0) + (responseText?.length ?? 0);
-}
-
-function writeRow(row: Interaction): Record<Column, unknown> {
-  return {
-    transaction_id: row.transactionId,
-    created_at: row.createdAt.toISOString(),
-    request_id: sanitizeText(row.requestId),
-    session_id: sanitizeText(row.sessionId),
-    user_id: sanitizeText(row.userId),
-    account_id: row.accountId,
-    api_key_id: row.apiKeyId,
-    app: sanitizeText(row.app),
-    flow: sanitizeText(row.flow),
-    cohort_id: sanitizeText(row.cohortId),
-    endpoint: row.endpoint,
-    dialect: row.dialect,
-    vendor: row.vendor,
-    model: sanitizeText(row.model),
-    requested_model: sanitizeText(row.requestedModel),
-    mode: row.mode,
-    stream: row.stream,
-    status: row.status,
-    http_status: row.httpStatus,
-    error_code: row.errorCode,
-    finish_reason: row.finishReason,
-    input_tokens: row.inputTokens,
-    cache_read_tokens: row.cacheReadTokens,
-    cache_write_tokens: row.cacheWriteTokens,
-    output_tokens: row.outputTokens,
-    reasoning_tokens: row.reasoningTokens,
-    total_tokens: row.totalTokens,
-    cost_nanos: row.costNanos === null ? null : String(row.costNanos),
-    charged_nanos: String(row.chargedNanos),
-    billing_basis: row.billingBasis,
-    price_version: sanitizeText(row.priceVersion),
-    usage_raw: sanitizeText(row.usageRawText),
-    priced_usage: sanitizeText(row.pricedUsageText ?? null),
-    translation_loss: row.translationLoss.map((path) => sanitizeText(path)),
-    latency_ms: row.latencyMs,
-    time_to_first_token_ms: row.timeToFirstTokenMs,
-    payload_truncated: row.payloadTruncated,
-    attempts: row.attempts ? sanitizeText(JSON.stringify(row.attempts)) : null,
-  };
 }
 
 function writePayload(row: Interaction): Record<string, unknown> {

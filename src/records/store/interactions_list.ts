@@ -1,7 +1,6 @@
 import type { InteractionListQuery, InteractionPage } from "../../shared/interaction.ts";
 import type { Queryable, SqlValue } from "../../database/database.ts";
-import { type Column, columns } from "./interaction_columns.ts";
-import { readSummary } from "./interactions_read.ts";
+import { type ColumnName, readSummary, selectedColumns } from "../columns.ts";
 import { interactionConditions } from "../filter_conditions.ts";
 import { sanitizeText } from "../../database/sanitize_text.ts";
 
@@ -22,7 +21,7 @@ export async function listInteractions(
 }
 
 /** Columns with an index of their own, the one that leaves the fewest rows first. */
-const indexed: readonly Column[] = [
+const indexed: readonly ColumnName[] = [
   "session_id",
   "user_id",
   "cohort_id",
@@ -36,7 +35,7 @@ const indexed: readonly Column[] = [
 ];
 
 /** Values that most rows have, which an index of the column leaves out. */
-const usual: Partial<Record<Column, string>> = { status: "completed", mode: "managed" };
+const usual: Partial<Record<ColumnName, string>> = { status: "completed", mode: "managed" };
 
 /** Values of one column that are looked for one by one. */
 const maxLeads = 20;
@@ -52,7 +51,7 @@ function pageSql(query: InteractionListQuery): { text: string; values: SqlValue[
   addFilters(query, conditions, bind);
   const way = query.order === "newest" ? "desc" : "asc";
   const select = (more: readonly string[]) =>
-    `select ${columns.map((column) => `i.${column}`).join(", ")} from interactions i
+    `select ${selectedColumns} from interactions i
      where ${[...conditions, ...more].join(" and ")}
      order by i.created_at ${way}, i.transaction_id ${way} limit ${limit}`;
   // One row more tells whether there is another page.
@@ -68,7 +67,9 @@ function pageSql(query: InteractionListQuery): { text: string; values: SqlValue[
 }
 
 /** A column that narrows the list by several values, where none does by one. */
-function leadOf({ filters }: InteractionListQuery): { column: Column; wanted: string[] } | null {
+function leadOf(
+  { filters }: InteractionListQuery,
+): { column: ColumnName; wanted: string[] } | null {
   const given = indexed.flatMap((column) => {
     const wanted = [
       ...new Set((filters?.[column] ?? []).map((value) => sanitizeText(String(value)))),

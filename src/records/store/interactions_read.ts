@@ -1,12 +1,7 @@
-import type {
-  Interaction,
-  InteractionQuery,
-  InteractionSummary,
-  VendorAttempt,
-} from "../../shared/interaction.ts";
+import type { Interaction, InteractionQuery } from "../../shared/interaction.ts";
 import type { Queryable, SqlRow, SqlValue } from "../../database/database.ts";
 import { interactionConditions } from "../filter_conditions.ts";
-import { type Column, columns } from "./interaction_columns.ts";
+import { readSummary, selectedColumns } from "../columns.ts";
 import { chunks } from "../../database/chunks.ts";
 import { snapshotConditions } from "../../database/snapshot.ts";
 
@@ -36,7 +31,7 @@ export async function* readInteractions(
       all.push(`i.created_at >= ${time}`);
     }
     const rows = await database.query(
-      `select ${columns.map((column) => `i.${column}`).join(", ")},
+      `select ${selectedColumns},
          coalesce((${
         ofPayload("coalesce(octet_length(p.request), 0) + coalesce(octet_length(p.response), 0)")
       }), 0)
@@ -120,51 +115,5 @@ function readRow(row: SqlRow, payload: SqlRow | undefined): Interaction {
     ...readSummary(row),
     requestText: (payload?.request ?? null) as string | null,
     responseText: (payload?.response ?? null) as string | null,
-  };
-}
-
-/** A row of `columns`. */
-export function readSummary(row: SqlRow): InteractionSummary {
-  const number = (column: Column) => row[column] === null ? null : Number(row[column]);
-  return {
-    transactionId: String(row.transaction_id),
-    createdAt: row.created_at as Date,
-    requestId: String(row.request_id),
-    sessionId: row.session_id as string | null,
-    userId: row.user_id as string | null,
-    accountId: Number(row.account_id),
-    apiKeyId: String(row.api_key_id),
-    app: row.app as string | null,
-    flow: row.flow as string | null,
-    cohortId: row.cohort_id as string | null,
-    endpoint: String(row.endpoint),
-    dialect: String(row.dialect),
-    vendor: String(row.vendor),
-    model: String(row.model),
-    requestedModel: String(row.requested_model),
-    mode: row.mode as Interaction["mode"],
-    stream: row.stream as boolean,
-    status: row.status as Interaction["status"],
-    httpStatus: number("http_status"),
-    errorCode: row.error_code as Interaction["errorCode"],
-    finishReason: row.finish_reason as Interaction["finishReason"],
-    inputTokens: number("input_tokens"),
-    cacheReadTokens: number("cache_read_tokens"),
-    cacheWriteTokens: number("cache_write_tokens"),
-    outputTokens: number("output_tokens"),
-    reasoningTokens: number("reasoning_tokens"),
-    totalTokens: number("total_tokens"),
-    costNanos: row.cost_nanos as bigint | null,
-    chargedNanos: row.charged_nanos as bigint,
-    billingBasis: row.billing_basis as Interaction["billingBasis"],
-    priceVersion: row.price_version as string | null,
-    usageRawText: row.usage_raw as string | null,
-    translationLoss: row.translation_loss as string[],
-    latencyMs: Number(row.latency_ms),
-    timeToFirstTokenMs: number("time_to_first_token_ms"),
-    payloadTruncated: row.payload_truncated as boolean,
-    ...(row.attempts === null
-      ? {}
-      : { attempts: JSON.parse(String(row.attempts)) as VendorAttempt[] }),
   };
 }

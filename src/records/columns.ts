@@ -1,0 +1,258 @@
+import {
+  type ColumnKind,
+  columnKinds,
+  type InteractionColumn,
+} from "../../contracts/data/export_tables.ts";
+import { nanosToUsd } from "../base/money.ts";
+import { sanitizeText } from "../database/sanitize_text.ts";
+import type { Interaction, InteractionSummary, VendorAttempt } from "../shared/interaction.ts";
+
+/** A value as an export writes it: times, amounts and JSON are text already. */
+export type Cell = string | number | boolean | null;
+
+/** A column of the table `interactions`. */
+export interface StoredColumn {
+  /** The field of the record that it holds. */
+  readonly field: keyof Interaction;
+  /** Its name in SQL where that is not the public name. */
+  readonly sqlName?: string;
+  readonly sqlType: "text" | "text[]" | "timestamptz" | "bigint" | "integer" | "boolean";
+  /** Its value as JSON, as `json_to_recordset` reads it. */
+  readonly write: (row: Interaction) => unknown;
+  /** Its value from what the driver gives; absent: the driver's value is the record's. */
+  readonly read?: (value: unknown) => unknown;
+  /** Its value in an export; absent: the record's value is the export's. */
+  readonly cell?: (row: Interaction) => Cell;
+}
+
+/** A column whose value stands in `interaction_payloads`: shown in exports, read for each apart. */
+interface PayloadColumn {
+  readonly payload: "requestText" | "responseText";
+  readonly cell: (row: Interaction) => Cell;
+}
+
+/**
+ * How each public column of an interaction is stored, in the order of the table. Insert, select,
+ * summary, export and the journal's JSON are derived from this.
+ */
+const table = {
+  transaction_id: word("transactionId"),
+  created_at: {
+    field: "createdAt",
+    sqlType: "timestamptz",
+    write: (row) => row.createdAt.toISOString(),
+    cell: (row) => row.createdAt.toISOString(),
+  },
+  request_id: text("requestId"),
+  session_id: text("sessionId"),
+  user_id: text("userId"),
+  account_id: integer("accountId"),
+  api_key_id: word("apiKeyId"),
+  app: text("app"),
+  flow: text("flow"),
+  cohort_id: text("cohortId"),
+  endpoint: word("endpoint"),
+  dialect: word("dialect"),
+  vendor: word("vendor"),
+  model: text("model"),
+  requested_model: text("requestedModel"),
+  mode: word("mode"),
+  stream: boolean("stream"),
+  status: word("status"),
+  http_status: integer("httpStatus", "integer"),
+  error_code: word("errorCode"),
+  finish_reason: word("finishReason"),
+  input_tokens: integer("inputTokens"),
+  cache_read_tokens: integer("cacheReadTokens"),
+  cache_write_tokens: integer("cacheWriteTokens"),
+  output_tokens: integer("outputTokens"),
+  reasoning_tokens: integer("reasoningTokens"),
+  total_tokens: integer("totalTokens"),
+  cost_usd: amount("costNanos", "cost_nanos"),
+  charged_usd: amount("chargedNanos", "charged_nanos"),
+  billing_basis: word("billingBasis"),
+  price_version: text("priceVersion"),
+  usage_raw: text("usageRawText"),
+  translation_loss: {
+    field: "translationLoss",
+    sqlType: "text[]",
+    write: (row) => row.translationLoss.map((path) => sanitizeText(path)),
+    cell: (row) => JSON.stringify(row.translationLoss),
+  },
+  latency_ms: integer("latencyMs"),
+  time_to_first_token_ms: integer("timeToFirstTokenMs"),
+  request: payload("requestText"),
+  response: payload("responseText"),
+  payload_truncated: boolean("payloadTruncated"),
+  attempts: {
+    field: "attempts",
+    sqlType: "text",
+    write: (row) => row.attempts ? sanitizeText(JSON.stringify(row.attempts)) : null,
+    // Absent for a single attempt.
+    read: (value) =>
+      value === null ? undefined : JSON.parse(String(value)) as readonly VendorAttempt[],
+    cell: (row) => row.attempts ? JSON.stringify(row.attempts) : null,
+  },
+} as const satisfies Readonly<Record<InteractionColumn, StoredColumn | PayloadColumn>>;
+
+/** Stored with the row, and neither exported nor part of a summary. */
+const privateColumns = { priced_usage: text("pricedUsageText") } as const;
+
+type StoredPublicColumn = {
+  [K in InteractionColumn]: (typeof table)[K] extends StoredColumn ? K : never;
+}[InteractionColumn];
+
+type PrivateColumn = keyof typeof privateColumns;
+
+/** Fails to compile while a field of the record has no column: name it above, or as an exception. */
+export type EveryFieldHasAColumn = Nothing<
+  Exclude<
+    keyof InteractionSummary,
+    | (typeof table)[StoredPublicColumn]["field"]
+    | (typeof privateColumns)[PrivateColumn]["field"]
+    | "repeats"
+    | "listCostUsd"
+  >
+>;
+type Nothing<T extends never> = T;
+
+/** A column by its name in SQL. */
+export interface NamedColumn extends StoredColumn {
+  readonly name: ColumnName;
+}
+
+type SqlNameOf<K extends StoredPublicColumn> = (typeof table)[K] extends
+  { sqlName: infer Name extends string } ? Name : K;
+
+/** Names of the columns of the table `interactions`. */
+export type ColumnName =
+  | { [K in StoredPublicColumn]: SqlNameOf<K> }[StoredPublicColumn]
+  | PrivateColumn;
+
+function named([publicName, column]: [string, StoredColumn | PayloadColumn]): NamedColumn[] {
+  if (!("sqlType" in column)) return [];
+  return [{ ...column, name: (column.sqlName ?? publicName) as ColumnName }];
+}
+
+const publicColumns: readonly NamedColumn[] = Object.entries(table).flatMap(named);
+
+/** All columns of the table `interactions`. */
+export const columns: readonly NamedColumn[] = [
+  ...publicColumns,
+  ...Object.entries(privateColumns).flatMap(named),
+];
+
+/** `i.transaction_id, i.created_at, …`: what `readSummary` reads, with `i` for `interactions`. */
+export const selectedColumns = columns.map(({ name }) => `i.${name}`).join(", ");
+
+/** The name in SQL of a public column. */
+export function sqlNameOf(column: InteractionColumn): string {
+  return (table[column] as Partial<StoredColumn>).sqlName ?? column;
+}
+
+/** A row of `selectedColumns`. */
+export function readSummary(row: Readonly<Record<string, unknown>>): InteractionSummary {
+  const summary: Record<string, unknown> = {};
+  for (const { field, name, read } of publicColumns) {
+    const value = read ? read(row[name]) : row[name];
+    if (value !== undefined) summary[field] = value;
+  }
+  return summary as unknown as InteractionSummary;
+}
+
+/** A record as the JSON object that is inserted. */
+export function writeRow(row: Interaction): Record<string, unknown> {
+  const written: Record<string, unknown> = {};
+  for (const { name, write } of columns) written[name] = write(row);
+  return written;
+}
+
+const cellReaders = Object.values<StoredColumn | PayloadColumn>(table).map((column) =>
+  "payload" in column ? column.cell : column.cell ?? valueOf(column.field)
+);
+
+/** The cells of an interaction, in the order of the public columns. */
+export function interactionCells(row: Interaction): Cell[] {
+  return cellReaders.map((read) => read(row));
+}
+
+function valueOf(field: keyof Interaction): (row: Interaction) => Cell {
+  return (row) => row[field] as Cell;
+}
+
+/** Fields that JSON has no value for. */
+export const timeFields = fieldsOf("timestamp") as readonly FieldOf<Date>[];
+export const amountFields = fieldsOf("usd") as readonly FieldOf<bigint | null>[];
+
+function fieldsOf(kind: ColumnKind): (keyof Interaction)[] {
+  return Object.entries<StoredColumn | PayloadColumn>(table).flatMap(([name, column]) =>
+    "field" in column && columnKinds.interactions[name as InteractionColumn] === kind
+      ? [column.field]
+      : []
+  );
+}
+
+type FieldOf<T> = {
+  [F in keyof Interaction]-?: Exclude<Interaction[F], undefined> extends T ? F : never;
+}[keyof Interaction];
+
+/** Text of callers or vendors, which may hold what PostgreSQL's text can't. */
+function text<F extends FieldOf<string | null>>(field: F) {
+  return {
+    field,
+    sqlType: "text",
+    write: (row: Interaction) => sanitizeText((row[field] ?? null) as string | null),
+  } as const;
+}
+
+/** Text that we chose. */
+function word<F extends FieldOf<string | null>>(field: F) {
+  return { field, sqlType: "text", write: (row: Interaction) => row[field] } as const;
+}
+
+function boolean<F extends FieldOf<boolean>>(field: F) {
+  return { field, sqlType: "boolean", write: (row: Interaction) => row[field] } as const;
+}
+
+/** A whole number that a double holds; the driver gives `bigint` as a bigint. */
+function integer<F extends FieldOf<number | null>>(
+  field: F,
+  sqlType: "bigint" | "integer" = "bigint",
+) {
+  return {
+    field,
+    sqlType,
+    write: (row: Interaction) => row[field],
+    read: (value: unknown) => value === null ? null : Number(value),
+  } as const;
+}
+
+/** Nano-dollars, which exports show in dollars. */
+function amount<F extends FieldOf<bigint | null>, N extends string>(field: F, sqlName: N) {
+  const nanosOf = (row: Interaction) => row[field] as bigint | null;
+  return {
+    field,
+    sqlName,
+    sqlType: "bigint",
+    write: (row: Interaction) => nanosOf(row)?.toString() ?? null,
+    cell: (row: Interaction) => {
+      const nanos = nanosOf(row);
+      return nanos === null ? null : nanosToUsd(nanos);
+    },
+  } as const;
+}
+
+function payload(field: "requestText" | "responseText"): PayloadColumn {
+  return { payload: field, cell: (row) => payloadCell(row[field], row.payloadTruncated) };
+}
+
+/** Text that was cut is no JSON any more: it is shown as the string it is. */
+function payloadCell(text: string | null, truncated: boolean): string | null {
+  if (text === null || !truncated) return text;
+  try {
+    JSON.parse(text);
+    return text;
+  } catch {
+    return JSON.stringify(text);
+  }
+}
