@@ -34,7 +34,7 @@ import { vendorFault } from "../../src/relay/vendor_fault.ts";
 import { readByteRange } from "../../src/http/byte_range.ts";
 import { ownAddress } from "../../src/http/own_address.ts";
 import { mediaFields as fields } from "../../src/dialects/text/chat/media.ts";
-import { noUndo } from "../dialects/lane.ts";
+import { noUndo } from "../dialects/translated.ts";
 import { assertLinear, copies, run, type Work } from "./cpu.ts";
 
 /** Units of which long runs are made; each with something before and behind that spoils a match. */
