@@ -1,8 +1,11 @@
 /**
- * The seven vendor families as callers see them: labels, aliases and which endpoints each has
- * (spec.md, Per-vendor families; interface.md §4). How a vendor is called is in `src/vendors/`.
+ * The wire formats that callers and vendors speak. What there is once per dialect (its codec, its
+ * contracts, its routes, the form of its errors) is a record over this list, so that the compiler
+ * names every place where a new one is missing.
  */
-export type DialectName = "chat" | "responses" | "messages" | "generate";
+export const dialectNames = ["chat", "responses", "messages", "generate"] as const;
+
+export type DialectName = (typeof dialectNames)[number];
 
 /**
  * Calls beside the four chat dialects: those that chat-style vendors have on paths of their own
@@ -49,6 +52,10 @@ export function operationName(verb: string, prefix: string): string {
   return verb + prefix.replace(/(?:^|-)(\w)/g, (_, letter: string) => letter.toUpperCase());
 }
 
+/**
+ * The seven vendor families as callers see them: labels, aliases and which endpoints each has.
+ * How a vendor is called is in `src/vendors/`.
+ */
 export const vendorFamilies: readonly VendorFamily[] = [
   {
     label: "vendor-a",

@@ -3,7 +3,7 @@ import assert from "@std/assert";
 import type { CanonicalRequest } from "../../src/dialects/kernel/canonical_request.ts";
 import type { EncodedRequest } from "../../src/dialects/kernel/dialect.ts";
 import { Fault } from "../../src/shared/fault.ts";
-import { dialects, type Name } from "./lane.ts";
+import { dialects, type Name } from "./translated.ts";
 
 type Json = Record<string, unknown>;
 

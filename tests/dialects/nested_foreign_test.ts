@@ -2,7 +2,7 @@
 import assert from "@std/assert";
 import { decode } from "./crossing.ts";
 import { callersOwn, fullRequests } from "./full_requests.ts";
-import { names } from "./lane.ts";
+import { names } from "./translated.ts";
 
 type Json = Record<string, unknown>;
 

@@ -1,6 +1,6 @@
 /** Section D of protocols/pitfalls.md: answers of a generate vendor for chat callers. */
 import assert from "@std/assert";
-import { dialects, type Passage } from "./lane.ts";
+import { dialects, type Passage } from "./translated.ts";
 import { element, said, told, wire, wireOf } from "./pitfall_answers.ts";
 import type { Payload } from "./recordings.ts";
 

@@ -2,7 +2,7 @@
 import assert from "@std/assert";
 import type { CanonicalRequest, Part, Turn } from "../../src/dialects/kernel/canonical_request.ts";
 import { abilities } from "./abilities.ts";
-import { dialects, type Name, names } from "./lane.ts";
+import { dialects, type Name, names } from "./translated.ts";
 import { Random } from "./random.ts";
 import { sampleRequest } from "./sample_requests.ts";
 

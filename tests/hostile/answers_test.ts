@@ -17,7 +17,7 @@ import {
   readWhole,
   relayStream,
   writeWhole,
-} from "../dialects/lane.ts";
+} from "../dialects/translated.ts";
 import { sample } from "../support/sample.ts";
 import { assertLinear, copies, run, type Work } from "./cpu.ts";
 

@@ -7,7 +7,7 @@ import type { EncodedRequest } from "../../src/dialects/kernel/dialect.ts";
 import { enforceTranslationMode } from "../../src/relay/plan/translation.ts";
 import { lossHeader } from "../../src/relay/loss_header.ts";
 import { Fault } from "../../src/shared/fault.ts";
-import { dialects, type Name, names } from "../dialects/lane.ts";
+import { dialects, type Name, names } from "../dialects/translated.ts";
 import { sample } from "../support/sample.ts";
 import { assertLinear, type Work } from "./cpu.ts";
 import { ofSchema, requests, schemas, swellingTools } from "./requests.ts";

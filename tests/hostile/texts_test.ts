@@ -35,7 +35,7 @@ import { vendorFault } from "../../src/relay/vendor_fault.ts";
 import { readByteRange } from "../../src/http/byte_range.ts";
 import { ownAddress } from "../../src/http/own_address.ts";
 import { mediaFields as fields } from "../../src/dialects/text/chat/media.ts";
-import { noUndo } from "../dialects/lane.ts";
+import { noUndo } from "../dialects/translated.ts";
 import { sample } from "../support/sample.ts";
 import { assertLinear, copies, run, type Work } from "./cpu.ts";
 

@@ -2,7 +2,7 @@
 import assert from "@std/assert";
 import { SseSplitter } from "../../src/base/sse.ts";
 import type { CanonicalEvent } from "../../src/dialects/kernel/canonical.ts";
-import { dialects, type Name, names } from "../dialects/lane.ts";
+import { dialects, type Name, names } from "../dialects/translated.ts";
 import { answersOf, framesOf, recordingsIn } from "../dialects/recordings.ts";
 import { type FakeExchange } from "../support/fake_vendor.ts";
 import { nanosOf, startFourVendors } from "../support/four_vendors.ts";

@@ -25,16 +25,16 @@ export function decodeRequest(body: unknown): CanonicalRequest {
 /** The same in steps. */
 export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
   const request = body as JsonRecord;
-  const foreign = [...unsupportedFields(request), ...(yield* otherFields(request, knownFields))];
-  const { system, turns } = yield* readMessages(request.messages as readonly unknown[], foreign);
-  const settings = readSettings(request, foreign);
+  const unsupported = [...unsupportedFields(request), ...(yield* otherFields(request, knownFields))];
+  const { system, turns } = yield* readMessages(request.messages as readonly unknown[], unsupported);
+  const settings = readSettings(request, unsupported);
   return {
     model: String(request.model),
     stream: request.stream === true,
     system,
     turns,
     tools: readTools(request),
-    unsupported: foreign,
+    unsupported,
     ...settings,
     paths: pathsOf(request, settings),
   };
@@ -45,7 +45,7 @@ type Settings = Omit<
   "model" | "stream" | "system" | "turns" | "tools" | "unsupported" | "paths"
 >;
 
-function readSettings(request: JsonRecord, foreign: UnsupportedField[]): Settings {
+function readSettings(request: JsonRecord, unsupported: UnsupportedField[]): Settings {
   const maxOutputTokens = number(request.max_completion_tokens) ?? number(request.max_tokens);
   return defined({
     toolChoice: readToolChoice(request),
@@ -62,7 +62,7 @@ function readSettings(request: JsonRecord, foreign: UnsupportedField[]): Setting
     presencePenalty: number(request.presence_penalty),
     logprobs: request.logprobs === true ? { top: number(request.top_logprobs) ?? 0 } : undefined,
     logitBias: readLogitBias(request.logit_bias),
-    format: readFormat(request.response_format, foreign),
+    format: readFormat(request.response_format, unsupported),
     reasoning: readReasoning(request),
     verbosity: asString(request.verbosity),
     user: asString(request.safety_identifier) ?? asString(request.user),
@@ -193,14 +193,14 @@ function readLogitBias(bias: unknown): CanonicalRequest["logitBias"] {
   return bias as Readonly<Record<string, number>>;
 }
 
-function readFormat(format: unknown, foreign: UnsupportedField[]): OutputFormat | undefined {
+function readFormat(format: unknown, unsupported: UnsupportedField[]): OutputFormat | undefined {
   if (format === undefined || format === null) return undefined;
   if (!isRecord(format)) throw wrong("response_format", "expected an object");
   if (format.type === "text") return { type: "text" };
   if (format.type === "json_object") return { type: "json" };
   if (format.type !== "json_schema") {
     if (typeof format.type !== "string") throw wrong("response_format.type", "expected a type");
-    foreign.push({ path: "response_format", value: format, weight: "meaning" });
+    unsupported.push({ path: "response_format", value: format, weight: "meaning" });
     return undefined;
   }
   const named = format.json_schema;

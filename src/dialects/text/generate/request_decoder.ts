@@ -22,19 +22,19 @@ export function decodeRequest(body: unknown): CanonicalRequest {
 /** The same in steps. */
 export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
   const request = new Fields(body as JsonRecord, "");
-  const foreign: UnsupportedField[] = [];
+  const unsupported: UnsupportedField[] = [];
   const config = request.object("generationConfig") ?? new Fields({}, "generationConfig");
   const system = readSystem(request);
   const turns = yield* readContents(request, {
-    foreign,
+    unsupported,
     detail: detailOf(config.string("mediaResolution")),
   });
-  const { tools, webSearch } = readTools(request, foreign);
+  const { tools, webSearch } = readTools(request, unsupported);
   const toolChoice = readToolChoice(request);
-  const { settings, paths } = readConfig(config, foreign);
+  const { settings, paths } = readConfig(config, unsupported);
   const serviceTier = request.string("serviceTier");
-  pushAll(foreign, foreignFields(request));
-  pushAll(foreign, yield* otherFields(request.record, knownFields, camelCase));
+  pushAll(unsupported, unsupportedFields(request));
+  pushAll(unsupported, yield* otherFields(request.record, knownFields, camelCase));
   return {
     model: bareModel(String(request.record.model)),
     stream: request.record.stream === true,
@@ -45,7 +45,7 @@ export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
     ...(webSearch ? { webSearch } : {}),
     ...settings,
     ...(serviceTier ? { serviceTier: tierName(serviceTier) } : {}),
-    unsupported: foreign,
+    unsupported,
     paths: {
       ...paths,
       ...(toolChoice.choice ? { toolChoice: toolChoice.path } : {}),
@@ -68,7 +68,7 @@ const known: ReadonlySet<string> = new Set([
 /** Other fields are the vendor's means to another answer (a cache, a continuation) or unknown. */
 const hints: ReadonlySet<string> = new Set(["safetySettings", "labels", "store"]);
 
-function foreignFields(request: Fields): UnsupportedField[] {
+function unsupportedFields(request: Fields): UnsupportedField[] {
   return request.others(known).flatMap(({ name, path, value }): UnsupportedField[] => {
     const isEmpty = value === "" || value === false ||
       (typeof value === "object" && value !== null &&

@@ -127,7 +127,7 @@ Deno.test("settings with a neutral form are read, with the caller's paths", () =
     reasoning: { budgetTokens: 0, show: false },
     toolChoice: { mode: "required", names: ["f"] },
     serviceTier: "default",
-    foreign: [],
+    unsupported: [],
   });
   assert.equal(paths.format, "generationConfig.responseSchema");
   assert.equal(paths.toolChoice, "toolConfig.functionCallingConfig");
@@ -145,7 +145,7 @@ Deno.test("thinking: −1 is the model's own choice, levels are efforts", () => 
 });
 
 Deno.test("fields that other dialects have no word for are listed with their weight", () => {
-  const { unsupported: foreign } = decode({
+  const { unsupported } = decode({
     contents: [{ parts: [{ text: "x", partMetadata: { a: 1 } }, { toolCall: { toolType: "X" } }] }],
     tools: [{ googleSearch: {} }, { functionDeclarations: [{ name: "f", behavior: "BLOCKING" }] }],
     generationConfig: {
@@ -160,7 +160,7 @@ Deno.test("fields that other dialects have no word for are listed with their wei
     surprise: 1,
     nothing: null,
   });
-  assert.deepEqual(foreign.map(({ path, weight }) => `${path} ${weight}`).sort(), [
+  assert.deepEqual(unsupported.map(({ path, weight }) => `${path} ${weight}`).sort(), [
     "cachedContent meaning",
     "contents[0].parts[0].partMetadata hint",
     "contents[0].parts[1].toolCall hint",

@@ -28,12 +28,12 @@ export function decodeRequest(body: unknown): CanonicalRequest {
 /** The same in steps. */
 export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
   const request = body as JsonRecord;
-  const foreign = [...unsupportedFields(request), ...(yield* otherFields(request, knownFields))];
-  const system = readSystem(request.system, foreign);
-  const read = yield* readTurns(request.messages, foreign);
+  const unsupported = [...unsupportedFields(request), ...(yield* otherFields(request, knownFields))];
+  const system = readSystem(request.system, unsupported);
+  const read = yield* readTurns(request.messages, unsupported);
   const turns = markLastTurn(read, readCacheMark(request, "", false));
-  const { tools, webSearch } = readTools(request.tools, foreign);
-  const settings = readSettings(request, tools, webSearch, foreign);
+  const { tools, webSearch } = readTools(request.tools, unsupported);
+  const settings = readSettings(request, tools, webSearch, unsupported);
   return {
     model: String(request.model),
     stream: request.stream === true,
@@ -41,7 +41,7 @@ export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
     turns,
     tools,
     ...settings,
-    unsupported: foreign,
+    unsupported,
     paths: pathsOf(request, settings),
   };
 }
@@ -63,17 +63,17 @@ function readSettings(
   request: JsonRecord,
   tools: readonly Tool[],
   search: WebSearch | undefined,
-  foreign: UnsupportedField[],
+  unsupported: UnsupportedField[],
 ): Settings {
   return defined({
-    ...readToolChoice(request, tools, search, foreign),
-    maxOutputTokens: readMaxTokens(request, foreign),
+    ...readToolChoice(request, tools, search, unsupported),
+    maxOutputTokens: readMaxTokens(request, unsupported),
     temperature: numberAt(request, "temperature"),
     topP: numberAt(request, "top_p"),
     topK: numberAt(request, "top_k"),
     stop: readStop(request.stop_sequences),
-    format: readFormat(request, foreign),
-    reasoning: readReasoning(request, foreign),
+    format: readFormat(request, unsupported),
+    reasoning: readReasoning(request, unsupported),
     user: readUser(request),
     serviceTier: readServiceTier(request),
   });
@@ -96,11 +96,11 @@ function pathsOf(request: JsonRecord, settings: Settings): CanonicalRequest["pat
   return Object.fromEntries(Object.entries(names).filter(([name]) => name in settings));
 }
 
-function readMaxTokens(request: JsonRecord, foreign: UnsupportedField[]): number | undefined {
+function readMaxTokens(request: JsonRecord, unsupported: UnsupportedField[]): number | undefined {
   const value = numberAt(request, "max_tokens");
   if (value !== 0) return value;
   // Nothing is to be written, only the prompt cache warmed: no other dialect can.
-  foreign.push({ path: "max_tokens", value, weight: "meaning" });
+  unsupported.push({ path: "max_tokens", value, weight: "meaning" });
   return 1;
 }
 
@@ -116,7 +116,7 @@ function readToolChoice(
   request: JsonRecord,
   tools: readonly Tool[],
   webSearch: WebSearch | undefined,
-  foreign: UnsupportedField[],
+  unsupported: UnsupportedField[],
 ): { toolChoice?: ToolChoice; parallelToolCalls?: boolean; webSearch?: WebSearch | undefined } {
   const choice = objectAt(request, "tool_choice", "tool_choice");
   if (!choice) return { webSearch };
@@ -141,13 +141,13 @@ function readToolChoice(
     }
     default:
       if (typeof choice.type !== "string") throw wrong("tool_choice.type", "expected a type");
-      foreign.push({ path: "tool_choice", value: choice, weight: "meaning" });
+      unsupported.push({ path: "tool_choice", value: choice, weight: "meaning" });
       return parallel;
   }
 }
 
 /** `output_config.format`, or `output_format` as it was called in the beta. */
-function readFormat(request: JsonRecord, foreign: UnsupportedField[]): OutputFormat | undefined {
+function readFormat(request: JsonRecord, unsupported: UnsupportedField[]): OutputFormat | undefined {
   const config = objectAt(request, "output_config", "output_config");
   const older = objectAt(request, "output_format", "output_format");
   const path = older ? "output_format" : "output_config.format";
@@ -155,7 +155,7 @@ function readFormat(request: JsonRecord, foreign: UnsupportedField[]): OutputFor
   if (!format) return undefined;
   if (format.type !== "json_schema") {
     if (typeof format.type !== "string") throw wrong(`${path}.type`, "expected a type");
-    foreign.push({ path, value: format, weight: "meaning" });
+    unsupported.push({ path, value: format, weight: "meaning" });
     return undefined;
   }
   if (!isRecord(format.schema)) throw wrong(`${path}.schema`, "expected an object");
@@ -165,7 +165,7 @@ function readFormat(request: JsonRecord, foreign: UnsupportedField[]): OutputFor
 const efforts = ["low", "medium", "high", "xhigh", "max"] as const;
 
 /** `thinking` and `output_config.effort` (translation.md §8.1, reverse). */
-function readReasoning(request: JsonRecord, foreign: UnsupportedField[]): Reasoning | undefined {
+function readReasoning(request: JsonRecord, unsupported: UnsupportedField[]): Reasoning | undefined {
   const config = objectAt(request, "output_config", "output_config") ?? {};
   const said = asStringAt(config, "effort", "output_config.effort");
   const effort = efforts.find((one) => one === said);
@@ -185,13 +185,13 @@ function readReasoning(request: JsonRecord, foreign: UnsupportedField[]): Reason
     case "disabled":
     case "between_tools":
       if (effort !== undefined) {
-        foreign.push({ path: "output_config.effort", value: effort, weight: "hint" });
+        unsupported.push({ path: "output_config.effort", value: effort, weight: "hint" });
       }
       return { effort: "none" };
     default:
       // Ways of thinking are an open list of the vendor's.
       if (typeof thinking.type !== "string") throw wrong("thinking.type", "expected a type");
-      foreign.push({ path: "thinking", value: thinking, weight: "hint" });
+      unsupported.push({ path: "thinking", value: thinking, weight: "hint" });
       return effort === undefined ? undefined : { effort };
   }
 }

@@ -59,7 +59,7 @@ Deno.test("settings are read with their paths in the caller's words", () => {
     reasoning: { budgetTokens: 2048, show: true },
     user: "u",
     serviceTier: "default",
-    foreign: [{ path: "metadata.k", value: "v", weight: "hint" }],
+    unsupported: [{ path: "metadata.k", value: "v", weight: "hint" }],
     paths: {
       toolChoice: "tool_choice",
       parallelToolCalls: "tool_choice.disable_parallel_tool_use",
@@ -106,8 +106,8 @@ Deno.test("every way of asking for thinking is an effort, a budget or none", () 
   assert.equal(reasoning(undefined), undefined);
 });
 
-Deno.test("what has no neutral form is foreign: hints, and what changes the meaning", () => {
-  const { unsupported: foreign, webSearch, turns } = decode({
+Deno.test("what has no neutral form is unsupported: hints, and what changes the meaning", () => {
+  const { unsupported, webSearch, turns } = decode({
     max_tokens: 0,
     speed: "fast",
     container: "c",
@@ -143,7 +143,7 @@ Deno.test("what has no neutral form is foreign: hints, and what changes the mean
       },
     ],
   });
-  assert.deepEqual(foreign.map(({ path, weight }) => [path, weight]), [
+  assert.deepEqual(unsupported.map(({ path, weight }) => [path, weight]), [
     ["speed", "hint"],
     ["container", "meaning"],
     ["inference_geo", "meaning"],
@@ -329,7 +329,7 @@ Deno.test("kinds that came after this was written are named, not refused", () =>
     [{ tools: [{ type: "nose_20270101", name: "nose" }] }, "tools[0]", "meaning"],
   ];
   for (const [changes, path, weight] of cases) {
-    const { unsupported: foreign } = decode(changes);
-    assert.deepEqual(foreign.map((one) => [one.path, one.weight]), [[path, weight]], path);
+    const { unsupported } = decode(changes);
+    assert.deepEqual(unsupported.map((one) => [one.path, one.weight]), [[path, weight]], path);
   }
 });

@@ -26,13 +26,13 @@ export function decodeRequest(body: unknown): CanonicalRequest {
 /** The same in steps. */
 export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
   const request = body as JsonRecord;
-  const { system, turns, foreign } = yield* readItems(
+  const { system, turns, unsupported } = yield* readItems(
     request.input,
     field.text(request, "instructions"),
   );
-  const { tools, toolChoice, foreign: foreignTools, ...searching } = readTools(request);
+  const { tools, toolChoice, unsupported: foreignTools, ...searching } = readTools(request);
   const webSearch = limitSearches(searching.webSearch, request);
-  const settings = { ...readSettings(request, foreign), ...defined({ toolChoice, webSearch }) };
+  const settings = { ...readSettings(request, unsupported), ...defined({ toolChoice, webSearch }) };
   return {
     model: String(request.model),
     stream: request.stream === true,
@@ -40,7 +40,7 @@ export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
     turns,
     tools,
     unsupported: [
-      ...foreign,
+      ...unsupported,
       ...foreignTools,
       ...unsupportedFields(request, webSearch?.maxUses !== undefined),
       ...(yield* otherFields(request, knownFields)),
@@ -64,7 +64,7 @@ type Settings = Omit<
   "model" | "stream" | "system" | "turns" | "tools" | "unsupported" | "paths"
 >;
 
-function readSettings(request: JsonRecord, foreign: UnsupportedField[]): Settings {
+function readSettings(request: JsonRecord, unsupported: UnsupportedField[]): Settings {
   const text = objectAt(request, "text") ?? {};
   return defined({
     parallelToolCalls: field.boolean(request, "parallel_tool_calls"),
@@ -72,7 +72,7 @@ function readSettings(request: JsonRecord, foreign: UnsupportedField[]): Setting
     temperature: field.number(request, "temperature"),
     topP: field.number(request, "top_p"),
     logprobs: readLogprobs(request),
-    format: readFormat(text.format, foreign),
+    format: readFormat(text.format, unsupported),
     verbosity: field.text(text, "verbosity", "text.verbosity"),
     reasoning: readReasoning(objectAt(request, "reasoning")),
     user: field.text(request, "safety_identifier") ?? field.text(request, "user"),
@@ -116,14 +116,14 @@ function readLogprobs(request: JsonRecord): { top: number } | undefined {
 }
 
 /** `text.format`: flat, without the inner object that the chat dialect has. */
-function readFormat(format: unknown, foreign: UnsupportedField[]): OutputFormat | undefined {
+function readFormat(format: unknown, unsupported: UnsupportedField[]): OutputFormat | undefined {
   if (format === undefined || format === null) return undefined;
   if (!isRecord(format)) throw wrong("text.format", "expected an object");
   if (format.type === "text") return { type: "text" };
   if (format.type === "json_object") return { type: "json" };
   if (format.type !== "json_schema") {
     if (typeof format.type !== "string") throw wrong("text.format.type", "expected a type");
-    foreign.push({ path: "text.format", value: format, weight: "meaning" });
+    unsupported.push({ path: "text.format", value: format, weight: "meaning" });
     return undefined;
   }
   const name = field.text(format, "name", "text.format.name");

@@ -16,11 +16,11 @@ import { markLast, readCacheMark } from "../../../kernel/read_cache_mark.ts";
 
 /**
  * Reads chat messages (chat-completions.md §2): system texts in front, then the turns. Parts of
- * types that aren't known here go to `foreign`.
+ * types that aren't known here go to `unsupported`.
  */
 export function* readMessages(
   messages: readonly unknown[],
-  foreign: UnsupportedField[],
+  unsupported: UnsupportedField[],
 ): Steps<{ system: SystemText[]; turns: Turn[] }> {
   const system: SystemText[] = [];
   const turns: Turn[] = [];
@@ -30,12 +30,12 @@ export function* readMessages(
     const path = `messages[${index}]`;
     if (!isRecord(message)) throw wrong(path, "expected an object");
     if (message.role === "system" || message.role === "developer") {
-      const read = readTexts(message.content, `${path}.content`, foreign);
+      const read = readTexts(message.content, `${path}.content`, unsupported);
       const texts = markLast(read, readCacheMark(message, path, false));
       if (turns.length === 0) { for (const { type: _, ...text } of texts) system.push(text); }
       else turns.push({ role: "system", parts: texts, path });
     } else {
-      const read = readTurn(message, path, { calls, foreign });
+      const read = readTurn(message, path, { calls, unsupported });
       // Clients put the mark on the message (opencode) as well as on its parts.
       const turn = { ...read, parts: markLast(read.parts, readCacheMark(message, path, false)) };
       turns.push(turn);
@@ -50,43 +50,43 @@ export function* readMessages(
 
 interface TurnContext {
   calls: ReadonlyMap<string, string>;
-  foreign: UnsupportedField[];
+  unsupported: UnsupportedField[];
 }
 
-function readTurn(message: JsonRecord, path: string, { calls, foreign }: TurnContext): Turn {
+function readTurn(message: JsonRecord, path: string, { calls, unsupported }: TurnContext): Turn {
   const name = asString(message.name);
   switch (message.role) {
     case "user":
       return {
         role: "user",
-        parts: readContent(message.content, `${path}.content`, foreign),
+        parts: readContent(message.content, `${path}.content`, unsupported),
         ...(name === undefined ? {} : { name }),
         path,
       };
     case "assistant":
-      return { role: "assistant", parts: readAssistant(message, path, foreign), path };
+      return { role: "assistant", parts: readAssistant(message, path, unsupported), path };
     case "tool":
       return {
         role: "user",
-        parts: [readResult(message, asString(message.tool_call_id), path, foreign)],
+        parts: [readResult(message, asString(message.tool_call_id), path, unsupported)],
         path,
       };
     default: {
       // The deprecated `function` role names its function; the call is the last one of that name.
       const callId = name === undefined ? undefined : calls.get(name);
-      return { role: "user", parts: [readResult(message, callId, path, foreign)], path };
+      return { role: "user", parts: [readResult(message, callId, path, unsupported)], path };
     }
   }
 }
 
-function readAssistant(message: JsonRecord, path: string, foreign: UnsupportedField[]): Part[] {
+function readAssistant(message: JsonRecord, path: string, unsupported: UnsupportedField[]): Part[] {
   const parts: Part[] = [];
   const reasoning = asString(message.reasoning_content) ?? asString(message.reasoning);
   if (reasoning) {
     parts.push({ type: "reasoning", text: reasoning, path: `${path}.reasoning_content` });
   }
   if (message.content !== null && message.content !== undefined) {
-    for (const part of readContent(message.content, `${path}.content`, foreign)) parts.push(part);
+    for (const part of readContent(message.content, `${path}.content`, unsupported)) parts.push(part);
   }
   const refusal = asString(message.refusal);
   if (refusal) parts.push({ type: "refusal", text: refusal, path: `${path}.refusal` });
@@ -144,7 +144,7 @@ function readResult(
   message: JsonRecord,
   callId: string | undefined,
   path: string,
-  foreign: UnsupportedField[],
+  unsupported: UnsupportedField[],
 ): Part {
   if (callId === undefined) throw wrong(`${path}.tool_call_id`, "expected the id of a tool call");
   const name = asString(message.name);
@@ -152,7 +152,7 @@ function readResult(
     type: "tool-result",
     callId,
     ...(name === undefined ? {} : { name }),
-    parts: readContent(message.content ?? "", `${path}.content`, foreign).filter((part) =>
+    parts: readContent(message.content ?? "", `${path}.content`, unsupported).filter((part) =>
       part.type === "text" || part.type === "media"
     ),
     isError: false,
@@ -160,20 +160,20 @@ function readResult(
   };
 }
 
-function readTexts(content: unknown, path: string, foreign: UnsupportedField[]): TextPart[] {
-  return readContent(content, path, foreign).map((part) => {
+function readTexts(content: unknown, path: string, unsupported: UnsupportedField[]): TextPart[] {
+  return readContent(content, path, unsupported).map((part) => {
     if (part.type === "text") return part;
     throw wrong(part.path, "expected a text part");
   });
 }
 
-function readContent(content: unknown, path: string, foreign: UnsupportedField[]): Part[] {
+function readContent(content: unknown, path: string, unsupported: UnsupportedField[]): Part[] {
   if (typeof content === "string") return [{ type: "text", text: content, path }];
   if (!Array.isArray(content)) throw wrong(path, "expected a string or an array of parts");
-  return content.flatMap((part: unknown, index) => readPart(part, `${path}[${index}]`, foreign));
+  return content.flatMap((part: unknown, index) => readPart(part, `${path}[${index}]`, unsupported));
 }
 
-function readPart(part: unknown, path: string, foreign: UnsupportedField[]): Part | readonly [] {
+function readPart(part: unknown, path: string, unsupported: UnsupportedField[]): Part | readonly [] {
   if (!isRecord(part)) throw wrong(path, "expected an object");
   const cache = readCacheMark(part, path);
   switch (part.type) {
@@ -192,7 +192,7 @@ function readPart(part: unknown, path: string, foreign: UnsupportedField[]): Par
       return { ...readFile(part.file, path), ...cache };
     default:
       if (typeof part.type !== "string") throw wrong(`${path}.type`, "expected the type of a part");
-      foreign.push({ path, value: part, weight: "meaning" });
+      unsupported.push({ path, value: part, weight: "meaning" });
       return [];
   }
 }

@@ -19,7 +19,7 @@ export interface ReadConfig {
 }
 
 /** `generationConfig` (generate-content.md §3) as settings, with the caller's path of each. */
-export function readConfig(config: Fields, foreign: UnsupportedField[]): ReadConfig {
+export function readConfig(config: Fields, unsupported: UnsupportedField[]): ReadConfig {
   const settings: { -readonly [K in keyof Settings]: Settings[K] } = {};
   const paths: Record<string, string> = {};
   const set = <K extends keyof Settings & keyof CanonicalRequest["paths"]>(
@@ -45,7 +45,7 @@ export function readConfig(config: Fields, foreign: UnsupportedField[]): ReadCon
   }
   set("format", formatField(config), readFormat(config));
   set("reasoning", "thinkingConfig", readThinking(config.object("thinkingConfig")));
-  noteForeign(config, foreign);
+  noteUnsupported(config, unsupported);
   return { settings, paths };
 }
 
@@ -134,10 +134,10 @@ const hints: ReadonlySet<string> = new Set([
   "routingConfig",
 ]);
 
-function noteForeign(config: Fields, foreign: UnsupportedField[]): void {
+function noteUnsupported(config: Fields, unsupported: UnsupportedField[]): void {
   for (const { name, path, value } of config.others(known)) {
     if (isNoOp(name, value)) continue;
-    foreign.push({ path, value, weight: hints.has(name) ? "hint" : "meaning" });
+    unsupported.push({ path, value, weight: hints.has(name) ? "hint" : "meaning" });
   }
 }
 

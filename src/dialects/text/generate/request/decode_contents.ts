@@ -116,7 +116,7 @@ class ContentReader {
     const parts = content.objects("parts").flatMap((part, index): Part[] => {
       const member = dataMember(part);
       if (member === undefined) {
-        this.#context.foreign.push({ path: part.path, value: part.record, weight: "meaning" });
+        this.#context.unsupported.push({ path: part.path, value: part.record, weight: "meaning" });
         return [];
       }
       if (member === "functionCall") return [this.#call(part, index)];

@@ -12,9 +12,9 @@ import { readCacheMark } from "../../../kernel/read_cache_mark.ts";
 import { isOwnFile, isVideoAddress } from "../media.ts";
 import { type Fields, missing, wrong } from "./fields.ts";
 
-/** What parts are read with: where foreign fields are listed, and the request's own default. */
+/** What parts are read with: where unsupported fields are listed, and the request's own default. */
 export interface PartContext {
-  foreign: UnsupportedField[];
+  unsupported: UnsupportedField[];
   /** Detail of images that say none themselves (`generationConfig.mediaResolution`). */
   detail: string | undefined;
 }
@@ -56,7 +56,7 @@ export function isEmptyPart({ record }: Fields): boolean {
 
 /** A part that is no call and no result; undefined for what says nothing or has no neutral form. */
 export function readPart(part: Fields, member: DataMember, context: PartContext): Part | undefined {
-  noteForeign(part, context);
+  noteUnsupported(part, context);
   switch (member) {
     case "inlineData":
       return readBlob(part, context);
@@ -68,7 +68,7 @@ export function readPart(part: Fields, member: DataMember, context: PartContext)
       return fenced(part.object(member)!, "output", part.path);
     case "toolCall":
     case "toolResponse":
-      context.foreign.push({ path: part.at(member), value: part.value(member), weight: "hint" });
+      context.unsupported.push({ path: part.at(member), value: part.value(member), weight: "hint" });
       return undefined;
     default:
       return readText(part);
@@ -169,9 +169,9 @@ function fenced(value: Fields, member: string, path: string): TextPart {
   return { type: "text", text: `\`\`\`${language}\n${value.string(member) ?? ""}\n\`\`\``, path };
 }
 
-function noteForeign(part: Fields, context: PartContext): void {
+function noteUnsupported(part: Fields, context: PartContext): void {
   if (part.has("videoMetadata")) {
-    context.foreign.push({
+    context.unsupported.push({
       path: part.at("videoMetadata"),
       value: part.value("videoMetadata"),
       weight: "meaning",

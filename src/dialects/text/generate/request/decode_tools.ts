@@ -15,14 +15,14 @@ import { jsonSchemaOf } from "./schema_from_subset.ts";
  */
 export function readTools(
   request: Fields,
-  foreign: UnsupportedField[],
+  unsupported: UnsupportedField[],
 ): { tools: Tool[]; webSearch?: WebSearch } {
   let webSearch: WebSearch | undefined;
   const tools = request.objects("tools").flatMap((tool) => {
     for (const { name, path, value } of tool.others(functionsOnly)) {
       const isSearch = name === "googleSearch" || name === "googleSearchRetrieval";
-      if (isSearch && !webSearch) webSearch = readSearch(tool.object(name)!, foreign);
-      else foreign.push({ path, value, weight: "meaning" });
+      if (isSearch && !webSearch) webSearch = readSearch(tool.object(name)!, unsupported);
+      else unsupported.push({ path, value, weight: "meaning" });
     }
     return tool.objects("functionDeclarations").map(readFunction);
   });
@@ -31,14 +31,14 @@ export function readTools(
 
 const functionsOnly: ReadonlySet<string> = new Set(["functionDeclarations"]);
 
-function readSearch(search: Fields, foreign: UnsupportedField[]): WebSearch {
+function readSearch(search: Fields, unsupported: UnsupportedField[]): WebSearch {
   const blockedDomains = search.strings("excludeDomains");
   for (const { name, path, value } of search.others(new Set(["excludeDomains"]))) {
     // Searching the web is what is meant anyway; a span of time narrows what may be found.
     if (name === "searchTypes" && isRecord(value) && Object.keys(value).join() === "webSearch") {
       continue;
     }
-    foreign.push({ path, value, weight: name === "timeRangeFilter" ? "meaning" : "hint" });
+    unsupported.push({ path, value, weight: name === "timeRangeFilter" ? "meaning" : "hint" });
   }
   return {
     ...(blockedDomains?.length ? { blockedDomains } : {}),

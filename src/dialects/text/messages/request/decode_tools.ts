@@ -12,12 +12,12 @@ export function isSearchTool(tool: JsonRecord): boolean {
 }
 
 /**
- * The caller's tools (messages.md §4). Those that the vendor runs itself go to `foreign`, but for
+ * The caller's tools (messages.md §4). Those that the vendor runs itself go to `unsupported`, but for
  * its web search.
  */
 export function readTools(
   value: unknown,
-  foreign: UnsupportedField[],
+  unsupported: UnsupportedField[],
 ): { tools: Tool[]; webSearch?: WebSearch } {
   if (value === undefined || value === null) return { tools: [] };
   if (!Array.isArray(value)) throw wrong("tools", "expected an array");
@@ -30,7 +30,7 @@ export function readTools(
       return [];
     }
     if (tool.type !== undefined && tool.type !== null && tool.type !== "custom") {
-      foreign.push({ path, value: tool, weight: "meaning" });
+      unsupported.push({ path, value: tool, weight: "meaning" });
       return [];
     }
     return [readTool(tool, path)];

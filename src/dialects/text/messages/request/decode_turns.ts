@@ -14,13 +14,13 @@ import { markLast, readCacheMark } from "../../../kernel/read_cache_mark.ts";
 import { missing, stringAt, wrong } from "./fields.ts";
 
 /** The top-level `system`: one text per block. */
-export function readSystem(value: unknown, foreign: UnsupportedField[]): SystemText[] {
+export function readSystem(value: unknown, unsupported: UnsupportedField[]): SystemText[] {
   if (value === undefined || value === null) return [];
-  return readTexts(value, "system", foreign).map(({ type: _, ...text }) => text);
+  return readTexts(value, "system", unsupported).map(({ type: _, ...text }) => text);
 }
 
 /** The messages (messages.md §2, §2.1, §2.2); roles are checked, pairing is not. */
-export function* readTurns(value: unknown, foreign: UnsupportedField[]): Steps<Turn[]> {
+export function* readTurns(value: unknown, unsupported: UnsupportedField[]): Steps<Turn[]> {
   if (!Array.isArray(value)) throw wrong("messages", "expected an array");
   return yield* mapInSteps(value as unknown[], (message, index): Turn => {
     const path = `messages[${index}]`;
@@ -30,9 +30,9 @@ export function* readTurns(value: unknown, foreign: UnsupportedField[]): Steps<T
     switch (role) {
       case "user":
       case "assistant":
-        return { role, parts: readMessage(message, path, foreign), path };
+        return { role, parts: readMessage(message, path, unsupported), path };
       case "system":
-        return { role, parts: readTexts(content, `${path}.content`, foreign), path };
+        return { role, parts: readTexts(content, `${path}.content`, unsupported), path };
       default:
         throw wrong(`${path}.role`, "expected 'user', 'assistant' or 'system'");
     }
@@ -40,29 +40,29 @@ export function* readTurns(value: unknown, foreign: UnsupportedField[]): Steps<T
 }
 
 /** A mark on the message as a whole is no field of the dialect, but clients of others send it. */
-function readMessage(message: JsonRecord, path: string, foreign: UnsupportedField[]): Part[] {
-  const parts = readContent(message.content, `${path}.content`, foreign);
+function readMessage(message: JsonRecord, path: string, unsupported: UnsupportedField[]): Part[] {
+  const parts = readContent(message.content, `${path}.content`, unsupported);
   return markLast(parts, readCacheMark(message, path, false));
 }
 
-function readTexts(content: unknown, path: string, foreign: UnsupportedField[]): TextPart[] {
-  return readContent(content, path, foreign).map((part) => {
+function readTexts(content: unknown, path: string, unsupported: UnsupportedField[]): TextPart[] {
+  return readContent(content, path, unsupported).map((part) => {
     if (part.type === "text") return part;
     throw wrong(part.path, "expected a text block");
   });
 }
 
-function readContent(content: unknown, path: string, foreign: UnsupportedField[]): Part[] {
+function readContent(content: unknown, path: string, unsupported: UnsupportedField[]): Part[] {
   if (typeof content === "string") return [{ type: "text", text: content, path }];
   if (!Array.isArray(content)) throw wrong(path, "expected a string or an array of blocks");
   return content.flatMap((block: unknown, index) => {
     const at = `${path}[${index}]`;
     if (!isRecord(block)) throw wrong(at, "expected an object");
-    return readBlock(block, at, foreign);
+    return readBlock(block, at, unsupported);
   });
 }
 
-function readBlock(block: JsonRecord, path: string, foreign: UnsupportedField[]): Part[] {
+function readBlock(block: JsonRecord, path: string, unsupported: UnsupportedField[]): Part[] {
   switch (block.type) {
     case "text":
     case "image":
@@ -80,7 +80,7 @@ function readBlock(block: JsonRecord, path: string, foreign: UnsupportedField[])
         path,
       }];
     case "tool_result":
-      return [readResult(block, path, foreign)];
+      return [readResult(block, path, unsupported)];
     case "thinking": {
       const signature = stringAt(block, "signature", `${path}.signature`);
       return [{
@@ -103,7 +103,7 @@ function readBlock(block: JsonRecord, path: string, foreign: UnsupportedField[])
       if (typeof block.content !== "string" || block.content === "") return [];
       return [{ type: "text", text: block.content, path }];
     default:
-      return readOther(block, path, foreign);
+      return readOther(block, path, unsupported);
   }
 }
 
@@ -133,12 +133,12 @@ function readInput(input: unknown, path: string): string {
 function readResult(
   block: JsonRecord,
   path: string,
-  foreign: UnsupportedField[],
+  unsupported: UnsupportedField[],
 ): ToolResultPart {
   return {
     type: "tool-result",
     callId: stringAt(block, "tool_use_id", `${path}.tool_use_id`),
-    parts: readResultContent(block.content, `${path}.content`, foreign),
+    parts: readResultContent(block.content, `${path}.content`, unsupported),
     isError: block.is_error === true,
     ...readCacheMark(block, path),
     path,
@@ -148,7 +148,7 @@ function readResult(
 function readResultContent(
   content: unknown,
   path: string,
-  foreign: UnsupportedField[],
+  unsupported: UnsupportedField[],
 ): (TextPart | MediaPart)[] {
   if (content === undefined || content === null) return [];
   if (typeof content === "string") return [{ type: "text", text: content, path }];
@@ -159,7 +159,7 @@ function readResultContent(
     if (["text", "image", "document", "search_result"].includes(String(block.type))) {
       return readPlain(block, at);
     }
-    return readOther(block, at, foreign);
+    return readOther(block, at, unsupported);
   });
 }
 
@@ -167,10 +167,10 @@ function readResultContent(
  * The vendor's own work in an earlier answer is hidden from others; any other block that is not
  * known here may mean anything.
  */
-function readOther(block: JsonRecord, path: string, foreign: UnsupportedField[]): [] {
+function readOther(block: JsonRecord, path: string, unsupported: UnsupportedField[]): [] {
   if (typeof block.type !== "string") throw wrong(`${path}.type`, "expected the type of a block");
   const isVendorWork = /^(server_tool_use|mcp_tool_use|fallback|tool_reference)$|._tool_result$/
     .test(block.type);
-  foreign.push({ path, value: block, weight: isVendorWork ? "hint" : "meaning" });
+  unsupported.push({ path, value: block, weight: isVendorWork ? "hint" : "meaning" });
   return [];
 }

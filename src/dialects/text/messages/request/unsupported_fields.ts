@@ -30,11 +30,11 @@ const meaningful: ReadonlySet<string> = new Set(["container", "inference_geo", "
 export function unsupportedFields(request: JsonRecord): UnsupportedField[] {
   return Object.entries(request).flatMap(([path, value]) => {
     if (known.has(path) || value === null || value === undefined || isNoOp(path, value)) return [];
-    return [foreign(path, value, meaningful.has(path) ? "meaning" : "hint")];
+    return [unsupported(path, value, meaningful.has(path) ? "meaning" : "hint")];
   });
 }
 
-function foreign(path: string, value: unknown, weight: LossWeight): UnsupportedField {
+function unsupported(path: string, value: unknown, weight: LossWeight): UnsupportedField {
   return { path, value, weight };
 }
 

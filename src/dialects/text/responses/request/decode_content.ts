@@ -13,23 +13,23 @@ export type ContentPart = TextPart | MediaPart | RefusalPart;
 
 /**
  * Reads the content of a message or of a tool's output: a string or parts (responses.md §2). Parts
- * of types that aren't known here go to `foreign`.
+ * of types that aren't known here go to `unsupported`.
  */
 export function readContent(
   content: unknown,
   path: string,
-  foreign: UnsupportedField[],
+  unsupported: UnsupportedField[],
 ): ContentPart[] {
   if (typeof content === "string") return [{ type: "text", text: content, path }];
   if (content === undefined || content === null) throw missing(path);
   if (!Array.isArray(content)) throw wrong(path, "expected a string or an array of parts");
-  return content.flatMap((part: unknown, index) => readPart(part, `${path}[${index}]`, foreign));
+  return content.flatMap((part: unknown, index) => readPart(part, `${path}[${index}]`, unsupported));
 }
 
 function readPart(
   part: unknown,
   path: string,
-  foreign: UnsupportedField[],
+  unsupported: UnsupportedField[],
 ): ContentPart | readonly [] {
   if (!isRecord(part)) throw wrong(path, "expected an object");
   switch (part.type) {
@@ -48,7 +48,7 @@ function readPart(
       return readAudio(part, path);
     default:
       if (typeof part.type !== "string") throw wrong(`${path}.type`, "expected the type of a part");
-      foreign.push({ path, value: part, weight: "meaning" });
+      unsupported.push({ path, value: part, weight: "meaning" });
       return [];
   }
 }

@@ -20,7 +20,7 @@ export interface Conversation {
   system: SystemText[];
   turns: Turn[];
   /** Items that only a vendor of this dialect understands. */
-  foreign: UnsupportedField[];
+  unsupported: UnsupportedField[];
 }
 
 /**
@@ -31,7 +31,7 @@ export function* readItems(
   input: unknown,
   instructions: string | undefined,
 ): Steps<Conversation> {
-  const into: Conversation = { system: [], turns: [], foreign: [] };
+  const into: Conversation = { system: [], turns: [], unsupported: [] };
   if (instructions !== undefined) into.system.push({ text: instructions, path: "instructions" });
   if (typeof input === "string") {
     into.turns.push({
@@ -62,7 +62,7 @@ function readItem(item: JsonRecord, path: string, into: Conversation): void {
       return addPart(into.turns, "assistant", readCall(item, path), path);
     case "function_call_output":
     case "custom_tool_call_output":
-      return addPart(into.turns, "user", readOutput(item, path, into.foreign), path);
+      return addPart(into.turns, "user", readOutput(item, path, into.unsupported), path);
     case "reasoning":
       return addPart(into.turns, "assistant", readReasoning(item, path), path);
     case "item_reference":
@@ -72,13 +72,13 @@ function readItem(item: JsonRecord, path: string, into: Conversation): void {
       if (typeof item.type !== "string") {
         throw wrong(`${path}.type`, "expected the type of an item");
       }
-      into.foreign.push({ path, value: item, weight: vendorItemWeight(item.type) });
+      into.unsupported.push({ path, value: item, weight: vendorItemWeight(item.type) });
     }
   }
 }
 
 function readMessage(item: JsonRecord, path: string, into: Conversation): void {
-  const read = readContent(item.content, `${path}.content`, into.foreign);
+  const read = readContent(item.content, `${path}.content`, into.unsupported);
   const parts = markLast(read, readCacheMark(item, path, false));
   switch (item.role) {
     case "system":
@@ -130,10 +130,10 @@ function readCall(item: JsonRecord, path: string): ToolCallPart {
   return { type: "tool-call", id, name, arguments: given, custom, ...mark, path };
 }
 
-function readOutput(item: JsonRecord, path: string, foreign: UnsupportedField[]): ToolResultPart {
+function readOutput(item: JsonRecord, path: string, unsupported: UnsupportedField[]): ToolResultPart {
   const callId = field.text(item, "call_id", `${path}.call_id`);
   if (callId === undefined) throw missing(`${path}.call_id`);
-  const parts = readContent(item.output, `${path}.output`, foreign);
+  const parts = readContent(item.output, `${path}.output`, unsupported);
   return {
     type: "tool-result",
     callId,

@@ -15,12 +15,12 @@ export interface Tools {
   toolChoice?: CanonicalRequest["toolChoice"];
   webSearch?: WebSearch;
   /** Vendor-side tools. */
-  foreign: UnsupportedField[];
+  unsupported: UnsupportedField[];
 }
 
 /** Reads `tools` and `tool_choice` (responses.md §3): flat definitions. */
 export function readTools(request: JsonRecord): Tools {
-  const foreign: UnsupportedField[] = [];
+  const unsupported: UnsupportedField[] = [];
   let search: WebSearch | undefined;
   const list = request.tools ?? [];
   if (!Array.isArray(list)) throw wrong("tools", "expected an array");
@@ -34,16 +34,16 @@ export function readTools(request: JsonRecord): Tools {
     if (isSearchType(type) && !search) {
       search = readSearchTool(tool, path);
       if (tool.external_web_access === false) {
-        foreign.push({ path: `${path}.external_web_access`, value: false, weight: "hint" });
+        unsupported.push({ path: `${path}.external_web_access`, value: false, weight: "hint" });
       }
       return [];
     }
     // Work on the vendor's side: another vendor can't do it.
-    foreign.push({ path, value: tool, weight: "meaning" });
+    unsupported.push({ path, value: tool, weight: "meaning" });
     return [];
   });
-  const { toolChoice, webSearch } = readToolChoice(request.tool_choice, search, foreign);
-  return { tools, ...defined({ toolChoice, webSearch }), foreign };
+  const { toolChoice, webSearch } = readToolChoice(request.tool_choice, search, unsupported);
+  return { tools, ...defined({ toolChoice, webSearch }), unsupported };
 }
 
 function readFunction(tool: JsonRecord, path: string): Tool {
@@ -100,7 +100,7 @@ interface Choice {
 function readToolChoice(
   choice: unknown,
   search: WebSearch | undefined,
-  foreign: UnsupportedField[],
+  unsupported: UnsupportedField[],
 ): Choice {
   const offered = { webSearch: search };
   if (choice === undefined || choice === null) return offered;
@@ -108,10 +108,10 @@ function readToolChoice(
     return { ...offered, toolChoice: { mode: choice } };
   }
   if (isRecord(choice) && typeof choice.type === "string") {
-    if (choice.type === "allowed_tools") return readAllowed(choice, search, foreign);
+    if (choice.type === "allowed_tools") return readAllowed(choice, search, unsupported);
     if (search && isSearchType(choice.type)) return { webSearch: demand(search) };
     if (choice.type !== "function" && choice.type !== "custom") {
-      foreign.push({ path: "tool_choice", value: choice, weight: "meaning" });
+      unsupported.push({ path: "tool_choice", value: choice, weight: "meaning" });
       return offered;
     }
     const name = asString(choice.name);
@@ -128,7 +128,7 @@ function demand(search: WebSearch): WebSearch {
 function readAllowed(
   choice: JsonRecord,
   search: WebSearch | undefined,
-  foreign: UnsupportedField[],
+  unsupported: UnsupportedField[],
 ): Choice {
   if (choice.mode !== "auto" && choice.mode !== "required") {
     throw wrong("tool_choice.mode", "expected 'auto' or 'required'");
@@ -140,7 +140,7 @@ function readAllowed(
     if (!isRecord(tool)) throw wrong(path, "expected an object");
     if (tool.type === "function" || tool.type === "custom") return [nameOf(tool, path)];
     if (search && isSearchType(tool.type)) isAllowed = true;
-    else foreign.push({ path, value: tool, weight: "meaning" });
+    else unsupported.push({ path, value: tool, weight: "meaning" });
     return [];
   });
   const webSearch = !isAllowed || !search

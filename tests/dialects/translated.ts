@@ -1,3 +1,4 @@
+import { type DialectName, dialectNames } from "../../contracts/calls/vendors.ts";
 import { SseSplitter } from "../../src/base/sse.ts";
 import type { CanonicalAnswer, CanonicalEvent } from "../../src/dialects/kernel/canonical.ts";
 import { chat } from "../../src/dialects/text/chat/mod.ts";
@@ -6,13 +7,15 @@ import type {
   Dialect,
   DialectQuirks,
   Reversal,
-  Translator,
 } from "../../src/dialects/kernel/dialect.ts";
-import { foldEvents } from "../../src/dialects/kernel/fold.ts";
 import { generate } from "../../src/dialects/text/generate/mod.ts";
 import { messages } from "../../src/dialects/text/messages/mod.ts";
 import { responses } from "../../src/dialects/text/responses/mod.ts";
-import { ResponseRewriter } from "../../src/dialects/kernel/response_rewriter.ts";
+import type { CallPlan, Forwarded } from "../../src/relay/plan/call_plan.ts";
+import { Meter } from "../../src/relay/meter.ts";
+import { translate } from "../../src/relay/plan/translation.ts";
+import type { ResolvedModel } from "../../src/vendors/model_name.ts";
+import type { ErrorCode } from "../../contracts/kernel/errors.ts";
 import { Fault } from "../../src/shared/fault.ts";
 import { canonicalRequest } from "../support/canonical_request.ts";
 import { checkChatStream } from "../support/grammar/chat.ts";
@@ -23,8 +26,7 @@ import type { Said } from "../support/grammar/said.ts";
 
 /** A vendor's answer on its way to a caller of another dialect, as the gateway's lane takes it. */
 
-export type Name = "chat" | "responses" | "messages" | "generate";
-export type Dialect = Dialect & Translator;
+export type Name = DialectName;
 
 export const dialects: Readonly<Record<Name, Dialect>> = {
   chat,
@@ -32,7 +34,7 @@ export const dialects: Readonly<Record<Name, Dialect>> = {
   messages,
   generate,
 };
-export const names: readonly Name[] = ["chat", "responses", "messages", "generate"];
+export const names: readonly Name[] = dialectNames;
 
 export const noUndo: Reversal = {
   toolNames: {},
@@ -63,56 +65,88 @@ export interface Relayed {
   answer: CanonicalAnswer;
 }
 
-/** Forwards a stream as `gateway/stream_forwarder.ts` does, without its pauses and its meter. */
+/** Sends a vendor's stream through the real plan of a translated call, with the real meter. */
 export function relayStream(
   passage: Passage,
   pieces: readonly Uint8Array[],
   close: Close = "clean",
 ): Relayed {
+  const stream = planOf(passage).stream();
   const decoder = dialects[passage.vendor].createStreamDecoder(passage.quirks ?? {});
-  const encoder = dialects[passage.caller].createStreamEncoder(contextOf(passage));
-  const rewriter = undoingOf(passage);
   const splitter = new SseSplitter({ maxEventBytes: 1 << 24 });
-  const events: CanonicalEvent[] = [];
-  const texts: string[] = [];
+  const meter = new Meter(maxAnswerChars, () => 0);
+  const decode = new TextDecoder();
+  let text = "";
   let terminated = false;
-  const write = (given: readonly CanonicalEvent[]) => {
-    for (const event of given.flatMap((one) => rewriter.apply(one))) {
-      events.push(event);
-      texts.push(encoder.encode(event));
-    }
+  const take = ({ events, bytes }: Forwarded) => {
+    meter.listen(events);
+    if (bytes) text += decode.decode(bytes);
   };
-  const over = (ending: Relayed["ending"], last: string): Relayed => ({
-    text: texts.join("") + last,
-    ending,
-    answer: foldEvents(events),
-  });
+  const over = (ending: Relayed["ending"]): Relayed => ({ text, ending, answer: meter.answer() });
+  const failed = (code: ErrorCode) => {
+    text += decode.decode(stream.fail(new Fault(code)));
+    return over("failed");
+  };
   const incoming = pieces.flatMap((piece) => splitter.push(piece));
   for (const event of [...incoming, ...(close === "clean" ? splitter.end() : [])]) {
     const decoded = decoder.decode(event);
-    if (decoded.events.some(({ type }) => type === "error")) {
-      return over("failed", encoder.fail(new Fault("upstream_error")));
-    }
-    write(decoded.events);
+    if (decoded.events.some(({ type }) => type === "error")) return failed("upstream_error");
+    take(stream.forward(event, decoded));
     terminated ||= decoded.terminal;
   }
   const rest = decoder.end();
-  const whole = rest.complete && (close === "clean" || terminated);
-  if (!whole) return over("failed", encoder.fail(new Fault("upstream_stream_truncated")));
-  write(rest.events);
-  return over("finished", encoder.end());
+  if (!rest.complete || (close === "broken" && !terminated)) {
+    return failed("upstream_stream_truncated");
+  }
+  take(stream.end(rest.events));
+  return over("finished");
 }
 
-/** A whole answer's events after undoing. */
-export function readWhole(passage: Passage, json: unknown): CanonicalEvent[] {
-  const rewriter = undoingOf(passage);
-  return dialects[passage.vendor].decodeAnswer(json, passage.quirks ?? {})
-    .flatMap((event) => rewriter.apply(event));
+/** No answer of these tests has as many. */
+const maxAnswerChars = 1 << 26;
+
+/** A whole answer's events as its caller gets them; those of a failed one as they were read. */
+export function readWhole(passage: Passage, json: unknown): readonly CanonicalEvent[] {
+  const events = dialects[passage.vendor].decodeAnswer(json, passage.quirks ?? {});
+  if (events.some(({ type }) => type === "error")) return events;
+  const answer = { bytes: new Uint8Array(), text: "", contentType: undefined, events };
+  return planOf(passage).whole(answer).events;
 }
 
+/** A folded answer as its caller gets it, and as the record keeps it. */
 export function writeWhole(passage: Passage, answer: CanonicalAnswer): unknown {
-  return dialects[passage.caller].encodeAnswer(answer, contextOf(passage));
+  return planOf(passage).encodeFolded(answer);
 }
+
+/** The plan of a call whose request was emulated as `reversal` says. */
+function planOf(passage: Passage): CallPlan {
+  const { quirks = {}, reversal = noUndo, showUsage = true, jsonArray = false } = passage;
+  // Nothing else of a vendor's row is asked for here.
+  const vendor = { quirks } as ResolvedModel["vendor"];
+  return translate({
+    transactionId: "a-call",
+    dialect: dialects[passage.caller],
+    upstream: dialects[passage.vendor],
+    request: {},
+    body: {},
+    target: { vendor, model, id: `vendor/${model}` },
+    shownModel: undefined,
+    encoded: { losses: [], reversal },
+    requestText: "{}",
+    hosted: { tools: [], state: [] },
+    inputTokens,
+    mode: "default",
+    showUsage,
+    jsonArray,
+    keepAliveMs: 0,
+    created,
+    now: () => created + 1,
+  });
+}
+
+const model = "model-of-ours";
+const inputTokens = 7;
+const created = 1_700_000_000;
 
 /** Reads a stream with a dialect's own decoder. */
 export function decodeStream(
@@ -154,21 +188,13 @@ export function contextOf(passage: Passage): AnswerContext {
       counts.set(prefix, count);
       return `${prefix}${String(count).padStart(8, "0")}`;
     },
-    created: 1_700_000_000,
-    model: "model-of-ours",
+    created,
+    model,
     request: canonicalRequest({}),
     body: {},
     showUsage: passage.showUsage !== false,
-    inputTokens: 7,
-    now: () => 1_700_000_001,
+    inputTokens,
+    now: () => created + 1,
     ...(passage.jsonArray ? { jsonArray: true } : {}),
   };
-}
-
-function undoingOf(passage: Passage): ResponseRewriter {
-  let minted = 0;
-  return new ResponseRewriter(
-    passage.reversal ?? noUndo,
-    () => `call_${String(++minted).padStart(8, "0")}`,
-  );
 }
