@@ -11,6 +11,11 @@ Deno.test("admin export: to a file, to standard output, with and without a serve
   const key = await firstKey(env);
   await inDatabase(undefined, dataDir, (database) => writeManyRows(database, 1, 300));
   const out = `${dataDir}/out.csv`;
+  const fails = async (code: number, ...args: string[]) => {
+    const wrong = await admin("--json", ...args);
+    assert.equal(wrong.code, code, args.join(" ") + wrong.stdout);
+    assert.deepEqual(Object.keys(JSON.parse(wrong.stdout)), ["error"]);
+  };
   const checks = async () => {
     const json = await admin("--json", "--filter", "user_id=u-7");
     assert.equal(json.code, 0, json.stderr);
@@ -23,6 +28,17 @@ Deno.test("admin export: to a file, to standard output, with and without a serve
     assert.equal(file.code, 0, file.stdout);
     const size = (await Deno.stat(out)).size;
     assert.deepEqual(JSON.parse(file.stdout), { file: out, rows: 150, bytes_size: size });
+    assert.equal((await admin("--table", "eval_runs")).stdout, "[\n]\n");
+  };
+  await t.step("without a server", async () => {
+    await checks();
+    await fails(2, "--from", "yesterday");
+    await fails(1, "--account", "nobody");
+  });
+  await using service = await startService({ env });
+  assert.equal((await post(service, key, { start_date: "2020-01-01T00:00:00Z" })).status, 200);
+  await t.step("with a server that owns the database", async () => {
+    await checks();
     for (
       const [code, ...args] of [
         [2, "--from", "yesterday"],
@@ -37,16 +53,9 @@ Deno.test("admin export: to a file, to standard output, with and without a serve
         [1, "--out", `${dataDir}/no/such/folder/x`],
       ] as const
     ) {
-      const wrong = await admin("--json", ...args);
-      assert.equal(wrong.code, code, args.join(" ") + wrong.stdout);
-      assert.deepEqual(Object.keys(JSON.parse(wrong.stdout)), ["error"]);
+      await fails(code, ...args);
     }
-    assert.equal((await admin("--table", "eval_runs")).stdout, "[\n]\n");
-  };
-  await t.step("without a server", checks);
-  await using service = await startService({ env });
-  assert.equal((await post(service, key, { start_date: "2020-01-01T00:00:00Z" })).status, 200);
-  await t.step("with a server that owns the database", checks);
+  });
   await t.step("whoever watches sees a progress bar, on standard error", async () => {
     const line = `${Deno.execPath()} run -A admin.ts export --out ${out} >${dataDir}/stdout`;
     const { code, stdout } = await new Deno.Command("script", {

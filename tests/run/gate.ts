@@ -1,3 +1,4 @@
+import { isLongRound } from "./environment.ts";
 import { judgeTests } from "./judge.ts";
 import type { TestGroup } from "./files.ts";
 import type { Outcome } from "./outcome.ts";
@@ -63,7 +64,8 @@ export async function tests(gate: Gate, group: TestGroup, options: TestOptions):
   if (group.sanitize) args.push("--sanitize-ops", "--sanitize-resources");
   if (options.filter !== null) args.push(`--filter=${options.filter}`);
   const env = { DENO_JOBS: String(options.jobs), ...gate.env, ...options.env };
-  const ended = await deno({ ...gate, env }, [...args, ...group.files], 5 * minute);
+  const silenceMs = isLongRound(gate.env) ? 60 * minute : 5 * minute;
+  const ended = await deno({ ...gate, env }, [...args, ...group.files], silenceMs);
   const junit = fileExists(report) ? await Deno.readTextFile(report) : "";
   const outcome = judgeTests(group.name, group.files, ended, junit);
   return { ...outcome, slowest: group.files.length > 10 ? slowestFiles(ended.output, 10) : [] };

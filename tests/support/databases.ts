@@ -64,6 +64,12 @@ export function onEmbedded(name: string, test: DatabaseTest): void {
   Deno.test(`${name} (embedded)`, () => runOnEmbedded(test));
 }
 
+/** The same as a list, for tests that are registered kind by kind. */
+export function kindsOfThisRun(): ("embedded" | "postgres")[] {
+  const { postgres, embedded } = databasesOfThisRun();
+  return [...embedded ? ["embedded" as const] : [], ...postgres ? ["postgres" as const] : []];
+}
+
 async function runOnPostgres(test: DatabaseTest): Promise<void> {
   const created = await createMigrated();
   const opened: Database[] = [];

@@ -21,6 +21,8 @@ export interface ProgramOptions {
 export interface ServiceOptions extends ProgramOptions {
   /** For a service with TLS: a client that trusts its certificate. */
   readonly client?: Deno.HttpClient;
+  /** Has the service make and migrate its embedded database itself, as a first start does. */
+  readonly migrates?: boolean;
 }
 
 /**
@@ -33,8 +35,8 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   const given = options.env?.DATA_DIR;
   const dataDir = given ?? await Deno.makeTempDir({ prefix: "gateway-data-" });
   const env = { PORT: "0", ...options.env, DATA_DIR: dataDir };
-  const isOurs = options.script === undefined && options.executable === undefined;
-  if (isOurs && given === undefined && options.env?.DATABASE_URL === undefined) {
+  if (startsOnCopy(options, dataDir)) {
+    Deno.mkdirSync(dataDir, { recursive: true, mode: 0o700 });
     await copyMigrated(`${dataDir}/database`);
   }
   const program = new Program({ ...options, env }, async () => {
@@ -46,6 +48,22 @@ export async function startService(options: ServiceOptions = {}): Promise<Servic
   } catch (error) {
     await program.end();
     throw error;
+  }
+}
+
+/** Whether it would make a new embedded database, and nobody wants to see it do that. */
+function startsOnCopy(options: ServiceOptions, dataDir: string): boolean {
+  const { script, executable, env, migrates } = options;
+  if (migrates || script !== undefined || executable !== undefined) return false;
+  return env?.DATABASE_URL === undefined && !isThere(`${dataDir}/database`);
+}
+
+function isThere(path: string): boolean {
+  try {
+    Deno.statSync(path);
+    return true;
+  } catch {
+    return false;
   }
 }
 
