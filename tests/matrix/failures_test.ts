@@ -7,7 +7,7 @@ import { startTap } from "./tap.ts";
 import { vendors } from "./vendors.ts";
 
 const service = shared(async () => {
-  const started = await startSimulatedService();
+  const started = await startSimulatedService({}, { database: "any" });
   const callers = startTap(started.baseUrl);
   const stop = async () => {
     await callers.close();
@@ -107,7 +107,9 @@ for (const [index, name] of libraryNames.entries()) {
 }
 
 /** Waits briefly for vendors that have fallen silent. */
-const impatient = shared(() => startSimulatedService({ IDLE_TIMEOUT_MS: "500" }));
+const impatient = shared(() =>
+  startSimulatedService({ IDLE_TIMEOUT_MS: "500" }, { database: "any" })
+);
 
 for (const [index, name] of libraryNames.entries()) {
   Deno.test(`${name} throws when a vendor falls silent in the middle of a stream`, async () => {
