@@ -4,7 +4,7 @@ import type { BackgroundForm } from "../dialects/kernel/dialect.ts";
 import type { ApiKeyStore, Principal } from "../keys/api_key.ts";
 import type { BackgroundStore, ClaimedBackgroundCall } from "./background_call.ts";
 import { Fault } from "../shared/fault.ts";
-import type { Interaction } from "../shared/interaction.ts";
+import type { SettledCall } from "../shared/interaction.ts";
 import { usable } from "../keys/key_cache.ts";
 import { errors } from "../../contracts/kernel/errors.ts";
 import type { Registry } from "../vendors/registry.ts";
@@ -211,7 +211,7 @@ async function conclude(
     bodyText,
     payloadLimits(deps, dialects.responses),
   );
-  const interaction: Interaction = {
+  const interaction: SettledCall = {
     ...begun,
     status: ending.status === "cancelled" ? "cancelled" : "failed",
     httpStatus: ending.errorCode === undefined ? null : errors[ending.errorCode].status,

@@ -1,8 +1,8 @@
-import type { Interaction } from "../shared/interaction.ts";
+import type { SettledCall } from "../shared/interaction.ts";
 import type { Media } from "../shared/media.ts";
 
 /** A record whose media may stand elsewhere, as in the journal's files. */
-export type JsonInteraction = Omit<Interaction, "media"> & {
+export type JsonInteraction = Omit<SettledCall, "media"> & {
   media?: readonly (Omit<Media, "content"> & { content?: Uint8Array })[];
 };
 
@@ -25,7 +25,7 @@ export function interactionToJson(row: JsonInteraction): string {
 
 /** The record out of `interactionToJson`'s text, which our own journal's checksum vouches for. */
 export function interactionFromJson(text: string): JsonInteraction {
-  const { media, ...row } = JSON.parse(text) as Omit<Interaction, "media"> & {
+  const { media, ...row } = JSON.parse(text) as Omit<SettledCall, "media"> & {
     createdAt: string;
     costNanos: string | null;
     chargedNanos: string;

@@ -1,7 +1,7 @@
 import { promptText } from "../dialects/kernel/prompt_text.ts";
 import { nanosToUsd } from "../base/money.ts";
 import { estimateTokens } from "../shared/token_estimate.ts";
-import { bareInteraction, type Interaction, type VendorAttempt } from "../shared/interaction.ts";
+import { bareInteraction, type SettledCall, type VendorAttempt } from "../shared/interaction.ts";
 import type { Retained } from "../shared/stored_response.ts";
 import { messageOf } from "../shared/fault.ts";
 import { storableCount } from "../pricing/plausible.ts";
@@ -17,12 +17,12 @@ import { tokenColumns } from "./token_columns.ts";
 import type { SettlingStep } from "./settling_steps.ts";
 
 /** What doesn't change while a call runs. */
-type Identity = Omit<Interaction, keyof Payload | keyof ReturnType<typeof tokenColumns> | Ended>;
+type Identity = Omit<SettledCall, keyof Payload | keyof ReturnType<typeof tokenColumns> | Ended>;
 type Ended =
   | ("status" | "httpStatus" | "errorCode" | "finishReason" | "latencyMs" | "timeToFirstTokenMs")
   | "kept";
 type Payload = Pick<
-  Interaction,
+  SettledCall,
   "requestText" | "responseText" | "payloadTruncated" | "media"
 >;
 
@@ -145,7 +145,7 @@ export class Call<M extends CallMeter = Meter> {
     this.#try("streams", () => this.#leaveStreams(), undefined);
   }
 
-  #recordBare(interaction: Interaction): void {
+  #recordBare(interaction: SettledCall): void {
     try {
       this.#deps.recorder.record(bareInteraction(interaction));
     } catch (thrown) {
@@ -155,7 +155,7 @@ export class Call<M extends CallMeter = Meter> {
   }
 
   /** Resolves when the journal has the call's end, or has refused it. */
-  async #note(interaction: Interaction): Promise<void> {
+  async #note(interaction: SettledCall): Promise<void> {
     const { journal, tries, log } = this.#deps;
     try {
       await this.#attempt("journal", () => journal.end(interaction), () => {
@@ -181,7 +181,7 @@ export class Call<M extends CallMeter = Meter> {
   }
 
   /** The operator is to look into it: by the log, and by the measure of the same name. */
-  #dispute({ vendor, model, chargedNanos }: Interaction): void {
+  #dispute({ vendor, model, chargedNanos }: SettledCall): void {
     this.#deps.log.warn("a vendor's report was not believed", {
       transaction: this.transactionId,
       vendor,
@@ -190,7 +190,7 @@ export class Call<M extends CallMeter = Meter> {
     });
   }
 
-  #tell(interaction: Interaction): void {
+  #tell(interaction: SettledCall): void {
     const { trace } = this.#caller;
     trace.settled = interaction;
     if (interaction.billingBasis === "disputed") this.#dispute(interaction);
@@ -198,7 +198,7 @@ export class Call<M extends CallMeter = Meter> {
   }
 
   /** What is known of the call as it begins; stands for it should the process die. */
-  begun(): Interaction {
+  begun(): SettledCall {
     const nothing = {
       ...{ usage: undefined, basis: "none", costNanos: 0n, chargedNanos: 0n } as const,
       listCostNanos: null,
@@ -217,7 +217,7 @@ export class Call<M extends CallMeter = Meter> {
   }
 
   /** The call as it ended. Never throws: of what fails it holds the plainer form, and says so. */
-  #interaction(ending: Ending): Interaction {
+  #interaction(ending: Ending): SettledCall {
     const answer = this.#answerOf(ending);
     const payload = this.#try(
       "payload",

@@ -1,7 +1,7 @@
 import type { Step } from "../base/heavy_work.ts";
 import type { Secret } from "../base/secret.ts";
 import type { Principal } from "../keys/api_key.ts";
-import type { Interaction } from "../shared/interaction.ts";
+import type { SettledCall } from "../shared/interaction.ts";
 
 /** Who calls, and what the request said beside its body. */
 export interface Caller {
@@ -49,9 +49,9 @@ export interface CallTrace {
   /** The call was taken in and goes on without its caller, who has the whole answer. */
   isLeft?: boolean;
   /** Set once the call has been settled. */
-  settled?: Interaction;
+  settled?: SettledCall;
   /** Called when a call is settled. */
-  onSettled?: (interaction: Interaction) => void;
+  onSettled?: (interaction: SettledCall) => void;
   /** Called where work for the call begins, so that it is known who holds the event loop. */
   working?: () => void;
   /** Called where the call begins (1) and ends (-1) to wait for its caller or its vendor. */

@@ -6,7 +6,7 @@ import type { RequestFacts } from "../dialects/kernel/dialect.ts";
 import type { HostedWork } from "../dialects/kernel/hosted.ts";
 import type { MediaField } from "../dialects/kernel/media_field.ts";
 import type { Fault } from "../shared/fault.ts";
-import type { Interaction, InteractionStatus } from "../shared/interaction.ts";
+import type { InteractionStatus, SettledCall } from "../shared/interaction.ts";
 import type { Media } from "../shared/media.ts";
 import type { RetainedReasoning } from "../shared/stored_response.ts";
 import type { Prices } from "../pricing/table/prices.ts";
@@ -84,9 +84,9 @@ export interface CallFacts extends RecordedRequest {
 /** Where calls are noted so that a crash loses none; implemented in `src/records/journal/journal.ts`. */
 export interface CallJournal {
   /** Throws `overloaded` when no more is taken. */
-  begin(interaction: Interaction): void;
+  begin(interaction: SettledCall): void;
   /** Resolves when the end survives a crash. */
-  end(interaction: Interaction): Promise<void>;
+  end(interaction: SettledCall): Promise<void>;
 }
 
 /** What every call uses. */

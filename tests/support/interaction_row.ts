@@ -1,10 +1,10 @@
-import type { Interaction } from "../../src/shared/interaction.ts";
+import type { SettledCall } from "../../src/shared/interaction.ts";
 
 /** A record with everything that may be absent absent. */
 export function interactionRow(
   transactionId: string,
-  more: Partial<Interaction> = {},
-): Interaction {
+  more: Partial<SettledCall> = {},
+): SettledCall {
   return {
     transactionId,
     createdAt: new Date("2026-11-21T09:00:00.123Z"),

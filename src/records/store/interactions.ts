@@ -1,4 +1,4 @@
-import type { Interaction, InteractionStore } from "../../shared/interaction.ts";
+import type { InteractionStore, SettledCall } from "../../shared/interaction.ts";
 import { searchKeys } from "../search_tokens.ts";
 import type { Database, Queryable } from "../../database/database.ts";
 import { type Column, columns, columnTypes } from "./interaction_columns.ts";
@@ -51,7 +51,7 @@ type RecordPart = "rows" | "kept";
  */
 export async function writeRecords(
   tx: Queryable,
-  given: readonly Interaction[],
+  given: readonly SettledCall[],
   parts: readonly RecordPart[],
 ): Promise<string[]> {
   const { rows, erased, newlyErased } = await withoutErased(tx, given);
@@ -63,7 +63,7 @@ export async function writeRecords(
   return erased;
 }
 
-async function insertRows(tx: Queryable, rows: readonly Interaction[]): Promise<void> {
+async function insertRows(tx: Queryable, rows: readonly SettledCall[]): Promise<void> {
   await tx.query(insertUsage, [JSON.stringify(rows.map(writeRow))]);
   for (const some of chunks(rows, payloadLength, sentCharacters)) {
     await tx.query(insertPayloads, [JSON.stringify(some.map(writePayload))]);
@@ -86,11 +86,11 @@ const insertPayloads =
 /** Characters of payloads that go in one statement, so that none is near a gigabyte. */
 const sentCharacters = 8 * 1024 * 1024;
 
-function payloadLength({ requestText, responseText }: Interaction): number {
+function payloadLength({ requestText, responseText }: SettledCall): number {
   return (requestText?.length ?? 0) + (responseText?.length ?? 0);
 }
 
-function writeRow(row: Interaction): Record<Column, unknown> {
+function writeRow(row: SettledCall): Record<Column, unknown> {
   return {
     transaction_id: row.transactionId,
     created_at: row.createdAt.toISOString(),
@@ -133,7 +133,7 @@ function writeRow(row: Interaction): Record<Column, unknown> {
   };
 }
 
-function writePayload(row: Interaction): Record<string, unknown> {
+function writePayload(row: SettledCall): Record<string, unknown> {
   return {
     transaction_id: row.transactionId,
     created_at: row.createdAt.toISOString(),

@@ -1,6 +1,6 @@
 import { pushAll } from "../../base/lists.ts";
 import type { Clock } from "../../base/clock.ts";
-import type { Interaction } from "../../shared/interaction.ts";
+import type { SettledCall } from "../../shared/interaction.ts";
 import type {
   RetainedReasoning,
   StoredResponse,
@@ -14,7 +14,7 @@ import type { SelectableCall } from "../../shared/interaction.ts";
  */
 export interface StoredResponseCache extends StoredResponseStore {
   /** Takes what a call keeps, unless it was erased meanwhile. */
-  remember(interaction: Interaction): void;
+  remember(interaction: SettledCall): void;
   /** Forgets what these calls said, in later responses too. */
   forget(transactionIds: readonly string[]): void;
 }
@@ -59,7 +59,7 @@ class KeptFront implements StoredResponseCache {
     this.#isErased = isErased;
   }
 
-  remember(interaction: Interaction): void {
+  remember(interaction: SettledCall): void {
     const { accountId, transactionId, kept } = interaction;
     if (!kept || this.#isErased(interaction)) return;
     if (kept.response && !kept.response.sources.some((id) => this.#gone.has(id))) {
