@@ -191,7 +191,7 @@ function callerOf(
     path,
     header: (name) => headers[name],
     headerNames: () => Object.keys(headers),
-    // One call, from when it was taken in: its row has the time that its caller was told.
+    // One call, from when it was taken in: its row has the time that its caller was given.
     arrivedAt: createdAt,
     arrivedMs: clock.monotonicMs() - Math.max(0, clock.now().getTime() - createdAt.getTime()),
     silenceMs: timeoutMs,

@@ -70,7 +70,7 @@ export interface OperationContext {
   readonly vendorCall: VendorCallContext;
   /** What it can cost at most; null with a vendor key of the caller's own. */
   readonly setAsideNanos: bigint | null;
-  /** Told what the call came to, also while it runs: what it has been told when cut is billed. */
+  /** Hears what the call came to, also while it runs: should it be cut, what was reported is billed. */
   readonly meter: OperationMeter;
   /** The vendor's answer with a good status; any other is thrown as a fault (retries included). */
   ask(request: VendorRequest): Promise<UpstreamAnswer>;

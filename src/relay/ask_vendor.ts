@@ -31,7 +31,7 @@ export class VendorAccess {
     return this.mode === "managed";
   }
 
-  /** A vendor's error as our caller is told of it. */
+  /** A vendor's error as our caller sees it. */
   fault(error: VendorError, retryAfterSeconds?: number): Fault {
     const { mode, key } = this;
     const address = this.target.vendor.baseUrl;
@@ -132,7 +132,7 @@ export async function readRefusal(
   }
 }
 
-/** A refusal as our caller is told of it. */
+/** A refusal as our caller sees it. */
 export function refusalFault(
   deps: Pick<AskVendorDeps, "log" | "now">,
   vendorCall: VendorAccess,

@@ -116,15 +116,15 @@ export class Call<M extends CallMeter = Meter> {
   }
 
   /**
-   * In layers: the record is made out of what is known, whatever of it fails, and each of those who
-   * are told of it is told whatever became of the others.
+   * In layers: the record is made of what is known, whatever of it fails, and journal, recorder,
+   * response cache and observers each get it, whatever became of the others.
    */
   async #settle(ending: Ending): Promise<void> {
     const { kept, recorder } = this.#deps;
     const { task } = this.#facts;
     this.#try("answered", () => this.answered(), undefined);
     const ended = task ? this.#try("task", () => task.ending(ending), ending) : ending;
-    // Given back: another process asks for it anew.
+    // Given back: another process makes the call again.
     if (ended === undefined) return this.#leave(0n);
     const interaction = this.#interaction(ended);
     const noted = this.#note(interaction);
@@ -134,7 +134,7 @@ export class Call<M extends CallMeter = Meter> {
       () => this.#recordBare(interaction),
     );
     if (!task) this.#try("remember", () => kept.remember(interaction), undefined);
-    this.#try("tell", () => this.#tell(interaction), undefined);
+    this.#try("tell", () => this.#notify(interaction), undefined);
     // What is reserved is free for others only once the charge can't be lost any more.
     await noted;
     this.#leave(interaction.chargedNanos);
@@ -159,7 +159,7 @@ export class Call<M extends CallMeter = Meter> {
     const { journal, tries, log } = this.#deps;
     try {
       await this.#attempt("journal", () => journal.end(interaction), () => {
-        // Whatever of it can't be told.
+        // Without what could not be written.
         return journal.end(bareInteraction(interaction));
       });
     } catch (thrown) {
@@ -190,7 +190,7 @@ export class Call<M extends CallMeter = Meter> {
     });
   }
 
-  #tell(interaction: SettledCall): void {
+  #notify(interaction: SettledCall): void {
     const { trace } = this.#caller;
     trace.settled = interaction;
     if (interaction.billingBasis === "disputed") this.#dispute(interaction);
@@ -239,8 +239,8 @@ export class Call<M extends CallMeter = Meter> {
       ...(this.#attempts.length > 1 ? { attempts: [...this.#attempts] } : {}),
       ...this.#attempt(
         "kept",
-        () => this.#kept(ending, answer.isCut ? undefined : answer.text),
-        () => this.#plainKept(ending),
+        () => this.#retained(ending, answer.isCut ? undefined : answer.text),
+        () => this.#endOnly(ending),
       ),
     };
   }
@@ -319,15 +319,15 @@ export class Call<M extends CallMeter = Meter> {
   }
 
   /** Nothing, but for how a background call ended. */
-  #plainKept(ending: Ending): { kept?: Retained } {
+  #endOnly(ending: Ending): { kept?: Retained } {
     const { task } = this.#facts;
     return task ? { kept: { reasoning: [], background: task.end(ending, undefined) } } : {};
   }
 
   /** Only an answer that ended well is continued. */
-  #kept(ending: Ending, responseText: string | undefined): { kept?: Retained } {
+  #retained(ending: Ending, responseText: string | undefined): { kept?: Retained } {
     const { task } = this.#facts;
-    if (ending.status !== "completed") return this.#plainKept(ending);
+    if (ending.status !== "completed") return this.#endOnly(ending);
     const { meter } = this;
     const reasoning = meter.answer ? this.#plan.retainedReasoning?.(meter.answer()) ?? [] : [];
     const response = responseText === undefined ? undefined : this.#facts.retain?.(responseText);

@@ -12,7 +12,7 @@ import type { RetainedReasoning } from "../shared/stored_response.ts";
 import type { Prices } from "../pricing/table/prices.ts";
 import type { BackgroundTask } from "./background_task.ts";
 import type { VendorCallContext } from "./ask_vendor.ts";
-import type { Keeper } from "./conversation/conversation.ts";
+import type { Retainer } from "./conversation/conversation.ts";
 import type { Authorization } from "./authorize.ts";
 import type { StoredResponseCache } from "./conversation/stored_response_cache.ts";
 import type { OpenStreams } from "./open_streams.ts";
@@ -30,7 +30,7 @@ export interface Ending {
   fault?: Fault;
   /** JSON text as the caller received it; the fold of what was streamed when absent. */
   responseText?: string;
-  /** Of `responseText`: more was said than it holds. */
+  /** `responseText` is not the whole answer. */
   isTruncated?: boolean;
 }
 
@@ -56,7 +56,7 @@ export interface RecordedRequest {
   /** Media that `bodyText` names by hash. */
   bodyMedia?: readonly Media[];
   /** Makes what is stored of the answer for whoever continues it; absent: nothing is. */
-  retain?: Keeper | undefined;
+  retain?: Retainer | undefined;
 }
 
 /** What a record says of how the request went to its vendor, and of a streamed answer. */

@@ -11,7 +11,7 @@ import type { VendorCallContext } from "./ask_vendor.ts";
 import { boundOf } from "./authorize.ts";
 import type { BackgroundCall } from "./background_task.ts";
 import type { Caller } from "./call_context.ts";
-import { continueConversation, inputItems, keeperOf } from "./conversation/conversation.ts";
+import { continueConversation, inputItems, retainerOf } from "./conversation/conversation.ts";
 import type { StoredResponseCache } from "./conversation/stored_response_cache.ts";
 import { Meter } from "./meter.ts";
 import { type PipelineDeps, type PlannedCall, runCall } from "./pipeline.ts";
@@ -113,7 +113,7 @@ async function planText(
     recorded: {
       ...{ dialect, plan, body: request.body, bodyText: request.bodyText, promptTokens, payload },
       facts: background ? { ...facts, stream: false } : facts,
-      retain: keeperOf(dialect, continued, inputItemsText),
+      retain: retainerOf(dialect, continued, inputItemsText),
     },
     meter: createMeter(deps, background !== undefined),
     upperBound(price) {

@@ -26,7 +26,7 @@ type TokenColumns =
 /** A bill as columns of the record. `attempt` guards what a vendor's own object can break. */
 export function tokenColumns(bill: Bill, attempt: Try): TokenColumns {
   const { usage } = bill;
-  const count = (given: number | undefined) => given === undefined ? null : storableCount(given);
+  const count = (tokens: number | undefined) => tokens === undefined ? null : storableCount(tokens);
   const written = usage?.cacheWrite === undefined && usage?.cacheWriteLong === undefined
     ? undefined
     : (usage.cacheWrite ?? 0) + (usage.cacheWriteLong ?? 0);

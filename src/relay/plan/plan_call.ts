@@ -59,7 +59,7 @@ export interface PlanRequest {
 }
 
 /**
- * Chooses the lane of a call and prepares its request for the vendor's dialect `upstream`; absent:
+ * Plans a call: passed through or translated, and prepares its request for the vendor's dialect `upstream`; absent:
  * the best that is known (`dialectsFor`). Throws what is wrong with the request.
  */
 export async function planCall(
@@ -180,7 +180,7 @@ function secondsOf(clock: Clock): () => number {
   return () => Math.floor(clock.now().getTime() / 1000);
 }
 
-/** `X-Prompt-Cache`, else the key's own setting (interface.md §4). */
+/** `X-Prompt-Cache`, else the key's own setting. */
 function setsCacheMarks(caller: Caller): boolean {
   const asked = caller.header("x-prompt-cache");
   if (asked === undefined) return caller.principal.key.promptCache;
@@ -191,7 +191,7 @@ function setsCacheMarks(caller: Caller): boolean {
   });
 }
 
-/** `X-Translation-Mode`, else the key's own (interface.md §5). */
+/** `X-Translation-Mode`, else the key's own. */
 export function translationMode(caller: Caller): TranslationMode {
   const asked = caller.header("x-translation-mode");
   if (asked === undefined) return caller.principal.key.translationMode;

@@ -4,7 +4,7 @@ import type { Queryable, SqlRow } from "../../../database/database.ts";
 import { endBackground } from "../../../background/store/background_end.ts";
 import { sanitizeText } from "../../../database/sanitize_text.ts";
 
-/** Kept answers on PostgreSQL, served or embedded. */
+/** Stored responses on PostgreSQL, served or embedded. */
 export function createStoredResponses(database: Queryable): StoredResponseStore {
   return {
     async findResponse(accountId, responseId) {
