@@ -9,7 +9,7 @@ import type { BackgroundForm } from "../dialects/kernel/dialect.ts";
 import { answerIds } from "../relay/answer_ids.ts";
 import type { BackgroundRunner } from "./runner.ts";
 import { BackgroundTask, type TakenCall } from "../relay/background_task.ts";
-import type { Caller } from "../relay/call_context.ts";
+import type { CallContext } from "../relay/call_context.ts";
 import { lossHeader } from "../relay/loss_header.ts";
 import type { Relay, RelayRequest } from "../relay/relay.ts";
 import { replayHeader, type Reply } from "../relay/reply.ts";
@@ -183,7 +183,7 @@ class BackgroundCalls implements Background {
   /** The same request was accepted before, by a process whose reply was not stored. */
   async #again(
     key: BackgroundKey,
-    { trace }: Caller,
+    { trace }: CallContext,
     headers: Record<string, string>,
   ): Promise<Reply> {
     const first = await this.#deps.store.find(key);
@@ -195,7 +195,7 @@ class BackgroundCalls implements Background {
   }
 }
 
-function drained(caller: Caller): Caller {
+function drained(caller: CallContext): CallContext {
   const { account, key } = caller.principal;
   const principal = { account, key: { ...key, onDisconnect: "drain" as const } };
   return { ...caller, principal, goesOn: true };
@@ -209,7 +209,7 @@ function mostOf({ tier }: Pick<Account, "tier">, perAccount: number): number {
   return tier === "free" ? Math.ceil(perAccount / 10) : perAccount;
 }
 
-function repeatableOf(caller: Caller, bodyText: string) {
+function repeatableOf(caller: CallContext, bodyText: string) {
   const { requestId, path, principal } = caller;
   // An id of ours is new each time.
   if (caller.header("x-request-id") !== requestId) return undefined;
@@ -218,7 +218,7 @@ function repeatableOf(caller: Caller, bodyText: string) {
   return { requestId: key, requestHash: fingerprint };
 }
 
-function headersOf(caller: Caller): Record<string, string> {
+function headersOf(caller: CallContext): Record<string, string> {
   const names = (caller.headerNames?.() ?? []).filter((name) => storedHeaders.test(name));
   return Object.fromEntries(names.map((name) => [name, caller.header(name) ?? ""]));
 }

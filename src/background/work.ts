@@ -12,7 +12,7 @@ import type { ClaimedCall } from "./runner.ts";
 import { type HeavyWorkLimits, rereadRequest } from "../relay/plan/reread_request.ts";
 import { BackgroundTask } from "../relay/background_task.ts";
 import type { CallJournal, Ending } from "../relay/call_facts.ts";
-import type { Caller } from "../relay/call_context.ts";
+import type { CallContext } from "../relay/call_context.ts";
 import { endingOf } from "../relay/pipeline.ts";
 import { jobCaller } from "../relay/system_caller.ts";
 import { boundPayload, payloadLimits } from "../records/payload.ts";
@@ -180,7 +180,7 @@ function callerOf(
   { request }: ClaimedBackgroundCall,
   { stop, vendorKey }: ClaimedCall,
   principal: Principal,
-): Caller {
+): CallContext {
   const { begun, headers, path } = request;
   const { requestId, sessionId, userId, endpoint, createdAt } = begun;
   const { signal } = stop;

@@ -21,7 +21,7 @@ import { optionsFor, resolveMedia } from "../vendors/media_target.ts";
 import type { PublicFetch } from "../vendors/public_fetch.ts";
 import type { Registry } from "../vendors/registry.ts";
 import type { VendorRequest } from "../relay/ask_vendor.ts";
-import type { Caller } from "../relay/call_context.ts";
+import type { CallContext } from "../relay/call_context.ts";
 import { parseAnswer } from "../relay/text_answer.ts";
 import { fetchDrawn } from "./fetch_generated_images.ts";
 import { imageStream } from "./image_stream.ts";
@@ -37,7 +37,7 @@ import { enforceTranslationMode } from "../relay/plan/translation.ts";
 
 /** One request for pictures, validated by its contract. */
 export interface ImagesRequest {
-  caller: Caller;
+  caller: CallContext;
   body: ImageBody;
   bodyText: string;
   /** Where a file of the caller's account can be read without a key, by its hash. */

@@ -5,7 +5,7 @@ import { speechTokens } from "../dialects/media/operations/speech.ts";
 import { type BillableUsage, type BoundInput, upperBoundNanos } from "../pricing/pricing.ts";
 import { askVendor, type VendorCallContext, type VendorRequest } from "../relay/ask_vendor.ts";
 import type { Call } from "../relay/call.ts";
-import type { Caller } from "../relay/call_context.ts";
+import type { CallContext } from "../relay/call_context.ts";
 import type { RecordedForm } from "../relay/call_facts.ts";
 import {
   type CallAnswer,
@@ -44,7 +44,7 @@ export interface Operations {
 
 /** A call that has passed its contract and whose vendor is known. */
 export interface OperationCall {
-  caller: Caller;
+  caller: CallContext;
   /** How the record names it, and where its payloads hold media. */
   form: RecordedForm;
   target: ResolvedModel;

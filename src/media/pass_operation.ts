@@ -23,7 +23,7 @@ import { type ResolvedModel, resolveTarget } from "../vendors/model_name.ts";
 import type { EndpointMapping, Registry, Vendor } from "../vendors/registry.ts";
 import type { UpstreamAnswer } from "../vendors/upstream.ts";
 import { answerHeaders } from "../vendors/vendor_headers.ts";
-import type { Caller } from "../relay/call_context.ts";
+import type { CallContext } from "../relay/call_context.ts";
 import { embedInBatches } from "./embed_batches.ts";
 import { translationMode } from "../relay/plan/plan_call.ts";
 import { externalizeFile } from "../records/externalize_media.ts";
@@ -39,7 +39,7 @@ import { errorEvent } from "../relay/error_event.ts";
 
 /** A request on a vendor's own path, which has passed its contract. */
 export interface PassedRequest {
-  caller: Caller;
+  caller: CallContext;
   operation: Operation;
   /** The vendor whose family was called; undefined on the unified family. */
   vendor: Vendor | undefined;
@@ -108,13 +108,13 @@ function recorded(request: OperationRequest, inlineBytes: number) {
 }
 
 /** Throws the fault of what can't be asked of a vendor of another dialect, by the caller's mode. */
-function batchLosses(caller: Caller, { fields }: OperationRequest): string[] {
+function batchLosses(caller: CallContext, { fields }: OperationRequest): string[] {
   textInputs(fields.input);
   return enforceTranslationMode(embeddingLosses(fields), translationMode(caller));
 }
 
 interface Passing {
-  caller: Caller;
+  caller: CallContext;
   operation: Operation;
   request: OperationRequest;
   path: string;
@@ -217,7 +217,7 @@ const maxEventBytes = 32 * 1024 * 1024;
 /** Events go on as they are; a failure among them becomes an error of ours. */
 function eventListener(
   ctx: OperationContext,
-  caller: Caller,
+  caller: CallContext,
   reader: AnswerReader,
 ): OperationListener {
   const splitter = new SseSplitter({ maxEventBytes });

@@ -6,7 +6,7 @@ import { inputTokenBound } from "../shared/token_estimate.ts";
 import { optionsFor, resolveMedia } from "../vendors/media_target.ts";
 import type { Registry } from "../vendors/registry.ts";
 import { askMedia } from "./operations.ts";
-import type { Caller } from "../relay/call_context.ts";
+import type { CallContext } from "../relay/call_context.ts";
 import { translationMode } from "../relay/plan/plan_call.ts";
 import { lossHeader } from "../relay/loss_header.ts";
 import type {
@@ -21,7 +21,7 @@ import { enforceTranslationMode } from "../relay/plan/translation.ts";
 
 /** One request for speech, validated by its contract. */
 export interface SpeechRequest {
-  caller: Caller;
+  caller: CallContext;
   body: SpeechBody;
   bodyText: string;
   /** The caller wants the file, not JSON. */

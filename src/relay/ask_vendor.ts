@@ -9,12 +9,12 @@ import { isAbort, type Upstream, type UpstreamAnswer } from "../vendors/upstream
 import type { RequestBytes } from "../vendors/upstream.ts";
 import { retryAfterMs } from "../vendors/upstream_retry.ts";
 import { vendorHeaders, vendorRequestId } from "../vendors/vendor_headers.ts";
-import type { Caller } from "./call_context.ts";
+import type { CallContext } from "./call_context.ts";
 import { vendorFault } from "./vendor_fault.ts";
 
 /** On whose behalf a vendor is asked, with which key, and what its failures are to the caller. */
 export class VendorAccess {
-  readonly caller: Caller;
+  readonly caller: CallContext;
   readonly target: ResolvedModel;
   readonly key: Secret;
   readonly mode: Mode;

@@ -6,7 +6,7 @@ import type { Retained } from "../shared/stored_response.ts";
 import { messageOf } from "../shared/fault.ts";
 import { storableCount } from "../pricing/plausible.ts";
 import type { PriceRow } from "../pricing/pricing.ts";
-import type { Caller } from "./call_context.ts";
+import type { CallContext } from "./call_context.ts";
 import type { CallDeps, CallFacts, Ending, RecordedPlan } from "./call_facts.ts";
 import { type RecordedAnswer, recordedAnswer } from "./recorded_answer.ts";
 import { type Bill, type CallMeter, type Meter, plainBill } from "./meter.ts";
@@ -36,7 +36,7 @@ export class Call<M extends CallMeter = Meter> {
   readonly meter: M;
   readonly #deps: CallDeps;
   readonly #facts: CallFacts;
-  readonly #caller: Caller;
+  readonly #caller: CallContext;
   readonly #request: BoundPayload;
   /** `#identity` as it was then. */
   readonly #asBegun: Identity;

@@ -4,7 +4,7 @@ import type { Principal } from "../keys/api_key.ts";
 import type { SettledCall } from "../shared/interaction.ts";
 
 /** Who calls, and what came with the request beside its body. */
-export interface Caller {
+export interface CallContext {
   readonly principal: Principal;
   /** The second half of the dual-key form. */
   readonly vendorKey: Secret | undefined;

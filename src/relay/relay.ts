@@ -10,7 +10,7 @@ import type { Upstream } from "../vendors/upstream.ts";
 import type { VendorCallContext } from "./ask_vendor.ts";
 import { boundOf } from "./authorize.ts";
 import type { BackgroundCall } from "./background_task.ts";
-import type { Caller } from "./call_context.ts";
+import type { CallContext } from "./call_context.ts";
 import { continueConversation, inputItems, retainerOf } from "./conversation/conversation.ts";
 import type { StoredResponseCache } from "./conversation/stored_response_cache.ts";
 import { Meter } from "./meter.ts";
@@ -26,7 +26,7 @@ import { executeText } from "./text_answer.ts";
 
 /** One proxied request, validated by its contract. */
 export interface RelayRequest {
-  caller: Caller;
+  caller: CallContext;
   /** The caller's dialect. */
   dialect: FullDialect;
   /** The vendor whose family was called; undefined on the unified family. */

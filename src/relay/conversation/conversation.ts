@@ -7,7 +7,7 @@ import type {
   StoredResponseFields,
   StoredResponseStore,
 } from "../../shared/stored_response.ts";
-import type { Caller } from "../call_context.ts";
+import type { CallContext } from "../call_context.ts";
 import { findSeals } from "./reasoning_store.ts";
 
 /** Makes what is stored of an answer, given its JSON text as the caller received it. */
@@ -20,7 +20,7 @@ export type Retainer = (answerText: string) => StoredResponseFields | undefined;
  * `previous_response_not_found` when the account has no such answer.
  */
 export async function continueConversation(
-  request: { caller: Caller; dialect: Dialect; body: unknown; bodyText: string },
+  request: { caller: CallContext; dialect: Dialect; body: unknown; bodyText: string },
   store: StoredResponseStore,
   sealedBy?: string,
 ): Promise<ContinuedRequest> {

@@ -19,7 +19,7 @@ import type { Prices } from "../../pricing/table/prices.ts";
 import type { Vendor } from "../../vendors/registry.ts";
 import type { PublicFetch } from "../../vendors/public_fetch.ts";
 import { searchForm } from "../../vendors/web_search.ts";
-import type { Caller } from "../call_context.ts";
+import type { CallContext } from "../call_context.ts";
 import { chatIsRefused, type DialectCall, dialectsFor } from "./choose_dialects.ts";
 import { inlineMedia } from "./inline_media.ts";
 import type { CallPlan } from "./call_plan.ts";
@@ -42,7 +42,7 @@ export interface PlanDeps {
 /** A request whose vendor is known. */
 export interface PlanRequest {
   transactionId: string;
-  caller: Caller;
+  caller: CallContext;
   dialect: FullDialect;
   body: unknown;
   bodyText: string;
@@ -181,7 +181,7 @@ function secondsOf(clock: Clock): () => number {
 }
 
 /** `X-Prompt-Cache`, else the key's own setting. */
-function setsCacheMarks(caller: Caller): boolean {
+function setsCacheMarks(caller: CallContext): boolean {
   const asked = caller.header("x-prompt-cache");
   if (asked === undefined) return caller.principal.key.promptCache;
   if (asked === "on" || asked === "off") return asked === "on";
@@ -192,7 +192,7 @@ function setsCacheMarks(caller: Caller): boolean {
 }
 
 /** `X-Translation-Mode`, else the key's own. */
-export function translationMode(caller: Caller): TranslationMode {
+export function translationMode(caller: CallContext): TranslationMode {
   const asked = caller.header("x-translation-mode");
   if (asked === undefined) return caller.principal.key.translationMode;
   if (asked === "strict" || asked === "lenient" || asked === "default") return asked;
