@@ -4,7 +4,7 @@ import type { BackgroundForm, Dialect } from "../dialects/kernel/dialect.ts";
 import type { ApiKeyStore, Principal } from "../keys/api_key.ts";
 import type { BackgroundStore, ClaimedBackgroundCall } from "./background_call.ts";
 import { Fault } from "../shared/fault.ts";
-import type { Interaction } from "../shared/interaction.ts";
+import type { SettledCall } from "../shared/interaction.ts";
 import { usable } from "../keys/key_cache.ts";
 import { errors } from "../../contracts/kernel/errors.ts";
 import type { Registry } from "../vendors/registry.ts";
@@ -12,7 +12,7 @@ import type { ClaimedCall } from "./runner.ts";
 import { type HeavyWorkLimits, rereadRequest } from "../relay/plan/reread_request.ts";
 import { BackgroundTask } from "../relay/background_task.ts";
 import type { CallJournal, Ending } from "../relay/call_facts.ts";
-import type { Caller } from "../relay/call_context.ts";
+import type { CallContext } from "../relay/call_context.ts";
 import { endingOf } from "../relay/pipeline.ts";
 import { jobCaller } from "../relay/system_caller.ts";
 import { boundPayload, payloadLimits } from "../records/payload.ts";
@@ -179,7 +179,7 @@ function callerOf(
   { request }: ClaimedBackgroundCall,
   { stop, vendorKey }: ClaimedCall,
   principal: Principal,
-): Caller {
+): CallContext {
   const { begun, headers, path } = request;
   const { requestId, sessionId, userId, endpoint, createdAt } = begun;
   const { signal } = stop;
@@ -190,7 +190,7 @@ function callerOf(
     path,
     header: (name) => headers[name],
     headerNames: () => Object.keys(headers),
-    // One call, from when it was taken in: its row has the time that its caller was told.
+    // One call, from when it was taken in: its row has the time that its caller was given.
     arrivedAt: createdAt,
     arrivedMs: clock.monotonicMs() - Math.max(0, clock.now().getTime() - createdAt.getTime()),
     silenceMs: timeoutMs,
@@ -210,7 +210,7 @@ async function conclude(
     bodyText,
     payloadLimits(deps, dialects.responses),
   );
-  const interaction: Interaction = {
+  const interaction: SettledCall = {
     ...begun,
     status: ending.status === "cancelled" ? "cancelled" : "failed",
     httpStatus: ending.errorCode === undefined ? null : errors[ending.errorCode].status,

@@ -1,7 +1,7 @@
 import type { ByteGate } from "../base/byte_gate.ts";
 import type { MemoryPermit } from "../base/byte_room.ts";
 import { joinBytes } from "../base/bytes.ts";
-import type { Caller } from "../relay/call_context.ts";
+import type { CallContext } from "../relay/call_context.ts";
 import type { Reply } from "../relay/reply.ts";
 import { Fault } from "../shared/fault.ts";
 import type { UpstreamAnswer } from "../vendors/upstream.ts";
@@ -14,13 +14,13 @@ const pieceBytes = 64 * 1024;
 /** The memory that one call's answers take up, until its caller has them. */
 export class AnswerRoom {
   readonly #gate: ByteGate;
-  readonly #caller: Caller;
+  readonly #caller: CallContext;
   /** One for all answers: a call must not wait for room that it holds itself. */
   #permit: MemoryPermit | undefined;
   #isReplys = false;
   #bytes = 0;
 
-  constructor(gate: ByteGate, caller: Caller) {
+  constructor(gate: ByteGate, caller: CallContext) {
     this.#gate = gate;
     this.#caller = caller;
   }

@@ -21,8 +21,8 @@ import type { Speaking } from "./speech.ts";
 
 /** An event larger than this ends the stream. */
 const maxEventBytes = 32 * 1024 * 1024;
-/** Of one answer, kept for its record. */
-const maxKeptBytes = 32 * 1024 * 1024;
+/** Of one answer, for its record. */
+const maxRecordedBytes = 32 * 1024 * 1024;
 
 /**
  * The sound of one answer as it comes: as bytes, as events or as JSON that hold base64, as samples
@@ -96,7 +96,7 @@ export class Sound {
   settle(isComplete: boolean): { recordText?: string; isTruncated?: boolean } {
     if (this.#length === 0) return {};
     this.#tell(isComplete);
-    const isTruncated = this.#length > maxKeptBytes;
+    const isTruncated = this.#length > maxRecordedBytes;
     return { recordText: this.#json(isTruncated ? undefined : this.#file()), isTruncated };
   }
 
@@ -131,7 +131,7 @@ export class Sound {
   #keep(pieces: readonly Uint8Array[]): void {
     for (const piece of pieces) {
       this.#length += piece.length;
-      if (this.#length > maxKeptBytes) this.#pieces = [];
+      if (this.#length > maxRecordedBytes) this.#pieces = [];
       else this.#pieces.push(piece);
     }
   }
@@ -149,10 +149,10 @@ export class Sound {
   #bill(isComplete: boolean): { usage: BillableUsage; basis: BillingBasis } {
     const { ask } = this.#speaking;
     const { price } = this.#ctx.vendorCall;
-    const said = characters(ask.text);
+    const count = characters(ask.text);
     const seconds = this.#seconds();
     const timed = price?.rates.perMinute === undefined ? {} : { seconds };
-    const counted = { characters: said, ...timed };
+    const counted = { characters: count, ...timed };
     if (this.#usage && isComplete) {
       return { usage: { ...this.#usage, ...counted }, basis: "reported" };
     }
@@ -170,7 +170,7 @@ export class Sound {
     if (wire.givesSamples || encoded.format === "pcm") {
       return pcmSeconds(this.#length, this.#samples.sampleRate);
     }
-    const heard = this.#length > maxKeptBytes ? undefined : audioSeconds(this.#file());
+    const heard = this.#length > maxRecordedBytes ? undefined : audioSeconds(this.#file());
     // Latin text is read at about 14 characters a second.
     return heard ?? characters(ask.text) / 14 / (ask.speed ?? 1);
   }

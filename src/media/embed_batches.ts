@@ -14,7 +14,7 @@ import type { OperationAnswer, OperationContext } from "./operations.ts";
 /**
  * Embeddings of a vendor that speaks generate, by its own batch method, in the shape that chat-style
  * clients read. More texts than it takes at once go in several requests, one after the other. Where
- * it counts no tokens they are estimated. `losses` are paths of what it can't be told.
+ * it counts no tokens they are estimated. `losses` are paths of what it can't be sent.
  */
 export async function embedInBatches(
   ctx: OperationContext,

@@ -21,7 +21,7 @@ import { optionsFor, resolveMedia } from "../vendors/media_target.ts";
 import type { PublicFetch } from "../vendors/public_fetch.ts";
 import type { Registry } from "../vendors/registry.ts";
 import type { VendorRequest } from "../relay/ask_vendor.ts";
-import type { Caller } from "../relay/call_context.ts";
+import type { CallContext } from "../relay/call_context.ts";
 import { parseAnswer } from "../relay/text_answer.ts";
 import { fetchDrawn } from "./fetch_generated_images.ts";
 import { imageStream } from "./image_stream.ts";
@@ -37,7 +37,7 @@ import { enforceTranslationMode } from "../relay/plan/translation.ts";
 
 /** One request for pictures, validated by its contract. */
 export interface ImagesRequest {
-  caller: Caller;
+  caller: CallContext;
   body: ImageBody;
   bodyText: string;
   /** Where a file of the caller's account can be read without a key, by its hash. */
@@ -169,7 +169,7 @@ async function readAnswer(
     return { images: [{ data: bytes.toBase64() }] };
   }
   const json = parseAnswer(new TextDecoder().decode(bytes));
-  // Some hosts and aggregators tell an error in an answer with a good status.
+  // Some hosts and aggregators send an error with a good status.
   if (isRecord(json) && carriesError(json)) {
     throw ctx.vendorCall.fault(readVendorError(json, undefined));
   }
@@ -183,14 +183,14 @@ async function wholeAnswer(
   answers: readonly ImageAnswer[],
 ): Promise<OperationAnswer> {
   const { request, ask, losses, vendorFetch: fetch } = drawing;
-  const given: DrawnImage[] = answers.flatMap((answer) => answer.images);
-  if (given.length === 0) throw nothingDrawn(answers);
+  const drawn: DrawnImage[] = answers.flatMap((answer) => answer.images);
+  if (drawn.length === 0) throw nothingDrawn(answers);
   const { signal } = request.caller;
   const paid = answers.filter((answer) => answer.images.length > 0);
   const { usage, basis } = imageUsage(paid, { ...drawing, price: ctx.vendorCall.price });
   // They were drawn, whether or not they can be fetched where they are.
   ctx.meter.report(usage, basis);
-  const images = await fetchDrawn(given, { fetch, signal, asAddress: ask.asAddress });
+  const images = await fetchDrawn(drawn, { fetch, signal, asAddress: ask.asAddress });
   ctx.meter.report(usage, basis, "stop");
   const { text, recordText } = writeImageAnswer({
     created: Math.floor(request.caller.arrivedAt.getTime() / 1000),

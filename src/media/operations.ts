@@ -5,7 +5,7 @@ import { speechTokens } from "../dialects/media/operations/speech.ts";
 import { type BillableUsage, type BoundInput, upperBoundNanos } from "../pricing/pricing.ts";
 import { askVendor, type VendorCallContext, type VendorRequest } from "../relay/ask_vendor.ts";
 import type { Call } from "../relay/call.ts";
-import type { Caller } from "../relay/call_context.ts";
+import type { CallContext } from "../relay/call_context.ts";
 import type { RecordedForm } from "../relay/call_facts.ts";
 import {
   type CallAnswer,
@@ -44,7 +44,7 @@ export interface Operations {
 
 /** A call that has passed its contract and whose vendor is known. */
 export interface OperationCall {
-  caller: Caller;
+  caller: CallContext;
   /** How the record names it, and where its payloads hold media. */
   form: RecordedForm;
   target: ResolvedModel;
@@ -70,7 +70,7 @@ export interface OperationContext {
   readonly vendorCall: VendorCallContext;
   /** What it can cost at most; null with a vendor key of the caller's own. */
   readonly setAsideNanos: bigint | null;
-  /** Told what the call came to, also while it runs: what it has been told when cut is billed. */
+  /** Hears what the call came to, also while it runs: should it be cut, what was reported is billed. */
   readonly meter: OperationMeter;
   /** The vendor's answer with a good status; any other is thrown as a fault (retries included). */
   ask(request: VendorRequest): Promise<UpstreamAnswer>;

@@ -23,7 +23,7 @@ import { type ResolvedModel, resolveTarget } from "../vendors/model_name.ts";
 import type { EndpointMapping, Registry, Vendor } from "../vendors/registry.ts";
 import type { UpstreamAnswer } from "../vendors/upstream.ts";
 import { answerHeaders } from "../vendors/vendor_headers.ts";
-import type { Caller } from "../relay/call_context.ts";
+import type { CallContext } from "../relay/call_context.ts";
 import { embedInBatches } from "./embed_batches.ts";
 import { translationMode } from "../relay/plan/plan_call.ts";
 import { externalizeFile } from "../records/externalize_media.ts";
@@ -39,7 +39,7 @@ import { errorEvent } from "../relay/error_event.ts";
 
 /** A request on a vendor's own path, which has passed its contract. */
 export interface PassedRequest {
-  caller: Caller;
+  caller: CallContext;
   operation: Operation;
   /** The vendor whose family was called; undefined on the unified family. */
   vendor: Vendor | undefined;
@@ -63,10 +63,10 @@ export function passOperation(
 ): Promise<Reply> {
   const request = readOperation(sent, operation);
   const target = resolveTarget(deps.registry, vendor, request.model);
-  const way = target.vendor.operations[operation.kind];
-  if (!way) throw lacking(deps.registry, operation, target);
+  const mapping = target.vendor.operations[operation.kind];
+  if (!mapping) throw lacking(deps.registry, operation, target);
   // What is wrong with a request is no interaction: it is looked for before the call begins.
-  const path = pathOf(way, target.model);
+  const path = pathOf(mapping, target.model);
   const losses = path === undefined ? batchLosses(caller, request) : [];
   if (path !== undefined) forVendor(request, target.model, operation);
   return deps.operations.run(
@@ -91,9 +91,9 @@ export function passOperation(
 }
 
 /** Below the base address; undefined where the vendor is asked in a form of its own. */
-function pathOf(way: EndpointMapping, model: string): string | undefined {
-  if ("path" in way) return way.path;
-  return "method" in way ? methodPath(model, way.method) : undefined;
+function pathOf(mapping: EndpointMapping, model: string): string | undefined {
+  if ("path" in mapping) return mapping.path;
+  return "method" in mapping ? methodPath(model, mapping.method) : undefined;
 }
 
 function recorded(request: OperationRequest, inlineBytes: number) {
@@ -108,13 +108,13 @@ function recorded(request: OperationRequest, inlineBytes: number) {
 }
 
 /** Throws the fault of what can't be asked of a vendor of another dialect, by the caller's mode. */
-function batchLosses(caller: Caller, { fields }: OperationRequest): string[] {
+function batchLosses(caller: CallContext, { fields }: OperationRequest): string[] {
   textInputs(fields.input);
   return enforceTranslationMode(embeddingLosses(fields), translationMode(caller));
 }
 
 interface Passing {
-  caller: Caller;
+  caller: CallContext;
   operation: Operation;
   request: OperationRequest;
   path: string;
@@ -155,7 +155,7 @@ async function wholeAnswer(
 ): Promise<OperationAnswer> {
   const body = await ctx.read(answer);
   const text = new TextDecoder().decode(body);
-  const error = saidError(text, headers["content-type"] ?? "application/json");
+  const error = errorIn(text, headers["content-type"] ?? "application/json");
   if (error) throw ctx.vendorCall.fault(error);
   try {
     reader.whole(text, headers["content-type"] ?? "application/json");
@@ -171,8 +171,8 @@ async function wholeAnswer(
 /** An error is no longer than this. */
 const maxErrorUnits = 64 * 1024;
 
-/** Some hosts and aggregators tell an error in an answer with a good status. */
-function saidError(text: string, contentType: string): VendorError | undefined {
+/** Some hosts and aggregators send an error with a good status. */
+function errorIn(text: string, contentType: string): VendorError | undefined {
   if (text.length > maxErrorUnits || !/\bjson\b/i.test(contentType)) return undefined;
   const answer = parsedRecord(text);
   return answer && carriesError(answer) ? readVendorError(answer, undefined) : undefined;
@@ -194,7 +194,7 @@ function tell(
   };
 }
 
-/** Sound as it comes; what is cut can't be told in it, so its connection is broken off. */
+/** Audio as it comes; it can't carry an error, so the connection of what is cut is broken off. */
 function byteListener(
   ctx: OperationContext,
   reader: AnswerReader,
@@ -214,10 +214,10 @@ function byteListener(
 /** An event larger than this ends the stream. */
 const maxEventBytes = 32 * 1024 * 1024;
 
-/** Events go on as they are; a failure among them is told in the service's words. */
+/** Events go on as they are; a failure among them becomes an error of ours. */
 function eventListener(
   ctx: OperationContext,
-  caller: Caller,
+  caller: CallContext,
   reader: AnswerReader,
 ): OperationListener {
   const splitter = new SseSplitter({ maxEventBytes });

@@ -10,7 +10,7 @@ import { type Catalogue, notConfigured } from "../vendors/catalogue.ts";
 import { type ResolvedModel, resolveTarget, resolveUnified } from "../vendors/model_name.ts";
 import type { Registry, Vendor } from "../vendors/registry.ts";
 import { VendorAccess } from "./ask_vendor.ts";
-import type { Caller } from "./call_context.ts";
+import type { CallContext } from "./call_context.ts";
 
 export interface AccessDeps {
   registry: Registry;
@@ -23,7 +23,7 @@ export interface AccessDeps {
  */
 export async function accessVendor(
   { registry, storedKeys }: AccessDeps,
-  caller: Caller,
+  caller: CallContext,
   target: ResolvedModel,
 ): Promise<VendorAccess> {
   permitModel(caller.principal.key, target, registry);
@@ -34,7 +34,7 @@ export async function accessVendor(
 /** The key that came with the request, then the account's stored key, then the service's own. */
 export async function resolveVendorKey(
   vendor: Vendor,
-  caller: Pick<Caller, "vendorKey" | "principal">,
+  caller: Pick<CallContext, "vendorKey" | "principal">,
   storedKeys: Pick<VendorKeyCache, "find">,
 ): Promise<{ key: Secret; mode: Mode }> {
   if (caller.vendorKey) return { key: caller.vendorKey, mode: "dual_key" };
@@ -47,7 +47,7 @@ export async function resolveVendorKey(
 /** `permitModel` for a model as a call names it; nothing is looked up for a key without a list. */
 export function permitNamed(
   registry: Registry,
-  { principal: { key } }: Pick<Caller, "principal">,
+  { principal: { key } }: Pick<CallContext, "principal">,
   vendor: Vendor | undefined,
   model: string,
 ): void {

@@ -9,12 +9,12 @@ import { isAbort, type Upstream, type UpstreamAnswer } from "../vendors/upstream
 import type { RequestBytes } from "../vendors/upstream.ts";
 import { retryAfterMs } from "../vendors/upstream_retry.ts";
 import { vendorHeaders, vendorRequestId } from "../vendors/vendor_headers.ts";
-import type { Caller } from "./call_context.ts";
+import type { CallContext } from "./call_context.ts";
 import { vendorFault } from "./vendor_fault.ts";
 
 /** On whose behalf a vendor is asked, with which key, and what its failures are to the caller. */
 export class VendorAccess {
-  readonly caller: Caller;
+  readonly caller: CallContext;
   readonly target: ResolvedModel;
   readonly key: Secret;
   readonly mode: Mode;
@@ -31,7 +31,7 @@ export class VendorAccess {
     return this.mode === "managed";
   }
 
-  /** A vendor's error as our caller is told of it. */
+  /** A vendor's error as our caller sees it. */
   fault(error: VendorError, retryAfterSeconds?: number): Fault {
     const { mode, key } = this;
     const address = this.target.vendor.baseUrl;
@@ -132,7 +132,7 @@ export async function readRefusal(
   }
 }
 
-/** A refusal as our caller is told of it. */
+/** A refusal as our caller sees it. */
 export function refusalFault(
   deps: Pick<AskVendorDeps, "log" | "now">,
   vendorCall: VendorAccess,

@@ -1,12 +1,12 @@
 import { promptText } from "../dialects/kernel/prompt_text.ts";
 import { nanosToUsd } from "../base/money.ts";
 import { estimateTokens } from "../shared/token_estimate.ts";
-import { bareInteraction, type Interaction, type VendorAttempt } from "../shared/interaction.ts";
+import { bareInteraction, type SettledCall, type VendorAttempt } from "../shared/interaction.ts";
 import type { Retained } from "../shared/stored_response.ts";
 import { messageOf } from "../shared/fault.ts";
 import { storableCount } from "../pricing/plausible.ts";
 import type { PriceRow } from "../pricing/pricing.ts";
-import type { Caller } from "./call_context.ts";
+import type { CallContext } from "./call_context.ts";
 import type { CallDeps, CallFacts, Ending, RecordedPlan } from "./call_facts.ts";
 import { type RecordedAnswer, recordedAnswer } from "./recorded_answer.ts";
 import { type Bill, type CallMeter, type Meter, plainBill } from "./meter.ts";
@@ -17,12 +17,12 @@ import { tokenColumns } from "./token_columns.ts";
 import type { SettlingStep } from "./settling_steps.ts";
 
 /** What doesn't change while a call runs. */
-type Identity = Omit<Interaction, keyof Payload | keyof ReturnType<typeof tokenColumns> | Ended>;
+type Identity = Omit<SettledCall, keyof Payload | keyof ReturnType<typeof tokenColumns> | Ended>;
 type Ended =
   | ("status" | "httpStatus" | "errorCode" | "finishReason" | "latencyMs" | "timeToFirstTokenMs")
   | "kept";
 type Payload = Pick<
-  Interaction,
+  SettledCall,
   "requestText" | "responseText" | "payloadTruncated" | "media"
 >;
 
@@ -36,7 +36,7 @@ export class Call<M extends CallMeter = Meter> {
   readonly meter: M;
   readonly #deps: CallDeps;
   readonly #facts: CallFacts;
-  readonly #caller: Caller;
+  readonly #caller: CallContext;
   readonly #request: BoundPayload;
   /** `#identity` as it was then. */
   readonly #asBegun: Identity;
@@ -116,15 +116,15 @@ export class Call<M extends CallMeter = Meter> {
   }
 
   /**
-   * In layers: the record is made out of what is known, whatever of it fails, and each of those who
-   * are told of it is told whatever became of the others.
+   * In layers: the record is made of what is known, whatever of it fails, and journal, recorder,
+   * response cache and observers each get it, whatever became of the others.
    */
   async #settle(ending: Ending): Promise<void> {
     const { kept, recorder } = this.#deps;
     const { task } = this.#facts;
     this.#try("answered", () => this.answered(), undefined);
     const ended = task ? this.#try("task", () => task.ending(ending), ending) : ending;
-    // Given back: another process asks for it anew.
+    // Given back: another process makes the call again.
     if (ended === undefined) return this.#leave(0n);
     const interaction = this.#interaction(ended);
     const noted = this.#note(interaction);
@@ -134,7 +134,7 @@ export class Call<M extends CallMeter = Meter> {
       () => this.#recordBare(interaction),
     );
     if (!task) this.#try("remember", () => kept.remember(interaction), undefined);
-    this.#try("tell", () => this.#tell(interaction), undefined);
+    this.#try("tell", () => this.#notify(interaction), undefined);
     // What is reserved is free for others only once the charge can't be lost any more.
     await noted;
     this.#leave(interaction.chargedNanos);
@@ -145,7 +145,7 @@ export class Call<M extends CallMeter = Meter> {
     this.#try("streams", () => this.#leaveStreams(), undefined);
   }
 
-  #recordBare(interaction: Interaction): void {
+  #recordBare(interaction: SettledCall): void {
     try {
       this.#deps.recorder.record(bareInteraction(interaction));
     } catch (thrown) {
@@ -155,11 +155,11 @@ export class Call<M extends CallMeter = Meter> {
   }
 
   /** Resolves when the journal has the call's end, or has refused it. */
-  async #note(interaction: Interaction): Promise<void> {
+  async #note(interaction: SettledCall): Promise<void> {
     const { journal, tries, log } = this.#deps;
     try {
       await this.#attempt("journal", () => journal.end(interaction), () => {
-        // Whatever of it can't be told.
+        // Without what could not be written.
         return journal.end(bareInteraction(interaction));
       });
     } catch (thrown) {
@@ -181,7 +181,7 @@ export class Call<M extends CallMeter = Meter> {
   }
 
   /** The operator is to look into it: by the log, and by the measure of the same name. */
-  #dispute({ vendor, model, chargedNanos }: Interaction): void {
+  #dispute({ vendor, model, chargedNanos }: SettledCall): void {
     this.#deps.log.warn("a vendor's report was not believed", {
       transaction: this.transactionId,
       vendor,
@@ -190,7 +190,7 @@ export class Call<M extends CallMeter = Meter> {
     });
   }
 
-  #tell(interaction: Interaction): void {
+  #notify(interaction: SettledCall): void {
     const { trace } = this.#caller;
     trace.settled = interaction;
     if (interaction.billingBasis === "disputed") this.#dispute(interaction);
@@ -198,7 +198,7 @@ export class Call<M extends CallMeter = Meter> {
   }
 
   /** What is known of the call as it begins; stands for it should the process die. */
-  begun(): Interaction {
+  begun(): SettledCall {
     const nothing = {
       ...{ usage: undefined, basis: "none", costNanos: 0n, chargedNanos: 0n } as const,
       listCostNanos: null,
@@ -217,7 +217,7 @@ export class Call<M extends CallMeter = Meter> {
   }
 
   /** The call as it ended. Never throws: of what fails it holds the plainer form, and says so. */
-  #interaction(ending: Ending): Interaction {
+  #interaction(ending: Ending): SettledCall {
     const answer = this.#answerOf(ending);
     const payload = this.#try(
       "payload",
@@ -239,8 +239,8 @@ export class Call<M extends CallMeter = Meter> {
       ...(this.#attempts.length > 1 ? { attempts: [...this.#attempts] } : {}),
       ...this.#attempt(
         "kept",
-        () => this.#kept(ending, answer.isCut ? undefined : answer.text),
-        () => this.#plainKept(ending),
+        () => this.#retained(ending, answer.isCut ? undefined : answer.text),
+        () => this.#endOnly(ending),
       ),
     };
   }
@@ -319,15 +319,15 @@ export class Call<M extends CallMeter = Meter> {
   }
 
   /** Nothing, but for how a background call ended. */
-  #plainKept(ending: Ending): { kept?: Retained } {
+  #endOnly(ending: Ending): { kept?: Retained } {
     const { task } = this.#facts;
     return task ? { kept: { reasoning: [], background: task.end(ending, undefined) } } : {};
   }
 
   /** Only an answer that ended well is continued. */
-  #kept(ending: Ending, responseText: string | undefined): { kept?: Retained } {
+  #retained(ending: Ending, responseText: string | undefined): { kept?: Retained } {
     const { task } = this.#facts;
-    if (ending.status !== "completed") return this.#plainKept(ending);
+    if (ending.status !== "completed") return this.#endOnly(ending);
     const { meter } = this;
     const reasoning = meter.answer ? this.#plan.retainedReasoning?.(meter.answer()) ?? [] : [];
     const response = responseText === undefined ? undefined : this.#facts.retain?.(responseText);

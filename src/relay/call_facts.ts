@@ -6,13 +6,13 @@ import type { RequestFacts } from "../dialects/kernel/dialect.ts";
 import type { HostedWork } from "../dialects/kernel/hosted.ts";
 import type { MediaField } from "../dialects/kernel/media_field.ts";
 import type { Fault } from "../shared/fault.ts";
-import type { Interaction, InteractionStatus } from "../shared/interaction.ts";
+import type { InteractionStatus, SettledCall } from "../shared/interaction.ts";
 import type { Media } from "../shared/media.ts";
 import type { RetainedReasoning } from "../shared/stored_response.ts";
 import type { Prices } from "../pricing/table/prices.ts";
 import type { BackgroundTask } from "./background_task.ts";
 import type { VendorCallContext } from "./ask_vendor.ts";
-import type { Keeper } from "./conversation/conversation.ts";
+import type { Retainer } from "./conversation/conversation.ts";
 import type { Authorization } from "./authorize.ts";
 import type { StoredResponseCache } from "./conversation/stored_response_cache.ts";
 import type { OpenStreams } from "./open_streams.ts";
@@ -30,7 +30,7 @@ export interface Ending {
   fault?: Fault;
   /** JSON text as the caller received it; the fold of what was streamed when absent. */
   responseText?: string;
-  /** Of `responseText`: more was said than it holds. */
+  /** `responseText` is not the whole answer. */
   isTruncated?: boolean;
 }
 
@@ -56,7 +56,7 @@ export interface RecordedRequest {
   /** Media that `bodyText` names by hash. */
   bodyMedia?: readonly Media[];
   /** Makes what is stored of the answer for whoever continues it; absent: nothing is. */
-  retain?: Keeper | undefined;
+  retain?: Retainer | undefined;
 }
 
 /** What a record says of how the request went to its vendor, and of a streamed answer. */
@@ -84,9 +84,9 @@ export interface CallFacts extends RecordedRequest {
 /** Where calls are noted so that a crash loses none; implemented in `src/records/journal/journal.ts`. */
 export interface CallJournal {
   /** Throws `overloaded` when no more is taken. */
-  begin(interaction: Interaction): void;
+  begin(interaction: SettledCall): void;
   /** Resolves when the end survives a crash. */
-  end(interaction: Interaction): Promise<void>;
+  end(interaction: SettledCall): Promise<void>;
 }
 
 /** What every call uses. */

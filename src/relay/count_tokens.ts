@@ -11,14 +11,14 @@ import { postToVendor, readRefusal, refusalFault } from "./ask_vendor.ts";
 import { parseAnswer } from "./text_answer.ts";
 import type { Log } from "../base/log.ts";
 import { refuseState } from "./plan/hosted_work.ts";
-import type { Caller } from "./call_context.ts";
+import type { CallContext } from "./call_context.ts";
 import { readEndpointRefusal } from "./plan/choose_dialects.ts";
 import type { PlanDeps } from "./plan/plan_call.ts";
 import type { Reply } from "./reply.ts";
 import type { Dialect } from "../dialects/kernel/dialect.ts";
 
 export interface CountRequest {
-  caller: Caller;
+  caller: CallContext;
   dialect: Dialect;
   /** The vendor whose family was called; undefined on the unified family. */
   vendor: Vendor | undefined;

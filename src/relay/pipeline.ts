@@ -8,7 +8,7 @@ import { VendorCallContext } from "./ask_vendor.ts";
 import { type Authorization, authorize, type AuthorizeDeps, nothingHeld } from "./authorize.ts";
 import type { BackgroundCall } from "./background_task.ts";
 import { Call } from "./call.ts";
-import type { Caller } from "./call_context.ts";
+import type { CallContext } from "./call_context.ts";
 import type { CallDeps, Ending, RecordedRequest } from "./call_facts.ts";
 import type { CallMeter } from "./meter.ts";
 import type { Reply } from "./reply.ts";
@@ -20,7 +20,7 @@ export interface PipelineDeps extends CallDeps, AuthorizeDeps, AccessDeps, Price
 
 /** A request of any kind that has passed its contract: text, pictures, speech, embeddings. */
 export interface CallRequest<M extends CallMeter> {
-  readonly caller: Caller;
+  readonly caller: CallContext;
   /** The call goes on without its caller. */
   readonly background?: BackgroundCall | undefined;
   /** Reads which model is asked for. Throws what is wrong with the request. */

@@ -10,8 +10,8 @@ import type { Upstream } from "../vendors/upstream.ts";
 import type { VendorCallContext } from "./ask_vendor.ts";
 import { boundOf } from "./authorize.ts";
 import type { BackgroundCall } from "./background_task.ts";
-import type { Caller } from "./call_context.ts";
-import { continueConversation, inputItems, keeperOf } from "./conversation/conversation.ts";
+import type { CallContext } from "./call_context.ts";
+import { continueConversation, inputItems, retainerOf } from "./conversation/conversation.ts";
 import type { StoredResponseCache } from "./conversation/stored_response_cache.ts";
 import { Meter } from "./meter.ts";
 import { type PipelineDeps, type PlannedCall, runCall } from "./pipeline.ts";
@@ -26,7 +26,7 @@ import { executeText } from "./text_answer.ts";
 
 /** One proxied request, validated by its contract. */
 export interface RelayRequest {
-  caller: Caller;
+  caller: CallContext;
   /** The caller's dialect. */
   dialect: Dialect;
   /** The vendor whose family was called; undefined on the unified family. */
@@ -113,7 +113,7 @@ async function planText(
     recorded: {
       ...{ dialect, plan, body: request.body, bodyText: request.bodyText, promptTokens, payload },
       facts: background ? { ...facts, stream: false } : facts,
-      retain: keeperOf(dialect, continued, inputItemsText),
+      retain: retainerOf(dialect, continued, inputItemsText),
     },
     meter: createMeter(deps, background !== undefined),
     upperBound(price) {

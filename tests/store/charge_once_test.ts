@@ -1,7 +1,7 @@
 /** Calls that answered one request, since a process died in between: charged once, in any order. */
 import assert from "@std/assert";
 import { type Claim, replayIdOf } from "../../src/idempotency/request_fingerprint.ts";
-import type { Interaction } from "../../src/shared/interaction.ts";
+import type { SettledCall } from "../../src/shared/interaction.ts";
 import type { Database } from "../../src/database/database.ts";
 import { refundCharge } from "../../src/credit/store/refund_charge.ts";
 import { createLedger } from "../../src/credit/store/ledger.ts";
@@ -31,7 +31,7 @@ async function setUp(database: Database) {
     }),
     claimId: `claim-${made++}`,
   });
-  const row = (id: string, claim: Claim, more: Partial<Interaction> = {}): Interaction =>
+  const row = (id: string, claim: Claim, more: Partial<SettledCall> = {}): SettledCall =>
     interaction(accountId, id, {
       status: "completed",
       chargedNanos: charge,

@@ -1,5 +1,5 @@
 import assert from "@std/assert";
-import type { Interaction } from "../../src/shared/interaction.ts";
+import type { SettledCall } from "../../src/shared/interaction.ts";
 import { pricedUsageText } from "../../src/repricing/repricing.ts";
 import { reprice } from "../../src/repricing/reprice.ts";
 import type { Database } from "../../src/database/database.ts";
@@ -27,7 +27,7 @@ function pricesOf(file: Record<string, unknown>) {
 }
 
 /** A call that cost 1 nano-dollar per input token, as it was charged then. */
-function call(accountId: number, id: string, more: Partial<Interaction> = {}): Interaction {
+function call(accountId: number, id: string, more: Partial<SettledCall> = {}): SettledCall {
   return interaction(accountId, id, {
     ...{ model: "gpt-x", status: "completed", billingBasis: "reported", priceVersion: "old" },
     ...{ inputTokens: 1000, outputTokens: 0, totalTokens: 1000 },

@@ -1,4 +1,4 @@
-import type { Interaction } from "../../shared/interaction.ts";
+import type { SettledCall } from "../../shared/interaction.ts";
 import type { Queryable } from "../../database/database.ts";
 import { lockAccounts, releaseLease } from "./ledger.ts";
 
@@ -9,8 +9,8 @@ import { lockAccounts, releaseLease } from "./ledger.ts";
  */
 export async function chargeOnce(
   tx: Queryable,
-  rows: readonly Interaction[],
-): Promise<readonly Interaction[]> {
+  rows: readonly SettledCall[],
+): Promise<readonly SettledCall[]> {
   const repeatable = rows.filter((row) =>
     row.repeat && row.status === "completed" && row.chargedNanos > 0n
   );
@@ -33,7 +33,7 @@ export async function chargeOnce(
 /** Notes whose charge it is; gives those whose request was charged as another call. */
 async function chargedElsewhere(
   tx: Queryable,
-  rows: readonly Interaction[],
+  rows: readonly SettledCall[],
 ): Promise<string[]> {
   const claims = rows.map(({ transactionId, repeat }) => ({
     transaction_id: transactionId,
@@ -60,8 +60,8 @@ async function chargedElsewhere(
 }
 
 /** In portions of which none has two rows of one key. */
-function withoutRepetition(rows: readonly Interaction[]): Interaction[][] {
-  const portions: Interaction[][] = [];
+function withoutRepetition(rows: readonly SettledCall[]): SettledCall[][] {
+  const portions: SettledCall[][] = [];
   const seen = new Map<string, number>();
   for (const row of rows) {
     const at = seen.get(row.repeat!.key) ?? 0;

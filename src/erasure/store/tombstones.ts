@@ -1,4 +1,4 @@
-import type { Interaction } from "../../shared/interaction.ts";
+import type { SettledCall } from "../../shared/interaction.ts";
 import type { Tombstone } from "../tombstone.ts";
 import type { Queryable, SqlRow } from "../../database/database.ts";
 import { sharedErasureLock } from "../../database/erasure_lock.ts";
@@ -10,11 +10,11 @@ export const erasedDays = 7;
 
 /** What is left of rows that are to be written. */
 export interface Writable {
-  rows: Interaction[];
+  rows: SettledCall[];
   /** Calls that are not written, since they were erased while they were under way. */
   erased: string[];
   /** Of these, those that nobody knew of before. */
-  newlyErased: Interaction[];
+  newlyErased: SettledCall[];
 }
 
 /**
@@ -24,7 +24,7 @@ export interface Writable {
  */
 export async function withoutErased(
   tx: Queryable,
-  rows: readonly Interaction[],
+  rows: readonly SettledCall[],
 ): Promise<Writable> {
   const oldest = rows.reduce((least, row) => row.createdAt < least ? row.createdAt : least, never);
   // Without values several statements go at once. The second one's snapshot is taken when the lock
@@ -38,11 +38,11 @@ export async function withoutErased(
   const erased = new Set<string>();
   if (news!.meant === true) await findCovered(tx, rows, erased);
   if (news!.gone === true || erased.size > 0) await findGone(tx, rows, erased);
-  const isLost = (row: Interaction) =>
+  const isLost = (row: SettledCall) =>
     erased.has(row.transactionId) || row.repeats?.some((id) => erased.has(id)) === true;
   const lost = rows.filter(isLost).map((row) => row.transactionId);
   const noted = new Set(lost.length === 0 ? [] : await noteErased(tx, lost));
-  const repeats = (row: Interaction) =>
+  const repeats = (row: SettledCall) =>
     sourcesOf(row).some((id) => erased.has(id)) ||
     // From a journal that was away for so long nobody can tell any more.
     sourcesOf(row).length > 0 && row.createdAt < (news!.forgotten as Date);
@@ -59,7 +59,7 @@ const never = new Date(8.64e15);
 
 async function findCovered(
   tx: Queryable,
-  rows: readonly Interaction[],
+  rows: readonly SettledCall[],
   erased: Set<string>,
 ): Promise<void> {
   const found = await tx.query(
@@ -80,7 +80,7 @@ async function findCovered(
 /** Calls that were erased before with another one, and what kept answers repeat. */
 async function findGone(
   tx: Queryable,
-  rows: readonly Interaction[],
+  rows: readonly SettledCall[],
   erased: Set<string>,
 ): Promise<void> {
   const ids = rows.flatMap((row) => [
@@ -107,7 +107,7 @@ export async function noteErased(
   return rows.map((row) => String(row.transaction_id));
 }
 
-function withoutResponse(row: Interaction): Interaction {
+function withoutResponse(row: SettledCall): SettledCall {
   if (!row.kept) return row;
   const { reasoning, background } = row.kept;
   // A background call ends all the same.
@@ -115,7 +115,7 @@ function withoutResponse(row: Interaction): Interaction {
   return { ...row, kept: { reasoning, ...(ended ? { background: ended } : {}) } };
 }
 
-function sourcesOf(row: Interaction): readonly string[] {
+function sourcesOf(row: SettledCall): readonly string[] {
   return row.kept?.response?.sources ?? [];
 }
 

@@ -4,7 +4,7 @@ import type { Log } from "../../base/log.ts";
 import { createFailureLimit, type FailureLimit } from "../../rate_limits/failure_limit.ts";
 import type { Metrics } from "../../shared/metrics.ts";
 import { nanosToUsd } from "../../base/money.ts";
-import type { Interaction } from "../../shared/interaction.ts";
+import type { SettledCall } from "../../shared/interaction.ts";
 import type { Env, RequestContext } from "../request_context.ts";
 
 /**
@@ -22,7 +22,7 @@ export function accessLog(
     const method = context.req.method;
     const isRefused = requestContext.principal === undefined && (status === 401 || status === 429);
     const log = refusals.mayWrite(isRefused) ? deps.log : silent;
-    const write = (settled?: Interaction) =>
+    const write = (settled?: SettledCall) =>
       note({ ...deps, log }, requestContext, method, status, settled);
     if (
       requestContext.trace.transactionId !== undefined && requestContext.trace.settled === undefined
@@ -74,7 +74,7 @@ function note(
   requestContext: RequestContext,
   method: string,
   status: number,
-  settled: Interaction | undefined,
+  settled: SettledCall | undefined,
 ): void {
   const elapsedMs = deps.clock.monotonicMs() - requestContext.arrivedMs;
   // Unknown paths are many; as one route they can't fill the metrics.
@@ -92,7 +92,7 @@ function note(
   });
 }
 
-function callFields(settled: Interaction) {
+function callFields(settled: SettledCall) {
   return {
     transaction: settled.transactionId,
     vendor: settled.vendor,
@@ -105,7 +105,7 @@ function callFields(settled: Interaction) {
   };
 }
 
-function measure(metrics: Metrics, settled: Interaction): void {
+function measure(metrics: Metrics, settled: SettledCall): void {
   const { vendor, mode } = settled;
   metrics.calls.inc({ vendor, status: settled.status });
   if (settled.timeToFirstTokenMs !== null) {

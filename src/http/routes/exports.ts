@@ -9,7 +9,7 @@ import {
   readExportSpec,
 } from "../../exports/export_spec.ts";
 import { Fault } from "../../shared/fault.ts";
-import type { Caller } from "../../relay/call_context.ts";
+import type { CallContext } from "../../relay/call_context.ts";
 import type { Exports } from "../../exports/exports.ts";
 import type { Idempotency } from "../../idempotency/idempotency.ts";
 import type { Reply } from "../../relay/reply.ts";
@@ -70,7 +70,7 @@ export function exportRoutes(
 
 async function startedReply(
   exports: Exports,
-  caller: Caller,
+  caller: CallContext,
   order: ExportSpec,
   delivery: "job" | "bucket",
 ): Promise<Reply> {

@@ -1,7 +1,7 @@
 import type { Hono } from "hono";
 import { contracts } from "../../../contracts/mod.ts";
 import type { MediaSigner } from "../../records/signed_media.ts";
-import type { Caller } from "../../relay/call_context.ts";
+import type { CallContext } from "../../relay/call_context.ts";
 import type { Idempotency } from "../../idempotency/idempotency.ts";
 import type { ImagesRequest } from "../../media/images.ts";
 import { permitModel } from "../../relay/admit.ts";
@@ -47,7 +47,7 @@ export function mediaCallRoutes(app: Hono<Env>, deps: MediaCallParts): void {
 /** A request for pictures or speech may leave its model to us. */
 function permitMedia(
   registry: Registry,
-  { principal: { key } }: Caller,
+  { principal: { key } }: CallContext,
   body: MediaChoice,
   kind: "images" | "speech",
 ): void {

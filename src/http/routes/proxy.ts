@@ -5,7 +5,7 @@ import { contracts, familyContracts } from "../../../contracts/mod.ts";
 import type { DialectName } from "../../../contracts/calls/vendors.ts";
 import type { CountRequest } from "../../relay/count_tokens.ts";
 import type { Idempotency } from "../../idempotency/idempotency.ts";
-import type { Caller } from "../../relay/call_context.ts";
+import type { CallContext } from "../../relay/call_context.ts";
 import { permitNamed } from "../../relay/admit.ts";
 import type { Relay } from "../../relay/relay.ts";
 import type { Reply } from "../../relay/reply.ts";
@@ -70,7 +70,7 @@ function mountFamily(
 /** Every request of these endpoints names its model here; the contracts see to that. */
 function permit(
   { registry }: ProxyDeps,
-  caller: Caller,
+  caller: CallContext,
   vendor: Vendor | undefined,
   body: unknown,
 ): void {

@@ -1,5 +1,5 @@
 import type { ModelGroup, PlaygroundDeps } from "../../dashboard/pages/playground/page.tsx";
-import { createPersonCalls } from "../../playground/playground_calls.ts";
+import { createPlaygroundCalls } from "../../playground/playground_calls.ts";
 import type { Services } from "../application.ts";
 import { withTimeout } from "../../vendors/with_timeout.ts";
 import type { Vendor } from "../../vendors/registry.ts";
@@ -7,7 +7,7 @@ import type { Vendor } from "../../vendors/registry.ts";
 /** Calls that people make in the dashboard, and the models that they can be made to. */
 export function createPlaygroundDeps(services: Services): PlaygroundDeps {
   return {
-    ...createPersonCalls({ ...services, dialect: services.dialects.chat }),
+    ...createPlaygroundCalls({ ...services, dialect: services.dialects.chat }),
     models: (accountId) => callableModels(services, accountId),
   };
 }

@@ -1,4 +1,4 @@
-import type { Interaction } from "../../shared/interaction.ts";
+import type { SettledCall } from "../../shared/interaction.ts";
 import { CallReader } from "./calls.ts";
 import { readSegment } from "./files.ts";
 import type { Segment } from "./segment.ts";
@@ -53,6 +53,6 @@ interface SpilledFile {
   /** Ends in it when it was read. */
   to: number;
   due: number;
-  rows: Interaction[];
+  rows: SettledCall[];
   missing: number;
 }

@@ -1,5 +1,5 @@
 import { Fault } from "../../shared/fault.ts";
-import type { Interaction } from "../../shared/interaction.ts";
+import type { SettledCall } from "../../shared/interaction.ts";
 import type { Media } from "../../shared/media.ts";
 import type { JournalWatcher } from "./journal.ts";
 import type { Segment } from "./segment.ts";
@@ -11,7 +11,7 @@ export function refused(note: string, cause?: unknown): Fault {
 
 /** An end that the disk has yet to confirm. */
 export interface Ended {
-  interaction: Interaction;
+  interaction: SettledCall;
   isSpilled: boolean;
   resolve: () => void;
   reject: (thrown: unknown) => void;

@@ -1,4 +1,4 @@
-import type { Interaction, InteractionStore } from "../../shared/interaction.ts";
+import type { InteractionStore, SettledCall } from "../../shared/interaction.ts";
 import { searchKeys } from "../search_tokens.ts";
 import type { Database, Queryable } from "../../database/database.ts";
 import { columns, writeRow } from "../columns.ts";
@@ -57,7 +57,7 @@ type RecordPart = "rows" | "kept";
  */
 export async function writeRecords(
   tx: Queryable,
-  given: readonly Interaction[],
+  given: readonly SettledCall[],
   parts: readonly RecordPart[],
 ): Promise<string[]> {
   const { rows, erased, newlyErased } = await withoutErased(tx, given);
@@ -72,7 +72,7 @@ export async function writeRecords(
 }
 
 /** Gives what is new in the table; a row that was there already is not counted again. */
-async function insertRows(tx: Queryable, rows: readonly Interaction[]): Promise<UsageChange[]> {
+async function insertRows(tx: Queryable, rows: readonly SettledCall[]): Promise<UsageChange[]> {
   if (rows.length === 0) return [];
   const inserted = await tx.query(insertUsage, [JSON.stringify(rows.map(writeRow))]);
   for (const some of chunks(rows, payloadLength, sentCharacters)) {
@@ -99,11 +99,11 @@ const insertPayloads =
 /** Characters of payloads that go in one statement, so that none is near a gigabyte. */
 const sentCharacters = 8 * 1024 * 1024;
 
-function payloadLength({ requestText, responseText }: Interaction): number {
+function payloadLength({ requestText, responseText }: SettledCall): number {
   return (requestText?.length ?? 0) + (responseText?.length ?? 0);
 }
 
-function writePayload(row: Interaction): Record<string, unknown> {
+function writePayload(row: SettledCall): Record<string, unknown> {
   return {
     transaction_id: row.transactionId,
     created_at: row.createdAt.toISOString(),

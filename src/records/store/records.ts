@@ -1,5 +1,5 @@
 import { Fault } from "../../shared/fault.ts";
-import type { Interaction, InteractionStore } from "../../shared/interaction.ts";
+import type { InteractionStore, SettledCall } from "../../shared/interaction.ts";
 import type { Settlement } from "../../credit/ledger.ts";
 import { chargeOnce } from "../../credit/store/charge_once.ts";
 import type { Database, Queryable } from "../../database/database.ts";
@@ -21,9 +21,9 @@ export function createRecords(
 ): InteractionStore {
   const interactions = createInteractions(analytics, database, dropped);
   const months = new Partitions(analytics);
-  const post = (rows: readonly Interaction[]) =>
+  const post = (rows: readonly SettledCall[]) =>
     database.transaction((tx) => postCharges(tx, rows));
-  const write = async (rows: readonly Interaction[]) => {
+  const write = async (rows: readonly SettledCall[]) => {
     if (analytics !== database) return await interactions.insert(await post(rows));
     try {
       const erased = await months.writing(rows, () =>
@@ -53,15 +53,15 @@ export function createRecords(
 /** Gives the rows as they were charged. */
 async function postCharges(
   tx: Queryable,
-  given: readonly Interaction[],
-): Promise<readonly Interaction[]> {
+  given: readonly SettledCall[],
+): Promise<readonly SettledCall[]> {
   const rows = await chargeOnce(tx, given);
   await postAll(tx, rows.map(settlementOf));
   await insertKeyCharges(tx, rows);
   return rows;
 }
 
-function settlementOf(row: Interaction): Settlement {
+function settlementOf(row: SettledCall): Settlement {
   return {
     interactionId: row.transactionId,
     accountId: row.accountId,

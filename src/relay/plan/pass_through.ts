@@ -32,7 +32,7 @@ export function* passThrough(
     keepNothing: boolean;
   },
 ): Steps<CallPlan> {
-  // The lane lives as long as the call: it holds no more of the request than it needs.
+  // The plan lives as long as the call: it holds no more of the request than it needs.
   const { dialect, body, bodyText, facts, target, jsonArray } = call;
   const stateless = call.keepNothing ? dialect.stateless?.(body, target.model) : undefined;
   const sealReasoning = stateless?.sealReasoning === true;
@@ -54,8 +54,8 @@ export function* passThrough(
     losses: [],
     whole({ bytes, text, events }) {
       const seen = stateless?.show(text) ?? text;
-      const told = shown === undefined ? seen : dialect.naming?.whole(seen, shown) ?? seen;
-      return { body: told === text ? bytes : told, text: told, contentType: undefined, events };
+      const named = shown === undefined ? seen : dialect.naming?.whole(seen, shown) ?? seen;
+      return { body: named === text ? bytes : named, text: named, contentType: undefined, events };
     },
     stream: () =>
       jsonArray && dialect.reframe ? reframed(dialect.reframe()) : ({

@@ -18,7 +18,7 @@ import type { Prices } from "../../pricing/table/prices.ts";
 import type { Vendor } from "../../vendors/registry.ts";
 import type { PublicFetch } from "../../vendors/public_fetch.ts";
 import { searchForm } from "../../vendors/web_search.ts";
-import type { Caller } from "../call_context.ts";
+import type { CallContext } from "../call_context.ts";
 import { chatIsRefused, type DialectCall, dialectsFor } from "./choose_dialects.ts";
 import { inlineMedia } from "./inline_media.ts";
 import type { CallPlan } from "./call_plan.ts";
@@ -40,7 +40,7 @@ export interface PlanDeps {
 /** A request whose vendor is known. */
 export interface PlanRequest {
   transactionId: string;
-  caller: Caller;
+  caller: CallContext;
   dialect: Dialect;
   body: unknown;
   bodyText: string;
@@ -57,7 +57,7 @@ export interface PlanRequest {
 }
 
 /**
- * Chooses the lane of a call and prepares its request for the vendor's dialect `upstream`; absent:
+ * Plans a call: passed through or translated, and prepares its request for the vendor's dialect `upstream`; absent:
  * the best that is known (`dialectsFor`). Throws what is wrong with the request.
  */
 export async function planCall(
@@ -178,8 +178,8 @@ function secondsOf(clock: Clock): () => number {
   return () => Math.floor(clock.now().getTime() / 1000);
 }
 
-/** `X-Prompt-Cache`, else the key's own setting (interface.md §4). */
-function setsCacheMarks(caller: Caller): boolean {
+/** `X-Prompt-Cache`, else the key's own setting. */
+function setsCacheMarks(caller: CallContext): boolean {
   const asked = caller.header("x-prompt-cache");
   if (asked === undefined) return caller.principal.key.promptCache;
   if (asked === "on" || asked === "off") return asked === "on";
@@ -189,8 +189,8 @@ function setsCacheMarks(caller: Caller): boolean {
   });
 }
 
-/** `X-Translation-Mode`, else the key's own (interface.md §5). */
-export function translationMode(caller: Caller): TranslationMode {
+/** `X-Translation-Mode`, else the key's own. */
+export function translationMode(caller: CallContext): TranslationMode {
   const asked = caller.header("x-translation-mode");
   if (asked === undefined) return caller.principal.key.translationMode;
   if (asked === "strict" || asked === "lenient" || asked === "default") return asked;

@@ -47,7 +47,7 @@ export interface TranslationCall {
 /** Another dialect on the vendor's side: request and answer go by way of the canonical form. */
 export function translate(given: TranslationCall): CallPlan {
   let ended: number | undefined;
-  // An answer ends once: what the caller sees of it and what is kept say the same.
+  // An answer ends once: what the caller sees of it and what is stored agree.
   const call = { ...given, now: () => ended ??= given.now() };
   const { dialect, upstream, target, encoded } = call;
   const losses = enforceTranslationMode(encoded.losses, call.mode);
@@ -74,13 +74,13 @@ export function translate(given: TranslationCall): CallPlan {
       const text = JSON.stringify(encodeWhole(foldEvents(undone)));
       return { body: text, text, contentType: "application/json", events: undone };
     },
-    stream: () => streamLane(call, createRewriter()),
+    stream: () => streamPlan(call, createRewriter()),
     encodeFolded: encodeWhole,
     retainedReasoning,
   };
 }
 
-function streamLane(call: TranslationCall, rewriter: ResponseRewriter): StreamPlan {
+function streamPlan(call: TranslationCall, rewriter: ResponseRewriter): StreamPlan {
   const encoder = call.dialect.createStreamEncoder(contextOf(call));
   const write = (events: readonly CanonicalEvent[], after = "") => {
     const undone = events.flatMap((event) => rewriter.apply(event));

@@ -1,8 +1,8 @@
-import type { PersonEvent } from "../../../playground/playground_calls.ts";
+import type { PlaygroundEvent } from "../../../playground/playground_calls.ts";
 import { compact, count, duration, money } from "../../figures.ts";
 
 /** What a script or a page gets of an answer: words, and figures at its end. */
-export type LineEvent = Exclude<PersonEvent, { kind: "end" }> | Figures;
+export type LineEvent = Exclude<PlaygroundEvent, { kind: "end" }> | Figures;
 
 /** What the call took, in words; `id` names its record. */
 export interface Figures {
@@ -11,7 +11,9 @@ export interface Figures {
   words: string;
 }
 
-export async function* figuresOf(events: AsyncIterable<PersonEvent>): AsyncGenerator<LineEvent> {
+export async function* figuresOf(
+  events: AsyncIterable<PlaygroundEvent>,
+): AsyncGenerator<LineEvent> {
   for await (const event of events) {
     if (event.kind !== "end") yield event;
     else if (event.record) {
@@ -20,7 +22,7 @@ export async function* figuresOf(events: AsyncIterable<PersonEvent>): AsyncGener
   }
 }
 
-type Record = NonNullable<Extract<PersonEvent, { kind: "end" }>["record"]>;
+type Record = NonNullable<Extract<PlaygroundEvent, { kind: "end" }>["record"]>;
 
 function wordsOf(record: Record): string {
   const { inputTokens, cacheReadTokens, outputTokens, reasoningTokens, costNanos } = record;

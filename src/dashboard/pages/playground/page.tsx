@@ -1,6 +1,6 @@
 import type { Hono } from "hono";
 import type { Account } from "../../../keys/account.ts";
-import type { PersonCalls, PersonRequest } from "../../../playground/playground_calls.ts";
+import type { PlaygroundCalls, PlaygroundRequest } from "../../../playground/playground_calls.ts";
 import { action, type Page, page, type PageContext, type PageRequest } from "../../bind.tsx";
 import { eventLines, figuresOf, type LineEvent } from "./answer.ts";
 import { codeOf } from "./code.ts";
@@ -8,7 +8,7 @@ import { hasNoPrompt, maxTextLength, readTalk, type Talk } from "./talk.ts";
 import { PlaygroundBody, type Shown } from "./view.tsx";
 
 /** What the playground works on. */
-export interface PlaygroundDeps extends PersonCalls {
+export interface PlaygroundDeps extends PlaygroundCalls {
   /** Models that the account can call at a known price, by vendor. */
   models: (accountId: number) => Promise<ModelGroup[]>;
 }
@@ -82,7 +82,7 @@ function isWrong(talk: Talk): boolean {
 }
 
 /** The call that the last answer came from, or the next one would come from. */
-function lastCall(request: PersonRequest): PersonRequest {
+function lastCall(request: PlaygroundRequest): PlaygroundRequest {
   const last = request.turns.findLastIndex(({ role }) => role === "user");
   return last === -1 ? request : { ...request, turns: request.turns.slice(0, last + 1) };
 }

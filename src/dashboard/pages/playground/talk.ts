@@ -1,9 +1,13 @@
-import { type Effort, efforts, type PersonRequest } from "../../../playground/playground_calls.ts";
+import {
+  type Effort,
+  efforts,
+  type PlaygroundRequest,
+} from "../../../playground/playground_calls.ts";
 import type { Form } from "../../form.ts";
 
 /** A conversation as the form holds it, for the form to be shown again. */
 export interface Talk {
-  request: PersonRequest;
+  request: PlaygroundRequest;
   /** The numbers as they were typed. */
   temperature: string;
   maxTokens: string;
@@ -37,7 +41,7 @@ export function readTalk(form: Form): Talk {
   if (model === "") wrong.model = "Pick a model.";
   const temperature = form.text("temperature");
   const maxTokens = form.text("token_limit");
-  const request: PersonRequest = {
+  const request: PlaygroundRequest = {
     model,
     system: form.text("system"),
     turns: prompt === "" ? turns : [...turns, { role: "user", text: prompt }],
