@@ -1,4 +1,5 @@
 import { programFile } from "../base/program_files.ts";
+import { systemClock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import type { Database, Queryable } from "./database.ts";
 import { type Migration, readMigrations } from "./migration_file.ts";
@@ -35,14 +36,14 @@ export async function runBackfills(
     const step = known.get(version);
     if (!step) continue;
     for (;;) {
-      const began = performance.now();
+      const began = systemClock.monotonicMs();
       const outcome = await runBatch(database, step, batchRows);
       if (outcome === "busy") break;
       if (outcome === "done") {
         log.info("a backfill has ended", { step: step.version, name: step.name });
         break;
       }
-      await new Promise((resolve) => setTimeout(resolve, performance.now() - began));
+      await new Promise((resolve) => setTimeout(resolve, systemClock.monotonicMs() - began));
     }
   }
 }
