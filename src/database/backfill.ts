@@ -1,13 +1,17 @@
 import { programFile } from "../base/program_files.ts";
+import { systemClock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import type { Database, Queryable } from "./database.ts";
 import { type Migration, readMigrations } from "./migration_file.ts";
 
 /** Rows of one batch, so that nobody waits long for one of them. */
-const batchRows = 1000;
+const rowsPerBatch = 1000;
 
-/** The statement of a backfill step gets $1, where the last batch ended (empty before the first), and
- * $2, how many rows a batch has; it returns one row with `position` and `rows`, and 0 rows at the end. */
+/**
+ * The statement of a backfill step gets $1, where the last batch ended (empty before the first), and
+ * $2, how many rows a batch has; it returns one row with `position` and `rows`. A batch with fewer
+ * rows than it may have is the last: rows that are written meanwhile would otherwise keep it going.
+ */
 type Backfill = Pick<Migration, "version" | "sql">;
 
 /** Notes that a backfill is to be done; part of its step's transaction. */
@@ -22,7 +26,7 @@ export async function startBackfill(tx: Queryable, { version, name }: Migration)
 export async function runBackfills(
   database: Database,
   log: Pick<Log, "info">,
-  read = () => readMigrations(programFile("migrations/")),
+  { read = () => readMigrations(programFile("migrations/")), batchRows = rowsPerBatch } = {},
 ): Promise<void> {
   const waiting = await unfinished(database);
   if (waiting.length === 0) return;
@@ -32,14 +36,14 @@ export async function runBackfills(
     const step = known.get(version);
     if (!step) continue;
     for (;;) {
-      const began = performance.now();
-      const outcome = await runBatch(database, step);
+      const began = systemClock.monotonicMs();
+      const outcome = await runBatch(database, step, batchRows);
       if (outcome === "busy") break;
       if (outcome === "done") {
         log.info("a backfill has ended", { step: step.version, name: step.name });
         break;
       }
-      await new Promise((resolve) => setTimeout(resolve, performance.now() - began));
+      await new Promise((resolve) => setTimeout(resolve, systemClock.monotonicMs() - began));
     }
   }
 }
@@ -60,7 +64,7 @@ export async function completeBackfills(
     );
     if (!restarted) continue;
     for (;;) {
-      const outcome = await runBatch(database, step);
+      const outcome = await runBatch(database, step, rowsPerBatch);
       if (outcome === "done") break;
       // Another process is at it at this moment.
       if (outcome === "busy") await new Promise((resolve) => setTimeout(resolve, 100));
@@ -80,6 +84,7 @@ async function unfinished(database: Queryable): Promise<number[]> {
 async function runBatch(
   database: Database,
   { version, sql }: Backfill,
+  batchRows: number,
 ): Promise<"more" | "done" | "busy"> {
   return await database.transaction(async (tx) => {
     const [progress] = await tx.query(
@@ -91,13 +96,14 @@ async function runBatch(
     if (progress.finished_at !== null) return "done";
     const [batch] = await tx.query(sql, [String(progress.position), batchRows]);
     const rows = Number(batch?.rows ?? 0);
+    const isLast = rows < batchRows;
     await tx.query(
-      rows === 0
-        ? "update schema_backfills set finished_at = clock_timestamp() where version = $1"
-        : `update schema_backfills set position = $2, rows_done = rows_done + $3::bigint
-           where version = $1`,
-      rows === 0 ? [version] : [version, String(batch!.position), rows],
+      `update schema_backfills set rows_done = rows_done + $2::bigint,
+         position = coalesce($3, position),
+         finished_at = case when $4::boolean then clock_timestamp() end
+       where version = $1`,
+      [version, rows, rows === 0 ? null : String(batch!.position), isLast],
     );
-    return rows === 0 ? "done" : "more";
+    return isLast ? "done" : "more";
   });
 }

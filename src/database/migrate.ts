@@ -1,3 +1,4 @@
+import { systemClock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import { completeBackfills, startBackfill } from "./backfill.ts";
 import { buildIndex, plainIndex } from "./build_index.ts";
@@ -77,7 +78,7 @@ class MigrationRun {
   async inTurn(work: () => Promise<string[]>): Promise<string[]> {
     // The embedded database has one owner, and its open transactions keep all else waiting.
     if (this.database.kind === "embedded") return await work();
-    const began = performance.now();
+    const began = systemClock.monotonicMs();
     for (let attempt = 1;; attempt++) {
       const applied = await this.database.transaction(async (tx) => {
         await tx.query("set local idle_in_transaction_session_timeout = 0");
@@ -88,7 +89,7 @@ class MigrationRun {
       if (applied) return applied;
       if ((await this.missing()).length === 0) return [];
       if (attempt === 1) this.#log.info("another process migrates the database; waiting for it");
-      if (performance.now() - began > this.#patience.turnMs) {
+      if (systemClock.monotonicMs() - began > this.#patience.turnMs) {
         throw new Error(
           `Another process has been migrating the database for ${
             Math.round(this.#patience.turnMs / 1000)

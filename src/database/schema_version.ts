@@ -1,3 +1,4 @@
+import { greatest } from "../base/lists.ts";
 import type { Queryable } from "./database.ts";
 import { checksumOf, type Migration } from "./migration_file.ts";
 
@@ -59,8 +60,8 @@ export async function readSchemaVersion(database: Queryable): Promise<SchemaVers
   );
   return {
     applied: new Map(steps),
-    version: Math.max(0, ...rows.map((row) => Number(row.version))),
-    minCompatible: Math.max(0, ...rows.map((row) => Number(row.min_compatible_version))),
+    version: greatest(rows.map((row) => Number(row.version)), 0),
+    minCompatible: greatest(rows.map((row) => Number(row.min_compatible_version)), 0),
   };
 }
 

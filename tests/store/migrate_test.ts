@@ -238,7 +238,7 @@ onPostgres("replicas that start during a long build wait without holding it up",
 
 const backfill = `-- phase: backfill
 with batch as (
-  select id from accounts where id > coalesce(nullif($1, '')::bigint, 0) order by id limit least($2::bigint, 2)
+  select id from accounts where id > coalesce(nullif($1, '')::bigint, 0) order by id limit $2::bigint
 ), changed as (
   update accounts a set motto = upper(name) from batch where a.id = batch.id and a.motto is null
 )
@@ -269,13 +269,13 @@ onBothDatabases("a backfill goes on where it was, and a contract step completes 
       }),
   };
   const log = { info() {} };
-  const read = () => Promise.resolve(steps);
-  await assert.rejects(runBackfills(dying, log, read), /killed/);
+  const options = { read: () => Promise.resolve(steps), batchRows: 2 };
+  await assert.rejects(runBackfills(dying, log, options), /killed/);
   assert.deepEqual(await mottos(), ["ACCOUNT 0", "ACCOUNT 1", null, null, null]);
   // An older program leaves it alone.
-  await runBackfills(database, log, productMigrations);
+  await runBackfills(database, log, { read: productMigrations });
   assert.equal((await mottos())[2], null);
-  await runBackfills(database, log, read);
+  await runBackfills(database, log, options);
   assert.deepEqual((await mottos())[4], "ACCOUNT 4");
   const [progress] = await database.query(
     "select rows_done, finished_at is not null as done from schema_backfills",

@@ -240,7 +240,8 @@ onPostgres(
     const changes = calls.map((one) => ({
       ...{ call: one, costNanos: 2000n, chargedNanos: 2000n, priceVersion: "v" },
     }));
-    const dead: Database = { ...analytics, query: () => Promise.reject(new Error("away")) };
+    const away = () => Promise.reject(new Error("away"));
+    const dead: Database = { ...analytics, query: away, transaction: away };
     await assert.rejects(createRepricing(db, dead).correct(accountId, changes), /away/);
     assert.deepEqual([await balance(), (await stored(db, "a")).cost_nanos], [usd - 1000n, 1000n]);
     await run(pricesOf(doubled));

@@ -15,7 +15,7 @@ import { createRecords } from "../../src/records/store/records.ts";
 import { createRepricing } from "../../src/repricing/store/repricing.ts";
 import { createRetention } from "../../src/erasure/store/retention.ts";
 import { createUsageSums } from "../../src/usage/store/usage_sums.ts";
-import { eachDatabase } from "../support/databases.ts";
+import { eachDatabase, onPostgres } from "../support/databases.ts";
 import { usageColumns, usageFromRows } from "../support/recount_usage.ts";
 import { Random } from "../support/random.ts";
 import { asked, erase, request, storeOf } from "./erasing.ts";
@@ -265,5 +265,90 @@ eachDatabase(
       1,
     ]]);
     assert.deepEqual(await gaps(database), []);
+  },
+);
+
+/** A process that is killed now and then, before or after a transaction's commit. */
+function mortal(database: Database, random: Random): Database {
+  return {
+    ...database,
+    async transaction(work) {
+      const [before, after] = [random.chance(20), random.chance(20)];
+      const result = await database.transaction(async (tx) => {
+        const done = await work(tx);
+        if (before) throw new Error("killed");
+        return done;
+      });
+      if (after) throw new Error("killed");
+      return result;
+    },
+  };
+}
+
+onPostgres(
+  "replicas that write, are killed, replay, correct and erase at once keep the sums exact",
+  async (database, open) => {
+    const accounts = [await newAccount(database), await newAccount(database, "theirs")];
+    const replicas = await Promise.all([open(), open(), open()]);
+    const written: Interaction[] = [];
+    let deaths = 0;
+    const live = async (replica: Database, index: number) => {
+      const random = new Random(77 + index);
+      const records = createRecords(mortal(replica, random));
+      const replay = async (rows: readonly Interaction[]) => {
+        for (let left = true; left;) {
+          left = await records.insert(rows).then(() => false, (thrown) => {
+            assert.match(String(thrown), /killed/);
+            deaths++;
+            return true;
+          });
+        }
+      };
+      for (let step = 0; step < 25; step++) {
+        const accountId = random.pick(accounts);
+        const rows = Array.from(
+          { length: 1 + random.below(12) },
+          (_, n) => anyCall(random, random.pick(accounts), `call ${index}-${step}-${n}`),
+        );
+        written.push(...rows);
+        // Part of what another replica writes at this moment, too, as after a takeover.
+        await replay([...rows, random.pick(written)]);
+        if (random.chance(30)) {
+          const store = createRepricing(replica);
+          for await (const calls of store.read({ accountId })) {
+            await store.correct(
+              accountId,
+              calls.filter(() => random.chance(20)).map((call) => {
+                const costNanos = BigInt(random.below(2_000_000_000));
+                return { call, costNanos, chargedNanos: costNanos, priceVersion: `${step}` };
+              }),
+            );
+          }
+        }
+        if (random.chance(30)) {
+          const { accountId, transactionId } = random.pick(written);
+          await refundCharge(replica, { accountId, transactionId, note: "twice" });
+        }
+        if (random.chance(20)) {
+          const selectors = { userIds: [`user ${random.below(10)}`] };
+          await erase(replica, request(accountId, selectors, { requestedAt: new Date(asked) }));
+        }
+        if (random.chance(10)) {
+          const days = 20 + random.below(40);
+          const limit = new Date(now.getTime() - days * 24 * hour);
+          await createRetention(replica).eraseUsage(limit);
+        }
+      }
+    };
+    await Promise.all(replicas.map(live));
+    assert.deepEqual(await gaps(database), []);
+    assert.ok(deaths > 10, `${deaths}`);
+    const [left] = await database.query("select count(*) as count from interactions");
+    assert.ok(Number(left!.count) > 20, `${left!.count}`);
+    await createRetention(database).eraseUsage(new Date(now.getTime() + hour));
+    const [rest] = await database.query(
+      "select count(*) as count from usage_sums where not erased",
+    );
+    assert.equal(Number(rest!.count), 0);
   },
 );
