@@ -83,7 +83,7 @@ export interface Interaction {
   media?: readonly Media[];
   /** Everything that the price depended on (`pricedUsageText`); written, never read with the row. */
   pricedUsageText?: string;
-  /** For a cost that the vendor told: what its price list says; for the measures, not stored. */
+  /** For a cost that the vendor reported: what its price list says; for metrics, not stored. */
   listCostUsd?: string;
   /**
    * Calls whose words this one says again on our own account, as an evaluation does: it is not
