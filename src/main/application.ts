@@ -160,16 +160,7 @@ export function createServices(
       records.recorder.admit();
       await database.ping();
     },
-    async start() {
-      // First, so that nothing erased comes back out of the journal.
-      await erasure.restoreTombstones();
-      await recover(core, { recorder: records.recorder, ledger: stores.ledger });
-      work.evals.evalRunner.wake();
-      jobs.start();
-      await access.keys.storedKeys.refresh();
-      // A version stands for its prices before the first record names it.
-      await archivePrices();
-    },
+    start: () => start(core, { stores, ...access, ...recording, ...work, archivePrices }, jobs),
   };
   closeInOrder(stack, services, jobs);
   return services;
@@ -290,6 +281,25 @@ function createServiceLog(lines: LogLines, clock: Clock): Log {
     log.warn("nobody read the log for a while: lines were dropped", { lines: dropped })
   );
   return log;
+}
+
+/** Takes in what an earlier run of this process left, then starts what works by itself. */
+async function start(
+  core: Core,
+  { stores, records, erasure, evals, keys, archivePrices }: Pick<
+    Services,
+    "stores" | "records" | "erasure" | "evals" | "keys" | "archivePrices"
+  >,
+  jobs: JobRunner,
+): Promise<void> {
+  // First, so that nothing erased comes back out of the journal.
+  await erasure.restoreTombstones();
+  await recover(core, { recorder: records.recorder, ledger: stores.ledger });
+  evals.evalRunner.wake();
+  jobs.start();
+  await keys.storedKeys.refresh();
+  // A version stands for its prices before the first record names it.
+  await archivePrices();
 }
 
 /** Charges first: what a lease still holds after them is what calls did not use. */
