@@ -60,6 +60,7 @@ function setup(accountNames: readonly string[] = ["operator", "team"]) {
     openPrices: unused,
     priceVersions: { keep: unused, find: unused },
     flushRecords: unused,
+    archivePrices: unused,
     vendorKeys: unusedVendorKeys,
     vendorKeysChanged: unused,
     scrub: () => Promise.resolve({ rewritten: ["replays"], notRewritten: ["backups"] }),

@@ -28,7 +28,8 @@ export async function checkPrices(deps: PriceCommandDeps, values: Values): Promi
     new Date(now.getTime() - comparedDays * 86_400_000);
   const commands = await deps.openPrices();
   try {
-    await deps.flushRecords();
+    await deps.flushRecords({ timeoutMs: Infinity });
+    await deps.archivePrices();
     const publicPrices = await openPublicPrices((label) => commands.registry.find(label)?.baseUrl);
     const vendors = await findGaps({ ...commands, publicPrices }, now);
     const table = compareTable({ ...commands, publicPrices }, now);

@@ -31,7 +31,8 @@ export async function repriceCalls(
     const accounts = wanted === undefined
       ? await deps.accounts.list()
       : [await findAccount(deps.accounts, wanted)];
-    await deps.flushRecords();
+    await deps.flushRecords({ timeoutMs: Infinity });
+    await deps.archivePrices();
     // A version stands for its prices before the first record names it.
     if (!dryRun) await createPriceArchive(commands.prices, deps.priceVersions)();
     const models = await reprice(

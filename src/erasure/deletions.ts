@@ -54,7 +54,7 @@ export interface DeletionsDeps {
   /** Undefined where no export leaves a file. */
   exports: ExportEraser | undefined;
   /** Resolves when every call answered so far is in the store; throws when the store is away. */
-  flushRecords: () => Promise<void>;
+  flushRecords: (options: { timeoutMs: number }) => Promise<void>;
   /** Names this process in claims, over restarts. */
   holder: string;
   clock: Pick<Clock, "now">;
@@ -62,6 +62,8 @@ export interface DeletionsDeps {
   log: Pick<Log, "info" | "warn">;
 }
 
+/** A deletion waits for the records for as long as the store takes them. */
+const noLimit = { timeoutMs: Infinity };
 /** Deletions that the job has under way at once, of as many accounts. */
 const jobsAtOnce = 3;
 /** Steps of deletions at once, in all: writers and readers find the database in between. */
@@ -97,7 +99,7 @@ class Eraser implements Deletions {
 
   async count(wanted: WantedDeletion): Promise<DeletionCounts> {
     return await this.#requests.run(String(wanted.accountId), async () => {
-      await this.#parts.flushRecords();
+      await this.#parts.flushRecords(noLimit);
       return await this.#parts.store.count(this.#request(wanted));
     });
   }
@@ -108,7 +110,7 @@ class Eraser implements Deletions {
 
   async #eraseNow(wanted: WantedDeletion): Promise<Deletion> {
     const { store, flushRecords, holder } = this.#parts;
-    await flushRecords();
+    await flushRecords(noLimit);
     const request = this.#request(wanted);
     const tombstone = await store.add(request, holder);
     try {
@@ -121,7 +123,7 @@ class Eraser implements Deletions {
 
   async queue(wanted: WantedDeletion): Promise<string> {
     // What was answered before is erased as a row, and so is counted.
-    await this.#parts.flushRecords();
+    await this.#parts.flushRecords(noLimit);
     const request = this.#request(wanted);
     await this.#parts.store.add(request);
     // From here on nobody reads it any more out of this process's memory.
@@ -204,7 +206,7 @@ class Eraser implements Deletions {
     const { store, erasures, exports, flushRecords, holder, log } = this.#parts;
     const { deletionId, accountId } = deletion.tombstone;
     await erasures.refresh();
-    await flushRecords();
+    await flushRecords(noLimit);
     await store.expect(deletion);
     for (let isLast = false; !isLast;) {
       if (this.#isClosing) throw new Fault("store_unavailable", { note: "the process ends" });

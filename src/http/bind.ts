@@ -46,7 +46,7 @@ export type Handler<Params, Query, Body, Answer> = (
   input: Input<Params, Query, Body> & { caller: CallContext },
 ) => Promise<Output<Answer>> | Output<Answer>;
 
-/** What binding needs beside contract and handler. */
+/** Dependencies of every route, besides its contract and handler. */
 export interface BindDeps {
   maxBodyBytes: number;
   /** Lets large bodies in a few at a time, so that memory stays flat. */

@@ -38,28 +38,28 @@ const silent: Pick<Log, "info"> = { info() {} };
 
 /** Lines of requests without a valid key: as many at once, and as many a second. */
 const refusalLines = { burst: 100, perSecond: 5 };
-/** How often it is said how many were left out. */
+/** How often the number of lines that were left out is logged. */
 const leftOutMs = 10_000;
 
 /** Who floods us with wrong keys doesn't flood the log: lines beyond a rate are counted instead. */
 class RefusalLines {
-  readonly #parts: { clock: Clock; log: Log };
+  readonly #deps: { clock: Clock; log: Log };
   readonly #limit: FailureLimit;
   #leftOut = 0;
   #saidMs = -Infinity;
 
   constructor(deps: { clock: Clock; log: Log }) {
-    this.#parts = deps;
+    this.#deps = deps;
     this.#limit = createFailureLimit(deps.clock, refusalLines);
   }
 
-  /** Whether this request gets its line. What was left out is said with the next request. */
+  /** Whether this request gets its line. What was left out is logged with the next request. */
   mayWrite(isRefused: boolean): boolean {
     const isWritten = !isRefused || this.#limit.fail("any") === 0;
     if (!isWritten) this.#leftOut++;
-    const nowMs = this.#parts.clock.monotonicMs();
+    const nowMs = this.#deps.clock.monotonicMs();
     if (this.#leftOut > 0 && nowMs - this.#saidMs >= leftOutMs) {
-      this.#parts.log.warn("requests without a valid key are left out of the log", {
+      this.#deps.log.warn("requests without a valid key are left out of the log", {
         left_out: this.#leftOut,
       });
       this.#leftOut = 0;

@@ -1,3 +1,4 @@
+import type { FlushRecords } from "../../records/flush_records.ts";
 import type { Hono } from "hono";
 import { contracts } from "../../../contracts/mod.ts";
 import { callersPatience, pulledStream } from "../../base/pulled_stream.ts";
@@ -25,7 +26,7 @@ export function exportRoutes(
   app: Hono<Env>,
   deps: BindDeps & {
     exports: Exports;
-    flushRecords: () => Promise<void>;
+    flushRecords: FlushRecords;
     idempotency: Idempotency;
   },
 ): void {

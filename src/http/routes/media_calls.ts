@@ -14,7 +14,7 @@ import { type AddressDeps, ownAddress } from "../own_address.ts";
 import { idempotent } from "../idempotent.ts";
 import type { Env } from "../request_context.ts";
 
-type MediaCallParts = BindDeps & AddressDeps & {
+type MediaCallRouteDeps = BindDeps & AddressDeps & {
   drawImages: (request: ImagesRequest) => Promise<Reply>;
   speakText: (request: SpeechRequest) => Promise<Reply>;
   mediaSigner: Pick<MediaSigner, "sign">;
@@ -23,7 +23,7 @@ type MediaCallParts = BindDeps & AddressDeps & {
 };
 
 /** Mounts the endpoints that make pictures and speech with any vendor. */
-export function mediaCallRoutes(app: Hono<Env>, deps: MediaCallParts): void {
+export function mediaCallRoutes(app: Hono<Env>, deps: MediaCallRouteDeps): void {
   bind(app, contracts.generateImage, deps, async ({ caller, body, bodyText, header }) => {
     const accountId = caller.principal.account.id;
     const addressOf = (sha256: string) =>

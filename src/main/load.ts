@@ -1,23 +1,12 @@
-import type { Clock } from "../../base/clock.ts";
-import type { Log } from "../../base/log.ts";
-import { createLoopWatch, type LoopWatch } from "../../base/loop_watch.ts";
-import type { Config } from "../config.ts";
-import { type Admission, createAdmission } from "../../overload/admission.ts";
-import type { Metrics, ReadMeasure } from "../../shared/metrics.ts";
-import type { RequestContext } from "../../http/request_context.ts";
+import type { Clock } from "../base/clock.ts";
+import type { Log } from "../base/log.ts";
+import { createLoopWatch, type LoopWatch } from "../base/loop_watch.ts";
+import type { Admission } from "../overload/admission.ts";
+import type { Metrics, ReadMeasure } from "../shared/metrics.ts";
+import type { RequestContext } from "../http/request_context.ts";
 
-/** What is named when the event loop was blocked. */
+/** Named in the log when the event loop was blocked. */
 export type LoopWork = Pick<RequestContext, "route" | "requestId" | "principal">;
-
-/** Knows how much the process has to do, and who may add to it. */
-export interface Load {
-  admission: Admission;
-  loopWatch: LoopWatch<LoopWork>;
-}
-
-export function admissionOf(config: Config, clock: Clock): Admission {
-  return createAdmission({ maxUnderWay: config.callsInFlightMax, clock });
-}
 
 export function loadMeasures(admission: Admission): Readonly<Record<string, ReadMeasure>> {
   return {
@@ -33,7 +22,7 @@ export function loadMeasures(admission: Admission): Readonly<Record<string, Read
   };
 }
 
-/** Says in log and metrics when calls are refused, and what blocked the event loop. */
+/** Logs and counts refused calls, and what blocked the event loop. */
 export function watchLoad(
   { admission, clock, log, metrics }: {
     admission: Admission;
@@ -42,13 +31,13 @@ export function watchLoad(
     metrics: Metrics;
   },
 ): LoopWatch<LoopWork> {
-  const teller = new RefusalTeller(admission, clock, log);
+  const refusals = new RefusalLog(admission, clock, log);
   return createLoopWatch<LoopWork>({
     clock,
     lag(ms) {
       admission.lag(ms);
       metrics.loopLagSeconds.observe(ms / 1000);
-      teller.look();
+      refusals.look();
     },
     blocked(ms, work) {
       const route = work?.route ?? "unknown";
@@ -63,11 +52,11 @@ export function watchLoad(
   });
 }
 
-const tellEveryMs = 5_000;
+const logEveryMs = 5_000;
 
-/** One line for many refusals. */
-class RefusalTeller {
-  #told = 0;
+/** Logs refusals: one line for all of the last seconds. */
+class RefusalLog {
+  #logged = 0;
   #nextMs = 0;
 
   constructor(readonly admission: Admission, readonly clock: Clock, readonly log: Log) {}
@@ -75,12 +64,12 @@ class RefusalTeller {
   look(): void {
     const { refused, underWay } = this.admission;
     const nowMs = this.clock.monotonicMs();
-    if (refused === this.#told || nowMs < this.#nextMs) return;
+    if (refused === this.#logged || nowMs < this.#nextMs) return;
     this.log.warn("calls were refused: the service is overloaded", {
-      calls: refused - this.#told,
+      calls: refused - this.#logged,
       under_way: underWay,
     });
-    this.#told = refused;
-    this.#nextMs = nowMs + tellEveryMs;
+    this.#logged = refused;
+    this.#nextMs = nowMs + logEveryMs;
   }
 }

@@ -1,19 +1,20 @@
-import { type ByteGate, createByteGate } from "../../base/byte_gate.ts";
-import { createGcHint } from "../../base/gc_hint.ts";
-import { createHeavyWork } from "../../base/heavy_work.ts";
-import { createValueGate } from "../../base/value_gate.ts";
-import type { Config } from "../config.ts";
-import { Fault } from "../../shared/fault.ts";
-import { type CountRequest, countTokens } from "../../relay/count_tokens.ts";
-import { createImages, type ImagesRequest } from "../../media/images.ts";
-import { createOpenStreams } from "../../relay/open_streams.ts";
-import { createOperations, type Operations } from "../../media/operations.ts";
-import { createRelay, type Relay, type RelayDeps } from "../../relay/relay.ts";
-import type { Reply } from "../../relay/reply.ts";
-import { createSpeech, type SpeechRequest } from "../../media/speech.ts";
-import type { HeavyBodies } from "../../http/read_json.ts";
-import { createPublicFetch } from "../../vendors/public_fetch.ts";
-import type { Registry } from "../../vendors/registry.ts";
+import { type ByteGate, createByteGate } from "../base/byte_gate.ts";
+import { createGcHint } from "../base/gc_hint.ts";
+import { createHeavyWork } from "../base/heavy_work.ts";
+import { createValueGate } from "../base/value_gate.ts";
+import type { Config } from "./config.ts";
+import { Fault } from "../shared/fault.ts";
+import { type CountRequest, countTokens } from "../relay/count_tokens.ts";
+import { createImages, type ImagesRequest } from "../media/images.ts";
+import type { StoredResponseCache } from "../relay/conversation/stored_response_cache.ts";
+import { createOpenStreams } from "../relay/open_streams.ts";
+import { createOperations, type Operations } from "../media/operations.ts";
+import { createRelay, type Relay, type RelayDeps } from "../relay/relay.ts";
+import type { Reply } from "../relay/reply.ts";
+import { createSpeech, type SpeechRequest } from "../media/speech.ts";
+import type { HeavyBodies } from "../http/read_json.ts";
+import { createPublicFetch } from "../vendors/public_fetch.ts";
+import type { Registry } from "../vendors/registry.ts";
 
 /** What reaches models. */
 export interface Calls {
@@ -33,16 +34,18 @@ export interface Calls {
 
 export function createCalls(
   config: Config,
-  deps: Omit<
-    RelayDeps,
-    | "newTransactionId"
-    | "payloadMaxBytes"
-    | "mediaInlineBytes"
-    | "publicFetch"
-    | "keepAliveMs"
-    | "streams"
-  >,
-  newTransactionId: () => string,
+  deps:
+    & Omit<
+      RelayDeps,
+      | "kept"
+      | "newTransactionId"
+      | "payloadMaxBytes"
+      | "mediaInlineBytes"
+      | "publicFetch"
+      | "keepAliveMs"
+      | "streams"
+    >
+    & { storedResponses: StoredResponseCache; newId: () => string },
 ): Calls {
   const { payloadMaxBytes, mediaInlineBytes, keepAliveMs } = config;
   const publicFetch = createPublicFetch({
@@ -51,7 +54,8 @@ export function createCalls(
   });
   const all = {
     ...deps,
-    newTransactionId,
+    kept: deps.storedResponses,
+    newTransactionId: deps.newId,
     payloadMaxBytes,
     mediaInlineBytes,
     keepAliveMs,
@@ -84,13 +88,13 @@ function hostsOf(registry: Registry): string[] {
   return [...new Set(registry.all.map(({ baseUrl }) => new URL(baseUrl).host))];
 }
 
-/** So often young garbage is looked for. */
-const garbageEveryBytes = 6 * 1024 * 1024;
+/** How often young garbage is looked for. */
+const gcHintEveryBytes = 6 * 1024 * 1024;
 
 /** Requests and answers have room apart: who holds the one may wait for the other. */
 function gateOf({ bodiesInFlightBytes }: Config): ByteGate {
-  const garbage = createGcHint(garbageEveryBytes);
-  const released = (bytes: number) => garbage.left(bytes);
+  const gcHint = createGcHint(gcHintEveryBytes);
+  const released = (bytes: number) => gcHint.left(bytes);
   return createByteGate({ capacityBytes: bodiesInFlightBytes, released });
 }
 

@@ -1,7 +1,7 @@
 import assert from "@std/assert";
 import type { Log } from "../base/log.ts";
 import { Fault } from "./fault.ts";
-import { every } from "./every.ts";
+import { createJobRunner, type JobRunner } from "./background_jobs.ts";
 
 function setup() {
   const lines: string[] = [];
@@ -13,23 +13,25 @@ function setup() {
   return { lines, log };
 }
 
+function started(job: { everyMs: number; run: () => Promise<void> }, log: Log): JobRunner {
+  const runner = createJobRunner([{ name: "sweep", ...job }], { log });
+  runner.start();
+  return runner;
+}
+
 /** Runs a job of steps, one after the other; resolves when the last has begun, and stops it. */
 async function runSteps(log: Log, steps: readonly (() => Promise<void>)[]): Promise<void> {
   let step = 0;
   let ended = () => {};
   const done = new Promise<void>((resolve) => ended = resolve);
-  const stop = every(
-    0,
-    async () => {
-      const next = steps[step++];
-      if (next) return await next();
-      ended();
-    },
-    log,
-    "sweep",
-  );
+  const run = async () => {
+    const next = steps[step++];
+    if (next) return await next();
+    ended();
+  };
+  const runner = started({ everyMs: 0, run }, log);
   await done;
-  stop();
+  runner.stop();
 }
 
 const good = () => Promise.resolve();
@@ -73,24 +75,38 @@ Deno.test({
   async fn() {
     const { log } = setup();
     let runs = 0;
-    every(60_000, () => Promise.resolve(void runs++), log, "early")();
+    started({ everyMs: 60_000, run: () => Promise.resolve(void runs++) }, log).stop();
     assert.equal(runs, 0);
-    let stop = () => {};
-    await new Promise<void>((resolve) => {
-      stop = every(
-        0,
-        () => {
-          runs++;
-          stop();
-          resolve();
-          return good();
-        },
-        log,
-        "during",
-      );
-    });
+    const ran = Promise.withResolvers<void>();
+    const run = () => {
+      runs++;
+      runner.stop();
+      ran.resolve();
+      return good();
+    };
+    const runner = started({ everyMs: 0, run }, log);
+    await ran.promise;
     for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve));
     assert.equal(runs, 1);
-    stop();
+    runner.stop();
   },
+});
+
+Deno.test("each job runs at its own pace, the first time after `firstMs`; runs are counted", async () => {
+  const { log } = setup();
+  const outcomes: string[] = [];
+  const later = { name: "later", everyMs: 60_000, run: good };
+  const failing = { name: "failing", everyMs: 60_000, firstMs: 0, run: bad };
+  const soon = { name: "soon", everyMs: 60_000, firstMs: 0, run: good };
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const onRun = (job: string, outcome: string) => {
+    if (outcomes.push(`${job} ${outcome}`) === 2) resolve();
+  };
+  const runner = createJobRunner([later, failing, soon], { log, onRun });
+  runner.start();
+  // Starting twice changes nothing.
+  runner.start();
+  await promise;
+  runner.stop();
+  assert.deepEqual(outcomes.sort(), ["failing failed", "soon done"]);
 });

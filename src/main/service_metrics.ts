@@ -1,31 +1,30 @@
-import type { Clock } from "../../base/clock.ts";
-import type { Log, LogLines } from "../../base/log.ts";
-import type { Config } from "../config.ts";
-import { createMetrics, type Metrics, type ReadMeasure } from "../../shared/metrics.ts";
-import type { Admission } from "../../overload/admission.ts";
+import type { Clock } from "../base/clock.ts";
+import type { Log, LogLines } from "../base/log.ts";
+import type { Config } from "./config.ts";
+import { createMetrics, type Metrics, type ReadMeasure } from "../shared/metrics.ts";
+import type { Admission } from "../overload/admission.ts";
 import { loadMeasures } from "./load.ts";
-import type { Recorder } from "../../records/recorder.ts";
-import type { Journal } from "../../records/journal/journal.ts";
-import { type JournalStatus, readAside } from "../../records/journal/status.ts";
+import type { Recorder } from "../records/recorder.ts";
+import type { Journal } from "../records/journal/journal.ts";
+import type { RecordServices } from "../records/wire.ts";
+import { type JournalStatus, readAside } from "../records/journal/status.ts";
 
-/** The service's measures, with those of what waits for the store. */
+/** The service's metrics, with those that are read from its subjects when they are asked for. */
 export function createServiceMetrics(
-  { recorder, storedBytes, tries, exports, journal, clock, lines, admission, ...gauges }: {
-    recorder: Recorder;
-    storedBytes: { readonly cut: number };
-    tries: { readonly failed: number };
+  { admission, records, exports, journal, clock, lines, gauges }: {
+    admission: Admission;
+    records: Pick<RecordServices, "recorder" | "storedBytes" | "tries">;
     exports: { readonly running: number };
     journal: Journal;
     clock: Clock;
     lines: Pick<LogLines, "dropped">;
-    admission: Admission;
-    deletionGauges: Readonly<Record<string, ReadMeasure>>;
-    backgroundGauges: Readonly<Record<string, ReadMeasure>>;
+    /** Those of subjects that name their own. */
+    gauges: readonly Readonly<Record<string, ReadMeasure>>[];
   },
 ): Metrics {
+  const { recorder, storedBytes, tries } = records;
   return createMetrics({
-    ...gauges.deletionGauges,
-    ...gauges.backgroundGauges,
+    ...Object.assign({}, ...gauges) as Readonly<Record<string, ReadMeasure>>,
     ...loadMeasures(admission),
     gateway_exports_running: {
       help: "Exports that this process is writing into files",
@@ -74,7 +73,7 @@ export function createServiceMetrics(
   });
 }
 
-/** Tells log and metrics what happens to the journal. */
+/** Logs and counts what happens to the journal. */
 export function watchJournal(journal: Journal, { log, metrics }: { log: Log; metrics: Metrics }) {
   journal.watch({
     synced: (seconds) => metrics.journalSyncSeconds.observe(seconds),
@@ -90,7 +89,7 @@ export function watchJournal(journal: Journal, { log, metrics }: { log: Log; met
   });
 }
 
-/** How the journal of a running server stands. */
+/** The state of a running server's journal. */
 export async function journalStatusOf(
   { config, journal, recorder }: { config: Config; journal: Journal; recorder: Recorder },
 ): Promise<JournalStatus> {

@@ -1,0 +1,66 @@
+import type { Clock } from "../base/clock.ts";
+import { systemSetTimer } from "../base/deadline.ts";
+import type { Log } from "../base/log.ts";
+import type { Database } from "../database/database.ts";
+import { createFairReads, type FairReads } from "../database/fair_reads.ts";
+import type { ExportSource } from "./export_source.ts";
+import { createExports, type Exports } from "./exports.ts";
+import { type BucketSettings, createExportBucket } from "./store/export_bucket.ts";
+import { createExportChunks } from "./store/export_chunks.ts";
+import { createExportFiles } from "./store/export_files.ts";
+import { createExportJobs } from "./store/export_jobs.ts";
+import { createExportSource } from "./store/export_source.ts";
+
+export interface ExportOptions {
+  exportBucket: BucketSettings | undefined;
+  dataDir: string;
+  database: Database;
+  /** Where interactions stand; `database` unless it is configured. */
+  analytics: Database;
+  /** Turns of reading these; a command has nobody to take turns with. */
+  reads?: FairReads;
+  clock: Clock;
+  log: Log;
+  newId: () => string;
+}
+
+/** Exports of a process or of a command; whoever calls `tick` works on the jobs. */
+export function createExportService(
+  { exportBucket, dataDir, database, analytics, reads, clock, log, newId }: ExportOptions,
+): Exports {
+  // Where several processes share a database, each must be able to give a file.
+  const isShared = database.kind === "postgres";
+  return createExports({
+    jobs: createExportJobs(database),
+    source: fairSource(
+      analytics,
+      reads ?? createFairReads(analytics),
+      database === analytics ? undefined : database,
+    ),
+    places: {
+      ...(isShared
+        ? { chunks: createExportChunks(database) }
+        : { files: createExportFiles(`${dataDir}/exports`) }),
+      ...(exportBucket ? { bucket: createExportBucket(exportBucket, clock.now) } : {}),
+    },
+    ownPlace: isShared ? "chunks" : "files",
+    log,
+    newId,
+    pause: (ms) => new Promise((resolve) => systemSetTimer(ms, resolve)),
+  });
+}
+
+/** `database` holds the evaluations; undefined where the calls are there too. */
+function fairSource(
+  analytics: Database,
+  reads: FairReads,
+  database: Database | undefined,
+): ExportSource {
+  const { snapshot } = createExportSource(analytics, database);
+  const of = (accountId: number) => createExportSource(reads.inBulk(accountId), database);
+  return {
+    snapshot,
+    read: (query) => of(query.accountId).read(query),
+    count: (query) => of(query.accountId).count(query),
+  };
+}

@@ -1,0 +1,96 @@
+import type { Clock } from "../base/clock.ts";
+import { createGcHint } from "../base/gc_hint.ts";
+import type { Log } from "../base/log.ts";
+import type { Database } from "../database/database.ts";
+import { createFairReads, type FairReads } from "../database/fair_reads.ts";
+import type { MasterKeyHolder } from "../keys/store/master_key.ts";
+import type { RecordedForm } from "../relay/call_facts.ts";
+import { Tries } from "../relay/settling_steps.ts";
+import { payloadRulesOf, storePayloads } from "../relay/truncate_payloads.ts";
+import type { InteractionStore } from "../shared/interaction.ts";
+import type { MediaStore } from "../shared/media.ts";
+import { createFlushRecords, type FlushRecords } from "./flush_records.ts";
+import type { InteractionRepository } from "./interaction_repository.ts";
+import type { Journal } from "./journal/journal.ts";
+import { createRecorder, type Recorder } from "./recorder.ts";
+import { createMediaSigner, type MediaSigner } from "./signed_media.ts";
+import { createInteractionRepository } from "./store/interaction_repository.ts";
+import { createMedia } from "./store/media.ts";
+import { createRecords } from "./store/records.ts";
+import { StoredBytes } from "./stored_bytes.ts";
+
+/** How calls are recorded, and how their records are read. */
+export interface RecordServices {
+  interactions: InteractionStore;
+  recorder: Recorder;
+  flushRecords: FlushRecords;
+  storedBytes: StoredBytes;
+  /** How calls are settled, step by step. */
+  tries: Tries;
+  /** Turns of reading records: no account makes the others wait. */
+  reads: FairReads;
+  media: MediaStore;
+  mediaSigner: MediaSigner;
+}
+
+export interface RecordOptions {
+  database: Database;
+  /** Where interactions stand; `database` unless it is configured. */
+  analytics: Database;
+  journal: Journal;
+  masterKey: MasterKeyHolder;
+  /** Everything that records are written in. */
+  recordedForms: readonly RecordedForm[];
+  payloadMaxBytes: number;
+  mediaInlineBytes: number;
+  storedBytesPerDay: number;
+  clock: Clock;
+  log: Log;
+  pause: (ms: number) => Promise<void>;
+  /** Called with calls that were not written, since they were erased while they were under way. */
+  dropped: (transactionIds: readonly string[]) => Promise<void>;
+}
+
+/** How often young garbage is looked for while payloads are written. */
+const gcHintEveryBytes = 8 * 1024 * 1024;
+
+export function createRecordServices(options: RecordOptions): RecordServices {
+  const { database, analytics, journal, masterKey, clock, log, pause } = options;
+  const interactions = createRecords(database, analytics, options.dropped);
+  const storedBytes = new StoredBytes({ perDay: options.storedBytesPerDay, clock, log });
+  const tries = new Tries({ log });
+  const recorder = createRecorder({
+    store: storePayloads(
+      interactions,
+      payloadRulesOf(options, options.recordedForms),
+      { garbage: createGcHint(gcHintEveryBytes), room: storedBytes, tries },
+    ),
+    log,
+    pause,
+    stored: (ids) => journal.stored(ids),
+    spillSpace: journal,
+    reject: (interaction, reason) => journal.reject(interaction, reason),
+  });
+  return {
+    interactions,
+    recorder,
+    flushRecords: createFlushRecords({ recorder }),
+    storedBytes,
+    tries,
+    reads: createFairReads(analytics),
+    media: createMedia(analytics),
+    mediaSigner: createMediaSigner({
+      mac: (text) => masterKey.current().signAddress(text),
+      now: clock.now,
+    }),
+  };
+}
+
+/** Interactions, read in the turns of their account. */
+export function createFairInteractions(reads: FairReads): InteractionRepository {
+  const of = (accountId: number) => createInteractionRepository(reads.of(accountId));
+  return {
+    page: (query) => of(query.accountId).page(query),
+    find: (accountId, ...asked) => of(accountId).find(accountId, ...asked),
+  };
+}
