@@ -2,11 +2,8 @@ import { type Clock, systemClock } from "../base/clock.ts";
 import { createUuidv7 } from "../base/ids.ts";
 import { createLog, type Log, type LogLines, stdoutLines } from "../base/log.ts";
 import { type Config, ConfigError } from "./config.ts";
-import { chat } from "../dialects/text/chat/mod.ts";
-import { generate } from "../dialects/text/generate/mod.ts";
-import { messages } from "../dialects/text/messages/mod.ts";
+import { dialects } from "../dialects/text/mod.ts";
 import { operations } from "../media/operation_kinds.ts";
-import { responses } from "../dialects/text/responses/mod.ts";
 import type { AccountStore } from "../keys/account.ts";
 import type { ApiKeyStore } from "../keys/api_key.ts";
 import type { Dialect } from "../dialects/kernel/dialect.ts";
@@ -115,7 +112,6 @@ export function createServices(
   const vendors = vendorParts(config, clock);
   const apiKeys = createApiKeys(database);
   const keys = keyParts(opened, { apiKeys, registry: vendors.registry, clock, log });
-  const dialects = { chat, responses, messages, generate };
   const { stopUpkeep, ...records } = createRecordServices({ config, ...opened, clock, log });
   const recordedForms = [...Object.values(dialects), ...Object.values(operations)];
   const { stopJobs, ...recording } = createRecording(

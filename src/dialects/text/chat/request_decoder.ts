@@ -25,8 +25,14 @@ export function decodeRequest(body: unknown): CanonicalRequest {
 /** The same in steps. */
 export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
   const request = body as JsonRecord;
-  const unsupported = [...unsupportedFields(request), ...(yield* otherFields(request, knownFields))];
-  const { system, turns } = yield* readMessages(request.messages as readonly unknown[], unsupported);
+  const unsupported = [
+    ...unsupportedFields(request),
+    ...(yield* otherFields(request, knownFields)),
+  ];
+  const { system, turns } = yield* readMessages(
+    request.messages as readonly unknown[],
+    unsupported,
+  );
   const settings = readSettings(request, unsupported);
   return {
     model: String(request.model),

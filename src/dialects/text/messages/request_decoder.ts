@@ -28,7 +28,10 @@ export function decodeRequest(body: unknown): CanonicalRequest {
 /** The same in steps. */
 export function* decodeRequestSteps(body: unknown): Steps<CanonicalRequest> {
   const request = body as JsonRecord;
-  const unsupported = [...unsupportedFields(request), ...(yield* otherFields(request, knownFields))];
+  const unsupported = [
+    ...unsupportedFields(request),
+    ...(yield* otherFields(request, knownFields)),
+  ];
   const system = readSystem(request.system, unsupported);
   const read = yield* readTurns(request.messages, unsupported);
   const turns = markLastTurn(read, readCacheMark(request, "", false));
@@ -147,7 +150,10 @@ function readToolChoice(
 }
 
 /** `output_config.format`, or `output_format` as it was called in the beta. */
-function readFormat(request: JsonRecord, unsupported: UnsupportedField[]): OutputFormat | undefined {
+function readFormat(
+  request: JsonRecord,
+  unsupported: UnsupportedField[],
+): OutputFormat | undefined {
   const config = objectAt(request, "output_config", "output_config");
   const older = objectAt(request, "output_format", "output_format");
   const path = older ? "output_format" : "output_config.format";
@@ -165,7 +171,10 @@ function readFormat(request: JsonRecord, unsupported: UnsupportedField[]): Outpu
 const efforts = ["low", "medium", "high", "xhigh", "max"] as const;
 
 /** `thinking` and `output_config.effort` (translation.md §8.1, reverse). */
-function readReasoning(request: JsonRecord, unsupported: UnsupportedField[]): Reasoning | undefined {
+function readReasoning(
+  request: JsonRecord,
+  unsupported: UnsupportedField[],
+): Reasoning | undefined {
   const config = objectAt(request, "output_config", "output_config") ?? {};
   const said = asStringAt(config, "effort", "output_config.effort");
   const effort = efforts.find((one) => one === said);

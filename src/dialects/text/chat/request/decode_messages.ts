@@ -86,7 +86,9 @@ function readAssistant(message: JsonRecord, path: string, unsupported: Unsupport
     parts.push({ type: "reasoning", text: reasoning, path: `${path}.reasoning_content` });
   }
   if (message.content !== null && message.content !== undefined) {
-    for (const part of readContent(message.content, `${path}.content`, unsupported)) parts.push(part);
+    for (const part of readContent(message.content, `${path}.content`, unsupported)) {
+      parts.push(part);
+    }
   }
   const refusal = asString(message.refusal);
   if (refusal) parts.push({ type: "refusal", text: refusal, path: `${path}.refusal` });
@@ -170,10 +172,16 @@ function readTexts(content: unknown, path: string, unsupported: UnsupportedField
 function readContent(content: unknown, path: string, unsupported: UnsupportedField[]): Part[] {
   if (typeof content === "string") return [{ type: "text", text: content, path }];
   if (!Array.isArray(content)) throw wrong(path, "expected a string or an array of parts");
-  return content.flatMap((part: unknown, index) => readPart(part, `${path}[${index}]`, unsupported));
+  return content.flatMap((part: unknown, index) =>
+    readPart(part, `${path}[${index}]`, unsupported)
+  );
 }
 
-function readPart(part: unknown, path: string, unsupported: UnsupportedField[]): Part | readonly [] {
+function readPart(
+  part: unknown,
+  path: string,
+  unsupported: UnsupportedField[],
+): Part | readonly [] {
   if (!isRecord(part)) throw wrong(path, "expected an object");
   const cache = readCacheMark(part, path);
   switch (part.type) {

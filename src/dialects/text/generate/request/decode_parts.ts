@@ -68,7 +68,11 @@ export function readPart(part: Fields, member: DataMember, context: PartContext)
       return fenced(part.object(member)!, "output", part.path);
     case "toolCall":
     case "toolResponse":
-      context.unsupported.push({ path: part.at(member), value: part.value(member), weight: "hint" });
+      context.unsupported.push({
+        path: part.at(member),
+        value: part.value(member),
+        weight: "hint",
+      });
       return undefined;
     default:
       return readText(part);

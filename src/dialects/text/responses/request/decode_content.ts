@@ -23,7 +23,9 @@ export function readContent(
   if (typeof content === "string") return [{ type: "text", text: content, path }];
   if (content === undefined || content === null) throw missing(path);
   if (!Array.isArray(content)) throw wrong(path, "expected a string or an array of parts");
-  return content.flatMap((part: unknown, index) => readPart(part, `${path}[${index}]`, unsupported));
+  return content.flatMap((part: unknown, index) =>
+    readPart(part, `${path}[${index}]`, unsupported)
+  );
 }
 
 function readPart(

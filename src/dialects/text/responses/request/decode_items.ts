@@ -130,7 +130,11 @@ function readCall(item: JsonRecord, path: string): ToolCallPart {
   return { type: "tool-call", id, name, arguments: given, custom, ...mark, path };
 }
 
-function readOutput(item: JsonRecord, path: string, unsupported: UnsupportedField[]): ToolResultPart {
+function readOutput(
+  item: JsonRecord,
+  path: string,
+  unsupported: UnsupportedField[],
+): ToolResultPart {
   const callId = field.text(item, "call_id", `${path}.call_id`);
   if (callId === undefined) throw missing(`${path}.call_id`);
   const parts = readContent(item.output, `${path}.output`, unsupported);
