@@ -1,11 +1,7 @@
 import { type DialectName, dialectNames } from "../../contracts/calls/vendors.ts";
 import { SseSplitter } from "../../src/base/sse.ts";
 import type { CanonicalAnswer, CanonicalEvent } from "../../src/dialects/kernel/canonical.ts";
-import type {
-  AnswerContext,
-  DialectQuirks,
-  Reversal,
-} from "../../src/dialects/kernel/dialect.ts";
+import type { AnswerContext, DialectQuirks, Reversal } from "../../src/dialects/kernel/dialect.ts";
 import { dialects } from "../../src/dialects/text/mod.ts";
 import type { CallPlan, Forwarded } from "../../src/relay/plan/call_plan.ts";
 import { Meter } from "../../src/relay/meter.ts";
