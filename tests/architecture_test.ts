@@ -5,6 +5,7 @@
 import assert from "@std/assert";
 import { checkBanned } from "./architecture/banned.ts";
 import { checkDependencies } from "./architecture/dependencies.ts";
+import { checkDialectTemplate } from "./architecture/dialect_template.ts";
 import { checkDoors } from "./architecture/doors.ts";
 import { checkLayout } from "./architecture/layout.ts";
 import { checkPatterns } from "./architecture/patterns.ts";
@@ -16,6 +17,7 @@ import { codeFiles, type Finding, listed, readTree, type Tree } from "./architec
 const tree = readTree(decodeURIComponent(new URL("..", import.meta.url).pathname));
 
 holds("a folder imports only what the table of the layout allows", checkLayout);
+holds("the text dialects have the same files and exports", checkDialectTemplate);
 holds("files and functions are short", checkSizes);
 holds("each outside thing has one door", checkDoors);
 holds("only a dialect's own folder knows its field names", checkWireWords);

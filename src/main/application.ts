@@ -11,11 +11,8 @@ import type { Database } from "../database/database.ts";
 import { runBackfills } from "../database/backfill.ts";
 import { refreshStatistics } from "../database/table_statistics.ts";
 import type { Dialect } from "../dialects/kernel/dialect.ts";
-import { chat } from "../dialects/text/chat/mod.ts";
-import { generate } from "../dialects/text/generate/mod.ts";
-import { messages } from "../dialects/text/messages/mod.ts";
-import { responses } from "../dialects/text/responses/mod.ts";
 import type { Ledger } from "../credit/ledger.ts";
+import { dialects } from "../dialects/text/mod.ts";
 import type { ApiKeyStore } from "../keys/api_key.ts";
 import type { Recorder } from "../records/recorder.ts";
 import { messageOf } from "../shared/fault.ts";
@@ -109,7 +106,6 @@ export function createServices(
   const clock = systemClock;
   const log = createServiceLog(lines, clock);
   const core: Core = { ...opened, config, clock, log, newId: createUuidv7(clock) };
-  const dialects = { chat, responses, messages, generate };
   const vendors = createVendors(config, clock);
   const stores = createOperatorStores({
     database,

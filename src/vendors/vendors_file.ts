@@ -1,5 +1,6 @@
 import { withoutEnd } from "../base/trim.ts";
 import { z } from "zod";
+import { dialectNames } from "../../contracts/calls/vendors.ts";
 import { Secret } from "../base/secret.ts";
 import type { CustomVendor } from "./registry.ts";
 
@@ -8,7 +9,7 @@ const name = z.string().regex(
   "expected lower-case letters, digits and dashes",
 );
 
-const dialect = z.enum(["chat", "responses", "messages", "generate"]);
+const dialect = z.enum(dialectNames);
 
 const file = z.array(z.strictObject({
   label: name,

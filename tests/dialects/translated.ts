@@ -1,16 +1,8 @@
 import { type DialectName, dialectNames } from "../../contracts/calls/vendors.ts";
 import { SseSplitter } from "../../src/base/sse.ts";
 import type { CanonicalAnswer, CanonicalEvent } from "../../src/dialects/kernel/canonical.ts";
-import { chat } from "../../src/dialects/text/chat/mod.ts";
-import type {
-  AnswerContext,
-  Dialect,
-  DialectQuirks,
-  Reversal,
-} from "../../src/dialects/kernel/dialect.ts";
-import { generate } from "../../src/dialects/text/generate/mod.ts";
-import { messages } from "../../src/dialects/text/messages/mod.ts";
-import { responses } from "../../src/dialects/text/responses/mod.ts";
+import type { AnswerContext, DialectQuirks, Reversal } from "../../src/dialects/kernel/dialect.ts";
+import { dialects } from "../../src/dialects/text/mod.ts";
 import type { CallPlan, Forwarded } from "../../src/relay/plan/call_plan.ts";
 import { Meter } from "../../src/relay/meter.ts";
 import { translate } from "../../src/relay/plan/translation.ts";
@@ -26,14 +18,10 @@ import type { Said } from "../support/grammar/said.ts";
 
 /** A vendor's answer on its way to a caller of another dialect, as the gateway's lane takes it. */
 
+export { dialects };
+
 export type Name = DialectName;
 
-export const dialects: Readonly<Record<Name, Dialect>> = {
-  chat,
-  responses,
-  messages,
-  generate,
-};
 export const names: readonly Name[] = dialectNames;
 
 export const noUndo: Reversal = {

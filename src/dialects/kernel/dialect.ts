@@ -1,5 +1,6 @@
 import type { DialectName } from "../../../contracts/calls/vendors.ts";
 import type { Fault } from "../../shared/fault.ts";
+import type { Usage } from "../../shared/usage.ts";
 import type { PromptTags } from "../../shared/prompt_tags.ts";
 import type { SseEvent } from "../../base/sse.ts";
 import type { Steps } from "../../base/steps.ts";
@@ -62,6 +63,8 @@ export interface AnswerCodec {
   readonly answerFields: readonly string[];
   /** The member of a whole answer that holds its usage. */
   readonly usageMember: string;
+  /** That member's value in the neutral form; undefined where it holds no numbers. */
+  readRawUsage(raw: unknown, quirks: DialectQuirks): Usage | undefined;
   /**
    * The events of a whole answer, given its parsed JSON. Throws `Fault` when it isn't one; an
    * answer that carries an error in a 200 ends with an error event.

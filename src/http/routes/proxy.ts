@@ -39,10 +39,7 @@ export function proxyRoutes(app: Hono<Env>, deps: ProxyDeps): void {
   }
 }
 
-type FamilyContracts = Pick<
-  ReturnType<typeof familyContracts>,
-  "chat" | "responses" | "messages" | "generate"
->;
+type FamilyContracts = Pick<ReturnType<typeof familyContracts>, DialectName>;
 
 /** `vendor` is undefined on the unified family, where the model's name chooses it. */
 function mountFamily(

@@ -7,6 +7,7 @@ import { upstreamPath } from "./models.ts";
 import { decodeRequest, decodeRequestSteps } from "./request_decoder.ts";
 import { encodeRequest, encodeRequestSteps } from "./request_encoder.ts";
 import { readRequest, readToolDemand, spliceRequest, spliceRequestSteps } from "./splice.ts";
+import { readUsage } from "./usage.ts";
 import { createStreamDecoder } from "./stream_decoder.ts";
 import { createStreamEncoder, errorFrame } from "./stream_encoder.ts";
 
@@ -36,6 +37,7 @@ export const chat: Dialect = {
     "tools",
   ],
   usageMember: "usage",
+  readRawUsage: readUsage,
   decodeAnswer,
   encodeAnswer,
   createStreamDecoder,

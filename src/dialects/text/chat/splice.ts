@@ -57,7 +57,7 @@ export function* spliceRequestSteps(
   if (twice !== undefined) {
     throw new Fault("invalid_value", {
       param: twice,
-      message: `${twice}: the field is there twice.`,
+      message: `${twice}: duplicate field.`,
     });
   }
   const edits: Edit[] = [];
@@ -115,7 +115,7 @@ function readTagBlocks(
     if (block.length === found.text.length) {
       throw new Fault("invalid_value", {
         param: formatPath(found.path),
-        message: `${formatPath(found.path)}: the prompt holds nothing but tag lines.`,
+        message: `${formatPath(found.path)}: the prompt contains only tag lines.`,
       });
     }
     tags = mergeTags(tags, block.tags);

@@ -9,6 +9,7 @@ import { upstreamPath } from "./models.ts";
 import { decodeRequest, decodeRequestSteps } from "./request_decoder.ts";
 import { encodeRequest, encodeRequestSteps } from "./request_encoder.ts";
 import { readRequest, spliceRequest, spliceRequestSteps } from "./splice.ts";
+import { readUsage } from "./usage.ts";
 import { createStreamDecoder } from "./stream_decoder.ts";
 import { createStreamEncoder, errorFrame } from "./stream_encoder.ts";
 
@@ -33,6 +34,7 @@ export const generate: Dialect = {
   asking: { modelInPath: true, streaming: [], drop: [], set: [] },
   answerFields: ["generationConfig", "generation_config", "model", "tools"],
   usageMember: "usageMetadata",
+  readRawUsage: (raw) => readUsage(raw),
   decodeAnswer,
   encodeAnswer,
   createStreamDecoder,

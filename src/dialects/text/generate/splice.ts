@@ -80,7 +80,7 @@ function refuseTwice(keys: readonly string[], duplicate: string | undefined): vo
   if (twice === undefined) return;
   throw new Fault("invalid_value", {
     param: twice,
-    message: `${twice}: the field is there twice.`,
+    message: `${twice}: duplicate field.`,
   });
 }
 
@@ -98,7 +98,7 @@ function readTagBlocks(fields: Fields): Pick<RequestFacts, "tags" | "tagBlocks">
     if (block.length === found.text.length) {
       throw new Fault("invalid_value", {
         param,
-        message: `${param}: the prompt holds nothing but tag lines.`,
+        message: `${param}: the prompt contains only tag lines.`,
       });
     }
     tags = mergeTags(tags, block.tags);

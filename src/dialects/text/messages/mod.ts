@@ -9,6 +9,7 @@ import { naming } from "./naming.ts";
 import { decodeRequest, decodeRequestSteps } from "./request_decoder.ts";
 import { encodeRequest, encodeRequestSteps } from "./request_encoder.ts";
 import { readRequest, spliceRequest, spliceRequestSteps } from "./splice.ts";
+import { readUsage } from "./usage.ts";
 import { createStreamDecoder } from "./stream_decoder.ts";
 import { createStreamEncoder, errorFrame } from "./stream_encoder.ts";
 
@@ -29,6 +30,7 @@ export const messages: Dialect = {
   asking: { modelInPath: false, streaming: ["stream"], drop: [], set: [] },
   answerFields: ["metadata", "model", "stream", "tool_choice", "tools"],
   usageMember: "usage",
+  readRawUsage: (raw) => readUsage(raw),
   decodeAnswer,
   encodeAnswer,
   createStreamDecoder,

@@ -48,7 +48,7 @@ export function* spliceRequestSteps(
   if (twice !== undefined) {
     throw new Fault("invalid_value", {
       param: twice,
-      message: `${twice}: the field is there twice.`,
+      message: `${twice}: duplicate field.`,
     });
   }
   const edits: Edit[] = [];
@@ -81,7 +81,7 @@ function readTagBlocks(request: JsonRecord): Pick<RequestFacts, "tags" | "tagBlo
     if (block.length === found.text.length) {
       throw new Fault("invalid_value", {
         param: path,
-        message: `${path}: the prompt holds nothing but tag lines.`,
+        message: `${path}: the prompt contains only tag lines.`,
       });
     }
     tags = mergeTags(tags, block.tags);

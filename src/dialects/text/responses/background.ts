@@ -13,7 +13,7 @@ export const background: BackgroundForm = {
     const members = topLevelMembers(bodyText);
     if (!members) throw new Fault("invalid_json");
     const twice = members.duplicates[0];
-    if (twice !== undefined) throw wrong(twice, "the field is there twice");
+    if (twice !== undefined) throw wrong(twice, "duplicate field");
     const text = splice(
       bodyText,
       changeMembers(bodyText, members.range, {

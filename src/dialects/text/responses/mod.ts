@@ -11,6 +11,7 @@ import { fitToModel, upstreamPath, withoutRefused } from "./models.ts";
 import { decodeRequest, decodeRequestSteps } from "./request_decoder.ts";
 import { encodeRequest, encodeRequestSteps } from "./request_encoder.ts";
 import { readRequest, spliceRequest, spliceRequestSteps } from "./splice.ts";
+import { readUsage } from "./usage.ts";
 import { createStreamDecoder } from "./stream_decoder.ts";
 import { createStreamEncoder, errorFrame } from "./stream_encoder.ts";
 
@@ -45,6 +46,7 @@ export const responses: Dialect = {
     "tools",
   ],
   usageMember: "usage",
+  readRawUsage: (raw, quirks) => readUsage({ usage: raw }, quirks),
   decodeAnswer,
   encodeAnswer,
   createStreamDecoder,

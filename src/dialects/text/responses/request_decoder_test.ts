@@ -250,9 +250,8 @@ Deno.test("settings are read flat, with their paths", () => {
     metadata: { k: "v" },
     service_tier: "flex",
   });
-  const { model: _, stream: __, system: ___, turns: ____, unsupported: foreign, ...settings } =
-    request;
-  assert.deepEqual(foreign, []);
+  const { model: _, stream: __, system: ___, turns: ____, unsupported, ...settings } = request;
+  assert.deepEqual(unsupported, []);
   assert.deepEqual(settings, {
     tools: [
       { type: "function", name: "f", parameters: { type: "object" }, path: "tools[0]" },

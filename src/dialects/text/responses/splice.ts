@@ -38,7 +38,7 @@ export function* spliceRequestSteps(
   const members = yield* topLevelMembersSteps(bodyText);
   // Of two members of one name we and the vendor might each believe another.
   const twice = members?.duplicates[0];
-  if (twice !== undefined) throw wrong(twice, "the field is there twice");
+  if (twice !== undefined) throw wrong(twice, "duplicate field");
   const edits: Edit[] = [];
   const model = members && (yield* locateInSteps(bodyText, members, ["model"]));
   if (model && changes.model !== facts.model) {
@@ -127,7 +127,7 @@ function readTagBlocks(request: JsonRecord): Pick<RequestFacts, "tags" | "tagBlo
     if (block.length === text.length) {
       throw new Fault("invalid_value", {
         param: formatPath(path),
-        message: `${formatPath(path)}: the prompt holds nothing but tag lines.`,
+        message: `${formatPath(path)}: the prompt contains only tag lines.`,
       });
     }
     tags = mergeTags(tags, block.tags);

@@ -21,7 +21,7 @@ export function encodePredict(
   if (ask.references.length > 0) {
     throw new Fault("invalid_value", {
       param: "images",
-      message: `images: ${ask.model} changes no pictures; gemini image models do.`,
+      message: `images: ${ask.model} does not support image editing; gemini image models do.`,
     });
   }
   if (ask.format === "webp") {

@@ -259,7 +259,7 @@ function writeCall(part: ToolCallPart, context: ContentContext): Record<string, 
   if (args === undefined) {
     throw new Fault("invalid_value", {
       param: part.path,
-      message: `${part.path}: the arguments of the tool call '${part.id}' are no JSON object.`,
+      message: `${part.path}: the arguments of the tool call '${part.id}' are not a JSON object.`,
     });
   }
   return {
