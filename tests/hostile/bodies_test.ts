@@ -69,7 +69,7 @@ Deno.test("the time that a hostile body takes grows with it, at most", async (co
         "lists of nothing": stretched(contract, () => ({})),
         "lists of what is there": stretched(contract, (element) => element),
       };
-      const sampling = { oneOf: 3, salt: contract.operationId, all: isLong };
+      const sampling = { oneOf: 6, salt: contract.operationId, all: isLong };
       const wrong = sample(Object.entries(shapes), sampling);
       for (const [name, make] of [...wrong, ...Object.entries(lists)]) {
         await grows(world, contract, name, make);

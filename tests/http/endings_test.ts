@@ -1,4 +1,5 @@
 import assert from "@std/assert";
+import { isQuietMachine } from "../support/quiet.ts";
 import { databasesFor } from "../support/each_service.ts";
 import type { Row } from "../support/service.ts";
 import {
@@ -204,6 +205,7 @@ async function play(service: ScriptedService, ending: Ending): Promise<void> {
 }
 
 async function callTheDead(service: ScriptedService): Promise<void> {
+  const wasQuiet = isQuietMachine();
   const started = performance.now();
   const answer = await service.post("/chat/v1/chat/completions", {
     model: "xai/grok-4.3",
@@ -216,8 +218,8 @@ async function callTheDead(service: ScriptedService): Promise<void> {
     "upstream_error",
     "upstream_unreachable",
   ]);
-  // Two repetitions within two seconds; connecting to nobody fails at once.
-  assert.ok(tookMs < 4000, `the answer took ${tookMs} ms`);
+  // Two repetitions within two seconds; connecting to nobody fails at once, and is not waited for.
+  assert.ok(tookMs < (wasQuiet ? 4_000 : 20_000), `the answer took ${tookMs} ms`);
   const row = await service.row(answer.headers.get("x-transaction-id"));
   const { status, http_status, error_code, cost_usd, billing_basis } = row;
   assert.deepEqual({ status, http_status, error_code, cost_usd, billing_basis }, {
@@ -237,11 +239,12 @@ async function seen(response: Response, pattern: RegExp): Promise<void> {
 
 /** What a caller who left can't wait for: the service has to notice first. */
 async function untilThere(service: ScriptedService, user: string): Promise<Row[]> {
-  const deadline = performance.now() + 5000;
+  const deadline = performance.now() + 30_000;
   for (;;) {
     const rows = await service.rows({ user_id: user });
     if (rows.length > 0) return rows;
     if (performance.now() > deadline) throw new Error("No row of the call");
+    await new Promise((resolve) => setTimeout(resolve, 25));
   }
 }
 

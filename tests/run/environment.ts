@@ -28,7 +28,7 @@ export function isCi(outer: Readonly<Record<string, string>>): boolean {
 
 /** How much the long forms of tests do; `deno task test:long` sets them all. */
 const longForms: readonly RegExp[] = [
-  /^(KILLS|CUTS|HISTORIES|HOSTILE|MATRIX|PATTERNS|PICTURES|STARTS|STORE|EXPORT_ROWS)$/,
+  /^(KILLS|CUTS|HISTORIES|HOSTILE|MATRIX|PATTERNS|PICTURES|STARTS|STORE|THEMES|EXPORT_ROWS)$/,
   /^(OUTAGE|ATTACK|ODD_HEADS)_SECONDS$/,
   /^(FUZZ_(RUNS|SEED)|JOURNAL_(HISTORIES|ROUNDS))$/,
 ];
