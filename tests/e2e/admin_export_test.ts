@@ -3,6 +3,18 @@ import { firstKey, inDatabase, post } from "../support/export_processes.ts";
 import { writeManyRows } from "../support/many_rows.ts";
 import { runProgram, startService } from "../support/process.ts";
 
+const wrongOrders: readonly (readonly [code: number, ...args: string[]])[] = [
+  [2, "--from", "yesterday"],
+  [2, "--table", "users"],
+  [2, "--filter", "nonsense=1"],
+  [2, "--filter", "nonsense"],
+  [2, "--filter", "stream=perhaps"],
+  [2, "--format", "csv", "--table", "interactions", "--table", "eval_runs"],
+  [2, "--nonsense"],
+  [2, "--format", "csv"],
+  [1, "--account", "nobody"],
+];
+
 Deno.test("admin export: to a file, to standard output, with and without a server", async (t) => {
   const dataDir = await Deno.makeTempDir({ prefix: "exports-admin-" });
   const env = { DATA_DIR: dataDir };
@@ -39,22 +51,8 @@ Deno.test("admin export: to a file, to standard output, with and without a serve
   assert.equal((await post(service, key, { start_date: "2020-01-01T00:00:00Z" })).status, 200);
   await t.step("with a server that owns the database", async () => {
     await checks();
-    for (
-      const [code, ...args] of [
-        [2, "--from", "yesterday"],
-        [2, "--table", "users"],
-        [2, "--filter", "nonsense=1"],
-        [2, "--filter", "nonsense"],
-        [2, "--filter", "stream=perhaps"],
-        [2, "--format", "csv", "--table", "interactions", "--table", "eval_runs"],
-        [2, "--nonsense"],
-        [2, "--format", "csv"],
-        [1, "--account", "nobody"],
-        [1, "--out", `${dataDir}/no/such/folder/x`],
-      ] as const
-    ) {
-      await fails(code, ...args);
-    }
+    for (const [code, ...args] of wrongOrders) await fails(code, ...args);
+    await fails(1, "--out", `${dataDir}/no/such/folder/x`);
   });
   await t.step("whoever watches sees a progress bar, on standard error", async () => {
     const line = `${Deno.execPath()} run -A admin.ts export --out ${out} >${dataDir}/stdout`;
