@@ -1,5 +1,5 @@
 import { OpenAPIHono } from "@hono/zod-openapi";
-import { cohortParts } from "../contracts/data/cohort_report.ts";
+import { cohortComponents } from "../contracts/data/cohort_report.ts";
 import type { Contract } from "../contracts/kernel/contract.ts";
 import { allContracts } from "../contracts/mod.ts";
 import { tags } from "../contracts/kernel/tags.ts";
@@ -52,7 +52,7 @@ function schemasAndPaths(
 ): Document {
   const app = new OpenAPIHono();
   // Else the first field that holds one would lend it its own description.
-  for (const [name, schema] of Object.entries(cohortParts)) {
+  for (const [name, schema] of Object.entries(cohortComponents)) {
     app.openAPIRegistry.register(name, schema);
   }
   for (const contract of contracts) app.openAPIRegistry.registerPath(contract.route);

@@ -42,9 +42,9 @@ export async function compile(
     cwd: folder,
     env: { NO_COLOR: "1", ...env },
   }).output();
-  const said = new TextDecoder().decode(stderr);
-  if (!success) throw new Error(`deno compile failed:\n${said}`);
-  return said;
+  const message = new TextDecoder().decode(stderr);
+  if (!success) throw new Error(`deno compile failed:\n${message}`);
+  return message;
 }
 
 async function main(args: readonly string[]): Promise<number> {

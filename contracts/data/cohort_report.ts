@@ -126,7 +126,7 @@ const comparison = z.strictObject({
 }).openapi("CohortComparison");
 
 /** Parts whose descriptions are those of the fields that hold them. */
-export const cohortParts = {
+export const cohortComponents = {
   CohortMean: mean,
   CohortMeanUsd: usdMean,
   CohortInterval: interval,

@@ -104,14 +104,14 @@ export function runCommand(
  */
 export async function runCommandOf<Parts>(
   table: Readonly<Record<string, Command<Parts>>>,
-  parts: Parts,
+  deps: Parts,
   argv: readonly string[],
   input = "",
   after?: (name: string, json: unknown) => Promise<void>,
 ): Promise<CommandResult> {
   try {
     const { name, command, values, positionals } = parse(table, argv);
-    const result = await command.run(parts, values, positionals, input);
+    const result = await command.run(deps, values, positionals, input);
     if (result.exitCode === 0) await after?.(name, result.json);
     return result;
   } catch (thrown) {
@@ -142,10 +142,10 @@ function parse<Parts>(
   table: Readonly<Record<string, Command<Parts>>>,
   argv: readonly string[],
 ) {
-  const words = argv.filter((word) => word !== "--json");
-  const found = findCommand(table, words);
+  const args = argv.filter((word) => word !== "--json");
+  const found = findCommand(table, args);
   if (!found) {
-    throw new UsageError(`'${words.slice(0, 2).join(" ")}' is no command.\n${usage()}`);
+    throw new UsageError(`'${args.slice(0, 2).join(" ")}' is no command.\n${usage()}`);
   }
   const { name, command, rest } = found;
   let parsed;
@@ -168,21 +168,21 @@ function parse<Parts>(
 /** A command has two words, or one. */
 function findCommand<Parts>(
   table: Readonly<Record<string, Command<Parts>>>,
-  words: readonly string[],
+  args: readonly string[],
 ) {
   for (const length of [2, 1]) {
-    const name = words.slice(0, length).join(" ");
+    const name = args.slice(0, length).join(" ");
     const command = Object.hasOwn(table, name) ? table[name] : undefined;
-    if (command) return { name, command, rest: words.slice(length) };
+    if (command) return { name, command, rest: args.slice(length) };
   }
   return undefined;
 }
 
 /** `--models A B` is `--models A --models B`. */
-function moreModels(words: readonly string[]): string[] {
+function moreModels(args: readonly string[]): string[] {
   const result: string[] = [];
   let inModels = false;
-  for (const word of words) {
+  for (const word of args) {
     if (word.startsWith("-")) inModels = word === "--models";
     if (inModels && !word.startsWith("-") && result.at(-1) !== "--models") result.push("--models");
     result.push(word);
@@ -194,17 +194,17 @@ async function createKey(deps: AdminDeps, values: Values): Promise<CommandResult
   const name = required(values, "name");
   const owner = await findAccount(deps.accounts, optional(values, "account"));
   const scopes = many(values, "scope");
-  const wrong = scopes.find((scope) => !deps.scopes.includes(scope));
-  if (wrong !== undefined) {
-    throw new UsageError(`--scope ${wrong}: expected one of ${deps.scopes.join(", ")}`);
+  const unknownScope = scopes.find((scope) => !deps.scopes.includes(scope));
+  if (unknownScope !== undefined) {
+    throw new UsageError(`--scope ${unknownScope}: expected one of ${deps.scopes.join(", ")}`);
   }
-  const minted = mintKey(deps.clock);
+  const created = mintKey(deps.clock);
   const key = await deps.apiKeys.insert({
-    id: minted.id,
+    id: created.id,
     accountId: owner.id,
     name,
-    prefix: minted.prefix,
-    hash: minted.hash,
+    prefix: created.prefix,
+    hash: created.hash,
     scopes,
     models: many(values, "models"),
     onDisconnect:
@@ -218,7 +218,7 @@ async function createKey(deps: AdminDeps, values: Values): Promise<CommandResult
     capMonthNanos: usd(values, "cap-month-usd"),
     expiresAt: futureTime(values, "expires", deps.clock.now()),
   });
-  const value = minted.value.reveal();
+  const value = created.value.reveal();
   return done(
     { id: key.id, key: value, prefix: key.prefix, name, account_id: owner.id },
     [`${value}`, `Key '${name}' (${key.id}) of account '${owner.name}'. It is shown only now.`],

@@ -47,7 +47,7 @@ export function createPlainProvider(
           requestOptions(tokenUrl),
         );
         const tokens = await oauth.processAuthorizationCodeResponse(server, client, answer);
-        const told = await oauth.protectedResourceRequest(
+        const reply = await oauth.protectedResourceRequest(
           tokens.access_token,
           "GET",
           new URL(userinfoUrl),
@@ -55,7 +55,7 @@ export function createPlainProvider(
           null,
           requestOptions(userinfoUrl),
         );
-        const person: unknown = told.ok ? await told.json() : undefined;
+        const person: unknown = reply.ok ? await reply.json() : undefined;
         const subject = subjectOf(person);
         if (subject === undefined) {
           throw new ProviderError("unreachable", "its user address names nobody", undefined);

@@ -18,7 +18,7 @@ export interface Erasures {
 }
 
 export interface ErasureDeps {
-  store: Pick<DeletionStore, "newsReader">;
+  store: Pick<DeletionStore, "changeFeed">;
   clock: Pick<Clock, "now">;
   /** Keeps tombstones where a restored store doesn't lose them. */
   keep: (tombstones: readonly Tombstone[]) => Promise<void>;
@@ -34,7 +34,7 @@ const dropsRemembered = 10_000;
 
 export function createErasures(deps: ErasureDeps): Erasures {
   const startedAt = deps.clock.now();
-  const reader = deps.store.newsReader();
+  const reader = deps.store.changeFeed();
   /** Calls that were under way when they were made may end after them. */
   let live: Tombstone[] = [];
   const drops = new Set<string>();
@@ -47,7 +47,7 @@ export function createErasures(deps: ErasureDeps): Erasures {
     tidiesDue = 2;
   }
 
-  async function readNews(): Promise<void> {
+  async function pollFeed(): Promise<void> {
     for (;;) {
       const { tombstones, transactionIds } = await reader.next();
       if (tombstones.length === 0 && transactionIds.length === 0) break;
@@ -67,7 +67,7 @@ export function createErasures(deps: ErasureDeps): Erasures {
     covers: (call) => drops.has(call.transactionId) || live.some((stone) => covers(stone, call)),
     refresh() {
       // One after the other: each has seen all that was there when it was asked.
-      refreshing = refreshing.catch(() => {}).then(readNews);
+      refreshing = refreshing.catch(() => {}).then(pollFeed);
       return refreshing;
     },
     async dropped(transactionIds) {

@@ -12,7 +12,7 @@ function setUp() {
   const erasures = createErasures({
     clock,
     store: {
-      newsReader: () => ({
+      changeFeed: () => ({
         next: () =>
           isAway
             ? Promise.reject(new Error("away"))

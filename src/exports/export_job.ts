@@ -13,7 +13,7 @@ export type ExportState = "queued" | "running" | "ready" | "failed" | "deleted";
 export interface ExportJob {
   requestId: string;
   accountId: number;
-  place: ExportPath;
+  location: ExportPath;
   format: ExportFormat;
   state: ExportState;
   tables: readonly ExportTable[];
@@ -37,7 +37,7 @@ export interface ClaimedExport {
 export interface NewExport {
   requestId: string;
   accountId: number;
-  place: ExportPath;
+  location: ExportPath;
   order: ExportSpec;
   snapshot: string;
   /** Noted in the transaction that stores the job. */

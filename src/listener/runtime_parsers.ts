@@ -20,8 +20,8 @@ export function keepNoParsers(inside: unknown = insideOfHttp()): void {
   parsers.list.length = 0;
   // Asked, not believed: a pool that keeps what it is given has another way of counting.
   const parser = parsers.alloc();
-  const isKept = parsers.free(parser);
-  if (isKept !== false || parsers.list.length > 0) {
+  const isReusable = parsers.free(parser);
+  if (isReusable !== false || parsers.list.length > 0) {
     throw new SharedParsersError(
       "this runtime's node:http keeps parsers although its pool has no places: start the service with the Deno release that it was made for",
     );
@@ -69,8 +69,8 @@ export function afterEachRead(socket: Socket & { parser?: unknown }, look: () =>
   const key = executeKey(parser);
   const execute = parser[key];
   if (!isFunction(execute)) return;
-  parser[key] = (...given: unknown[]) => {
-    execute(...given);
+  parser[key] = (...args: unknown[]) => {
+    execute(...args);
     look();
   };
 }
@@ -92,6 +92,6 @@ function isRecord(value: unknown): value is Record<string | number, unknown> {
   return typeof value === "object" && value !== null;
 }
 
-function isFunction(value: unknown): value is (...given: unknown[]) => unknown {
+function isFunction(value: unknown): value is (...args: unknown[]) => unknown {
   return typeof value === "function";
 }

@@ -20,7 +20,7 @@ import type { CohortStore } from "../cohorts/cohort.ts";
 import { wireWorkers, type Workers } from "./wiring/background.ts";
 import { fairCohorts } from "./wiring/fair_stores.ts";
 import type { VendorKeyStore } from "../keys/vendor_key.ts";
-import type { MasterKeyHolder } from "../keys/store/master_key.ts";
+import type { MasterKeySource } from "../keys/store/master_key.ts";
 import { createVendorKeys } from "../keys/store/vendor_keys.ts";
 import { every } from "../shared/every.ts";
 import { createRecordServices, type RecordServices } from "./wiring/records.ts";
@@ -92,7 +92,7 @@ export interface Opened {
   database: Database;
   /** Migrated; the same one unless it is configured. */
   analytics: Database;
-  masterKey: MasterKeyHolder;
+  masterKey: MasterKeySource;
   journal: Journal;
   /** Names this process's leases over restarts. */
   processId: string;

@@ -14,7 +14,7 @@ import { type Config, readConfig } from "./config.ts";
 import { messageOf } from "../shared/fault.ts";
 import { exportsOf } from "./wiring/exports.ts";
 import { runHealth } from "./run_health.ts";
-import { scrubHere } from "../admin/scrub_here.ts";
+import { vacuumHere } from "../admin/vacuum_here.ts";
 import { createAccounts } from "../keys/store/accounts.ts";
 import type { Database } from "../database/database.ts";
 import { createAuditLog } from "../audit/store/audit.ts";
@@ -161,7 +161,7 @@ async function runHere(
           database,
           () => findMasterKey({ configured: config.masterKey, dataDir: config.dataDir, database }),
         ),
-        scrub: () => scrubHere(config, database),
+        scrub: () => vacuumHere(config, database),
         registry: registryOf(config),
         ledger: createLedger(database),
         openPrices: () => openPrices(config, database),

@@ -200,9 +200,9 @@ const mostOutputTokens = 1_000_000;
  */
 export function outputLimit(row: PriceRow, requested?: number, listed?: number): number {
   const context = row.contextTokens ?? mostOutputTokens;
-  const known = row.maxOutputTokens ?? listed;
-  if (requested !== undefined && requested > 0) return Math.min(requested, known ?? context);
-  return known ?? Math.min(defaultMaxOutputTokens, context);
+  const maxOutput = row.maxOutputTokens ?? listed;
+  if (requested !== undefined && requested > 0) return Math.min(requested, maxOutput ?? context);
+  return maxOutput ?? Math.min(defaultMaxOutputTokens, context);
 }
 
 /** Whether the row's prices hold at this time. */

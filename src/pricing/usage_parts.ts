@@ -53,11 +53,11 @@ export interface Part {
  * cut to the output (translation.md §9).
  */
 export function partsOf(usage: Usage): Part[] {
-  const parts: Part[] = [...inputParts(usage), ...outputParts(usage)];
+  const parts: Part[] = [...inputQuantities(usage), ...outputQuantities(usage)];
   return parts.filter((part) => part.count > 0);
 }
 
-function inputParts(usage: Usage): Part[] {
+function inputQuantities(usage: Usage): Part[] {
   const read = tokens(usage.cacheRead);
   const write = tokens(usage.cacheWrite);
   const writeLong = tokens(usage.cacheWriteLong);
@@ -86,7 +86,7 @@ function inputParts(usage: Usage): Part[] {
   ];
 }
 
-function outputParts(usage: Usage): Part[] {
+function outputQuantities(usage: Usage): Part[] {
   const total = tokens(usage.output);
   const audio = tokens(usage.audioOutput);
   const image = tokens(usage.imageOutput);

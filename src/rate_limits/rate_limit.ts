@@ -43,7 +43,7 @@ export interface LeaseRequest {
   /** Units in its hands now. */
   has: number;
   /** Whole tokens of those that the process goes on spending until the answer comes: they stay with it. */
-  kept: number;
+  withheld: number;
   /** Tokens that callers wait for. */
   needed: number;
   /** Tokens that it would like to hold in stock where the bucket is full enough. */

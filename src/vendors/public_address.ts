@@ -59,12 +59,12 @@ function isWithin(address: bigint, network: bigint, hostBits: number): boolean {
 
 /** Four decimal numbers only; other spellings are none, `URL` has made them plain before. */
 function parseIpv4(text: string): bigint | undefined {
-  const parts = text.split(".");
-  if (parts.length !== 4 || !parts.every((part) => /^(0|[1-9]\d{0,2})$/.test(part))) {
+  const deps = text.split(".");
+  if (deps.length !== 4 || !deps.every((part) => /^(0|[1-9]\d{0,2})$/.test(part))) {
     return undefined;
   }
-  if (parts.some((part) => Number(part) > 255)) return undefined;
-  return parts.reduce((value, part) => value << 8n | BigInt(part), 0n);
+  if (deps.some((part) => Number(part) > 255)) return undefined;
+  return deps.reduce((value, part) => value << 8n | BigInt(part), 0n);
 }
 
 /** RFC 4291 §2.2 with and without a dotted end; no zones (`fe80::1%eth0`). */
@@ -78,10 +78,10 @@ function parseIpv6(text: string): bigint | undefined {
   const halves = plain.split("::");
   if (halves.length > 2) return undefined;
   const [before, after] = halves.map((half) => half === "" ? [] : half.split(":"));
-  const given = [...before!, ...after ?? []];
-  if (!given.every((group) => /^[0-9a-f]{1,4}$/i.test(group))) return undefined;
-  if (after ? given.length > 7 : given.length !== 8) return undefined;
-  const zeros = Array<string>(8 - given.length).fill("0");
+  const written = [...before!, ...after ?? []];
+  if (!written.every((group) => /^[0-9a-f]{1,4}$/i.test(group))) return undefined;
+  if (after ? written.length > 7 : written.length !== 8) return undefined;
+  const zeros = Array<string>(8 - written.length).fill("0");
   const groups = [...before!, ...zeros, ...after ?? []];
   return groups.reduce((value, group) => value << 16n | BigInt(`0x${group}`), 0n);
 }

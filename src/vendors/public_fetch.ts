@@ -45,7 +45,7 @@ export interface PublicFetchDeps {
   readonly clock: Clock;
   /** Hosts that may be private and on plain http (`FETCH_ALLOW_HOSTS`); see `createPermit`. */
   readonly allowHosts: readonly string[];
-  readonly later?: SetTimer;
+  readonly setTimer?: SetTimer;
   /** Tests have their own names and certificates. */
   readonly resolve?: Resolve;
   readonly connector?: (lookup: Lookup) => Connector;
@@ -66,7 +66,7 @@ export function createPublicFetch(deps: PublicFetchDeps): PublicFetch {
   const connections = (lookup: Lookup) => publicConnections(deps.clock, connector(lookup));
   const client: Client = {
     clock: deps.clock,
-    later: deps.later ?? systemSetTimer,
+    setTimer: deps.setTimer ?? systemSetTimer,
     permit: createPermit(deps.allowHosts),
     publicConnections: connections(publicLookup(resolve)),
     trustedConnections: connections(plainLookup(resolve)),
@@ -76,7 +76,7 @@ export function createPublicFetch(deps: PublicFetchDeps): PublicFetch {
 
 interface Client {
   readonly clock: Clock;
-  readonly later: SetTimer;
+  readonly setTimer: SetTimer;
   readonly permit: Permit;
   readonly publicConnections: ConnectionPool;
   readonly trustedConnections: ConnectionPool;
@@ -90,9 +90,9 @@ async function fetchInTime(
   if (options.signal.aborted) throw new UpstreamAborted();
   const stop = new AbortController();
   const onAbort = () => stop.abort();
-  const watch = new Deadline(client.clock, client.later, onAbort);
+  const deadline = new Deadline(client.clock, client.setTimer, onAbort);
   options.signal.addEventListener("abort", onAbort);
-  watch.limit(totalMs);
+  deadline.limit(totalMs);
   try {
     return await follow(client, url, {
       ...options,
@@ -103,7 +103,7 @@ async function fetchInTime(
     const isOurs = thrown instanceof UpstreamAborted && !options.signal.aborted;
     throw isOurs ? publicFault.timedOut(totalMs) : thrown;
   } finally {
-    watch.stop();
+    deadline.stop();
     options.signal.removeEventListener("abort", onAbort);
   }
 }
@@ -190,12 +190,12 @@ export function isAccepted(mimeType: string, accept: readonly string[]): boolean
 }
 
 function readBody(
-  { clock, later }: Client,
+  { clock, setTimer }: Client,
   exchange: Exchange,
   { signal, maxBytes }: PublicFetchOptions,
 ): Promise<Uint8Array> {
   const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
-  const deps = { clock, later, idleMs: totalMs, maxAnswerBytes: Infinity };
+  const deps = { clock, setTimer, idleMs: totalMs, maxAnswerBytes: Infinity };
   const body = createBody(deps, exchange, signal);
   // Copied together at once: a list of a foreign server's tiny pieces would take many times more.
   let bytes = new Uint8Array(Math.min(maxBytes, 64 * 1024));

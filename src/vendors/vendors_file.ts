@@ -51,8 +51,8 @@ export function parseVendorsFile(
   const parsed = file.safeParse(json);
   if (!parsed.success) {
     const issue = parsed.error.issues[0]!;
-    const place = z.core.toDotPath(issue.path) || "the file";
-    throw new Error(`${place}: ${issue.message}`);
+    const path = z.core.toDotPath(issue.path) || "the file";
+    throw new Error(`${path}: ${issue.message}`);
   }
   return parsed.data.map((row, index) => {
     const taken = [row.label, ...row.aliases].find((one) => reserved.includes(one));

@@ -12,7 +12,7 @@ export function createRecordPages(services: Services): RecordDeps {
     flushRecords: services.flushRecords,
     cohorts: services.cohorts,
     evals: services.evals,
-    orderEval: (caller, body, audit) =>
+    createEval: (caller, body, audit) =>
       startEval(services, caller, body, JSON.stringify(body), audit),
     principal: (keyId) => services.apiKeys.findById(keyId),
     knownModels: () =>
@@ -22,7 +22,7 @@ export function createRecordPages(services: Services): RecordDeps {
     exports: services.exports,
     deletions: services.deletions,
     retention: { payloadDays: config.retentionPayloadDays, usageDays: config.retentionUsageDays },
-    storedMonths: createPartitionsInUse(services.analytics),
+    partitionsInUse: createPartitionsInUse(services.analytics),
     operatorAccountId: async () => (await services.accounts.first())?.id,
     credit: async (accountId) => {
       await services.recorder.drain();

@@ -52,7 +52,7 @@ export function wireEvals(
     waitingPerKey: gradersWaiting,
     refuse: manyGraders,
   });
-  const work = createEvalWork(database, { holder: deps.newId(), analytics });
+  const work = createEvalWork(database, { workerId: deps.newId(), analytics });
   const runner = createEvalRunner({ ...deps, work, graders });
   let stop = () => {};
   return {

@@ -72,7 +72,7 @@ export function exportsOf(
       reads ?? createFairReads(analytics),
       database === analytics ? undefined : database,
     ),
-    places: {
+    stores: {
       ...(isShared
         ? { chunks: createExportChunks(database) }
         : { files: createExportFiles(`${dataDir}/exports`) }),

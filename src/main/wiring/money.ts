@@ -103,7 +103,7 @@ export function createMoneyServices(options: MoneyOptions): MoneyServices {
     store: replays,
     clock,
     newId,
-    later,
+    setTimer: later,
     log,
     isErased: options.isErased,
     onDuplicate: (duplicate) =>

@@ -13,7 +13,7 @@ import {
 import { createAuditLog } from "../../audit/store/audit.ts";
 import type { Database } from "../../database/database.ts";
 import { createFairReads, type FairReads } from "../../database/fair_reads.ts";
-import type { MasterKeyHolder } from "../../keys/store/master_key.ts";
+import type { MasterKeySource } from "../../keys/store/master_key.ts";
 import { createMedia } from "../../records/store/media.ts";
 import { createRetention } from "../../erasure/store/retention.ts";
 import { refreshStatistics } from "../../database/table_statistics.ts";
@@ -35,7 +35,7 @@ export function createRecordServices(deps: {
   config: Config;
   database: Database;
   analytics: Database;
-  masterKey: MasterKeyHolder;
+  masterKey: MasterKeySource;
   clock: Clock;
   log: Log;
 }): RecordServices & { stopUpkeep: () => void } {
