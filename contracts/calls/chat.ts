@@ -88,7 +88,7 @@ export function familyChat(family: VendorFamily) {
     prefix: family.label,
     aliases: family.aliases,
     scope: family.label,
-    summary: `Chat completion (${family.label}, ${family.kind})`,
+    summary: `Create chat completion (${family.name})`,
   });
 }
 
@@ -97,7 +97,7 @@ export const unifiedChat = chatContract({
   prefix: "chat",
   aliases: [],
   scope: "chat",
-  summary: "Chat completion, any vendor",
+  summary: "Create chat completion, any vendor",
 });
 
 function chatContract(

@@ -93,7 +93,7 @@ const streamed = { "text/event-stream": imageEvent };
 export function familyImages(family: VendorFamily) {
   return defineContract({
     ...operationPath(family, "images/generations", "createImage"),
-    summary: `Pictures out of words ${familyNote(family)}`,
+    summary: `Create image ${familyNote(family)}`,
     description: "As the vendor takes it; fields that are not named here go on as they are.",
     body: imageRequest,
     answer: imageList,
@@ -105,7 +105,7 @@ export function familyImages(family: VendorFamily) {
 export function familyImageEdits(family: VendorFamily) {
   return defineContract({
     ...operationPath(family, "images/edits", "createImageEdit"),
-    summary: `Pictures out of pictures ${familyNote(family)}`,
+    summary: `Edit image ${familyNote(family)}`,
     description: "As the vendor takes it; fields that are not named here go on as they are.",
     body: imageEditRequest,
     ...(family.takesNoForms ? {} : { form: imageEditForm }),

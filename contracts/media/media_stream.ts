@@ -72,7 +72,7 @@ export const transcriptEvent = z.union([
   }).openapi("TranscriptDeltaEvent"),
   z.looseObject({
     type: z.literal("transcript.text.done").describe("The last event."),
-    text: z.string().describe("All that was said."),
+    text: z.string().describe("Full transcript."),
     usage: tokens.optional().describe("Tokens or seconds of the call."),
   }).openapi("TranscriptDoneEvent"),
   failed,

@@ -51,7 +51,7 @@ export function createPlainProvider(
           tokens.access_token,
           "GET",
           new URL(userinfoUrl),
-          new Headers({ accept: "application/json", "user-agent": "llm-gateway" }),
+          new Headers({ accept: "application/json", "user-agent": "demeter" }),
           null,
           requestOptions(userinfoUrl),
         );

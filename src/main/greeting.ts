@@ -10,7 +10,7 @@ export function greeting(
   claimLink?: string,
 ): string[] {
   const base = services.config.baseUrl ?? address;
-  const lines = [`llm-gateway ${services.version} listens on ${address}`];
+  const lines = [`demeter ${services.version} listens on ${address}`];
   if (claimLink !== undefined) {
     lines.push(
       "",

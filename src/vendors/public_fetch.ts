@@ -141,7 +141,7 @@ async function ask(
         accept: options.accept.join(", "),
         "accept-encoding": "identity",
         // Some hosts of pictures refuse clients that don't say who they are.
-        "user-agent": "llm-gateway",
+        "user-agent": "demeter",
       },
       body: undefined,
       signal: options.signal,

@@ -105,7 +105,7 @@ Deno.test("a public address is fetched over verified TLS, with nothing said but 
       headers: {
         accept: "image/*, application/pdf",
         "accept-encoding": "identity",
-        "user-agent": "llm-gateway",
+        "user-agent": "demeter",
         host: "localhost",
         connection: "close",
       },

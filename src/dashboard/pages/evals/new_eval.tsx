@@ -142,7 +142,7 @@ async function formPage(ctx: PageContext, request: PageRequest, shown: Shown): P
               id="model"
               label="Model"
               hint="Asked again what was asked before."
-              placeholder="vendor-b/gpt-5-mini"
+              placeholder="openai/gpt-5-mini"
               list="models"
               required
             />

@@ -71,7 +71,7 @@ export function NewKeyForm({ csrf, scopes, isOwner, values, fieldErrors }: FormP
         <Choice
           {...shown}
           id="prompt_cache"
-          label="Prompt cache of vendor-c"
+          label="Prompt cache of Anthropic"
           options={[["on", "Mark long prompts"], ["off", "Only where the caller marks"]]}
         />
       </div>
@@ -193,7 +193,7 @@ function Models({ values, fieldErrors }: Shown) {
         name="models"
         rows={3}
         spellcheck={false}
-        placeholder="vendor-b/gpt-5-mini"
+        placeholder="openai/gpt-5-mini"
         {...describedBy("models", { hint: true, error: fieldErrors.models !== undefined })}
       >
         {values.models?.[0] ?? ""}

@@ -69,9 +69,9 @@ function scopesOf(form: Form, allScopes: readonly string[], isOwner: boolean): s
 function modelsOf(text: string): string[] {
   const models = [...new Set(text.split(/[\s,]+/).filter((one) => one !== ""))];
   if (models.length > 200) throw new Error("At most 200 models.");
-  const fieldErrors = models.find((one) => !/^[^/\s]{1,60}\/\S{1,200}$/.test(one));
-  if (fieldErrors === undefined) return models;
-  throw new Error(`“${fieldErrors.slice(0, 60)}” is no model id: expected vendor-b/gpt-5-mini.`);
+  const invalidModel = models.find((one) => !/^[^/\s]{1,60}\/\S{1,200}$/.test(one));
+  if (invalidModel === undefined) return models;
+  throw new Error(`“${invalidModel.slice(0, 60)}” is not a model id; expected openai/gpt-5-mini.`);
 }
 
 function endOf(form: Form, now: Date): Date | null {

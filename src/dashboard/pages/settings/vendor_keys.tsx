@@ -150,7 +150,7 @@ function VendorCard({ vendor, stored, error, request }: CardProps) {
     <li class="panel">
       <div class="card-head">
         <div>
-          <h3>{[vendor.label, ...vendor.names].join(" · ")}</h3>
+          <h3>{[...vendor.names, vendor.label].join(" · ")}</h3>
           <p class="muted">{vendor.kind}</p>
         </div>
         {stored ? <Badge tone="good">Your key</Badge> : <Badge tone="neutral">Service's key</Badge>}
