@@ -5,7 +5,7 @@ import type { Socket } from "node:net";
  * What is done to the inside of the runtime's `node:http`, and nowhere else. It keeps parsers in a
  * pool that servers and clients share, and a connection whose head was refused goes on feeding the
  * parser that it had: what a stranger sent after a 431 was read as a vendor's answer to somebody
- * else's call (decisions.md, 2026-11-22). A pool of no places keeps none: each parser is closed
+ * else's call (docs/decisions.md, 0097). A pool of no places keeps none: each parser is closed
  * with its connection. Throws where that can't be done: a listener that would mix up callers must
  * not start.
  */
