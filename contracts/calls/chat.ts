@@ -16,7 +16,7 @@ const message = openObject({
 }).openapi("ChatMessage");
 
 /**
- * A chat-completions request (protocols/chat-completions.md §1). Only what the service interprets
+ * A chat-completions request . Only what the service interprets
  * is checked; every other field reaches a chat-style vendor as it was sent.
  */
 export const chatRequest = openObject({
@@ -53,7 +53,7 @@ export const chatRequest = openObject({
   safety_identifier: optional(z.string()).describe("The end user, recorded as `user_id`."),
 }).openapi("ChatRequest");
 
-/** The whole answer (spec.md, Chat completion response). */
+/** The whole answer. */
 export const chatCompletion = z.looseObject({
   id: z.string().describe("The vendor's id of the answer, or ours where it gave none."),
   object: z.literal("chat.completion").describe("Always `chat.completion`."),

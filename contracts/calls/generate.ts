@@ -13,7 +13,7 @@ const content = openObject({
 }).openapi("GenerateContent");
 
 /**
- * A native content-generation request (protocols/generate-content.md §2). Only what the service
+ * A native content-generation request . Only what the service
  * interprets is checked; every other field reaches the native vendor as it was sent.
  */
 const tool = upTo(mostOf.tools).optional();

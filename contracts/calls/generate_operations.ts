@@ -75,7 +75,7 @@ const predictAnswer = z.looseObject({
 
 const description = "Goes on as it was written, and its answer comes back as it is.";
 
-/** `:predict`: pictures of the models that only draw (images-and-speech.md §1.2). */
+/** `:predict`: pictures of the models that only draw. */
 export function familyPredict(family: VendorFamily) {
   return predict(prefixOf(family), `Generate images (${family.name})`);
 }

@@ -18,7 +18,7 @@ const message = openObject({
 }).openapi("MessagesMessage");
 
 /**
- * A messages request (protocols/messages.md §2). Only what the service interprets is checked;
+ * A messages request . Only what the service interprets is checked;
  * every other field reaches a vendor that speaks this dialect as it was sent.
  */
 export const messagesRequest = openObject({

@@ -12,7 +12,7 @@ const item = openObject({
 }).openapi("ResponsesInputItem");
 
 /**
- * A responses request (protocols/responses.md §1). Only what the service interprets is checked;
+ * A responses request . Only what the service interprets is checked;
  * every other field reaches a vendor that speaks this dialect as it was sent.
  */
 export const responsesRequest = openObject({

@@ -139,7 +139,7 @@ export const cohortComponents = {
   CohortTestedDifferenceUsd: testedUsd,
 } as const;
 
-/** `GET /api/v1/cohort/{cohort_id}` (interface.md §7). */
+/** `GET /api/v1/cohort/{cohort_id}` (docs/configuration.md). */
 export const cohortReport = z.strictObject({
   cohort_id: cohortIdSchema,
   ...figureFields,

@@ -31,7 +31,7 @@ const vendorAttempt = z.strictObject({
   ms: z.number().int().describe("Until the answer began, milliseconds."),
 }).openapi("VendorAttempt");
 
-/** One stored call as an export shows it: the columns of interface.md §6, in that order. */
+/** One stored call as an export shows it: the columns and their order are a promise to callers. */
 export const interactionRecord = z.strictObject({
   transaction_id: word("Our id of the call, as in `X-Transaction-ID`."),
   created_at: time("When the request arrived, UTC."),

@@ -21,7 +21,7 @@ export const unifiedHealthBody = z.strictObject({
   vendors: z.array(vendorHealth).describe("Every vendor that has a key."),
 }).openapi("Health");
 
-/** `GET /vendor-x/health`, which also answers with the prefix repeated (spec.md). */
+/** `GET /vendor-x/health`, which also answers with the prefix repeated. */
 export function familyHealth(family: VendorFamily) {
   return defineContract({
     method: "get",

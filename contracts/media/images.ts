@@ -25,7 +25,7 @@ export const endUserField = optional(z.string().min(1).max(256)).describe(
 /** What it may be depends on the model, whose sizes the refusal of another one lists. */
 const pixels = z.string().min(1).max(32);
 
-/** `POST /imagen/v1/generate` (protocols/images-and-speech.md §2). */
+/** `POST /imagen/v1/generate` (docs/images-and-speech.md). */
 export const imageRequest = z.strictObject({
   provider: providerField,
   model: mediaModelField,

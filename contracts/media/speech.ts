@@ -14,7 +14,7 @@ const voice = z.union([
   z.strictObject({ id: z.string().min(1).max(200).describe("Id of a voice of your own.") }),
 ]);
 
-/** `POST /tts/v1/generate` (protocols/images-and-speech.md §4). */
+/** `POST /tts/v1/generate` (docs/images-and-speech.md). */
 export const speechRequest = z.strictObject({
   provider: providerField,
   model: mediaModelField,

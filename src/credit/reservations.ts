@@ -37,15 +37,15 @@ export interface ReservationsDeps {
   shared: boolean;
 }
 
-/** Leases go back after so long without a call (interface.md §5). */
+/** A lease is returned after this long without a call. */
 const idleMs = 5_000;
 /** 0.10 USD. */
 const aheadNanos = 100_000_000n;
-/** So long nothing is taken ahead after a failure, a lease that fell short or one given back. */
+/** No prefetch for this long after a failed, short or returned lease. */
 const prefetchPauseMs = 1_000;
 
 export function createReservations(deps: ReservationsDeps): Reservations {
-  return new Escrows(deps);
+  return new AccountReservations(deps);
 }
 
 interface Waiter {
@@ -62,28 +62,28 @@ interface SentRequest {
   sentMs: number;
 }
 
-/** One account here. At most one operation of it is under way at the store. */
+/** In-memory credit state of one account. Its store operations are serialized. */
 interface AccountState {
   readonly accountId: number;
   readonly lease: AccountLease;
   waiters: Waiter[];
-  /** A request whose outcome was not learned; it is repeated before anything else. */
+  /** Request with unknown outcome (timeout, lost connection); retried under the same id before any other. */
   unsure: SentRequest | undefined;
-  /** What is to go back, until the store has said that it has. */
+  /** Returns that the store hasn't acknowledged yet. */
   returns: LeaseReturn[];
-  /** Nothing that no call waits for is asked of the store before. */
+  /** Earliest time (monotonic ms) of the next prefetch. */
   nextPrefetchMs: number;
   /** Whether the last operation failed. */
   failing: boolean;
   busy: boolean;
   working: Promise<void>;
-  /** Calls under way as the store was last told. */
+  /** Calls under way, as last reported to the store. */
   reportedInFlight: bigint;
-  /** A refused call has left something that others may use. */
+  /** A waiter was refused: return the remaining free credit so that other processes can use it. */
   giveUp: boolean;
 }
 
-class Escrows implements Reservations {
+class AccountReservations implements Reservations {
   readonly #deps: ReservationsDeps;
   readonly #accounts = new Map<number, AccountState>();
   #closing = false;
@@ -181,8 +181,8 @@ class Escrows implements Reservations {
   }
 
   /**
-   * Serves who waits and does what the store has to know, one operation after the other. Nothing
-   * is awaited between the last look and the end, so nobody who comes meanwhile is overlooked.
+   * Drains the queue: serves waiters from memory, then runs the next store operation. No await
+   * between the last check and clearing `busy`, so a waiter can't be missed.
    */
   #work(account: AccountState): Promise<void> {
     if (account.busy) return account.working;

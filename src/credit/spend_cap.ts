@@ -3,7 +3,7 @@ import { nanosToUsd } from "../base/money.ts";
 import type { ApiKey } from "../keys/api_key.ts";
 import { Fault } from "../shared/fault.ts";
 
-/** What capped keys may spend in a day and a month of UTC (interface.md §5). Amounts in nano-dollars. */
+/** What capped keys may spend in a day and a month of UTC. Amounts in nano-dollars. */
 export interface SpendCaps {
   /**
    * Sets the call's upper bound aside under the key's caps; nothing is left of it once it is

@@ -1,7 +1,7 @@
 import type { AuditNote } from "../audit/audit.ts";
 import type { Tombstone } from "./tombstone.ts";
 
-/** The tables that callers know (spec.md, Deletion request). */
+/** The tables that callers know (docs/data.md, "Deletion"). */
 export const dataTables = ["interactions", "eval_runs", "eval_results"] as const;
 export type DataTable = typeof dataTables[number];
 
@@ -111,7 +111,7 @@ export interface DeletionStore {
   /** How many rows the request means, now. */
   count(request: DeletionRequest): Promise<DeletionCounts>;
   /**
-   * Notes the request and its tombstone: from now on no call that it means is written any more,
+   * Stores request and tombstone; from then on no process writes a matching call,
    * by any process. With `holder` that process is at it at once, else it waits for `claim`; throws
    * `rate_limit_exceeded` when too many of the account wait.
    */

@@ -25,7 +25,7 @@ export interface WantedDeletion {
   audit?: (deletionId: string) => AuditNote;
 }
 
-/** Erases records for their accounts (interface.md §5, Records). */
+/** Erases records for their accounts (docs/data.md, "Deletion"). */
 export interface Deletions {
   /** How many rows are meant, with nothing erased. Includes every call answered before. */
   count(wanted: WantedDeletion): Promise<DeletionCounts>;

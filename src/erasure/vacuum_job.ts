@@ -12,7 +12,7 @@ export interface VacuumJob {
   readonly dueSeconds: number;
 }
 
-/** After ten minutes erased text is in no file (interface.md §5); a scrub takes some time too. */
+/** Erased text leaves all files within ten minutes; the physical purge takes part of that time. */
 const lockWaitSeconds = 8 * 60;
 /** Deletions that follow each other are served by one scrub. */
 const leastSeconds = 10;

@@ -36,7 +36,7 @@ export function jsonWriter(table: ExportTable): (cells: Cells) => string {
   };
 }
 
-/** The cells of an interaction: the columns of interface.md §6 in their order. */
+/** The cells of an interaction: the columns of `contracts/data/export_tables.ts` in their order. */
 export function interactionCells(row: Interaction): Cell[] {
   return interactionColumns.map((column) => interactionColumn[column](row));
 }

@@ -82,7 +82,7 @@ export interface ExportJobStore {
    * that were hit are given back, with the claims whose files are left over.
    */
   erase(accountId: number, span: ErasedSpan): Promise<ExportJob[]>;
-  /** Jobs that have ended, or whose time is over, and whose files are left over. */
+  /** Ended or expired jobs whose files still exist. */
   leftOver(): Promise<ExportJob[]>;
   /** The files of all attempts up to this one are gone. */
   cleared(job: ExportJob): Promise<void>;

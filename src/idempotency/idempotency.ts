@@ -25,7 +25,7 @@ export interface IdempotentRequest extends RepeatableRequest {
   trace: CallTrace;
 }
 
-/** Answers a repeated request with the first one's answer (interface.md §5, Requests). */
+/** Answers a repeated request with the stored answer of the first one (docs/calling.md). */
 export interface Idempotency {
   /**
    * Gives the stored answer of the same request, waits for it where it is under way, or makes it by
@@ -70,7 +70,7 @@ export interface IdempotencyDeps {
 
 /** How often a process asks whether another one has answered. */
 const pollMs = 100;
-/** How long another process is believed to be at work while the store can't be asked. */
+/** While the store is unreachable, assume for this long that the other process is still working. */
 const believeMs = 30_000;
 /** How long the end of an answer may wait for the store. */
 const holdMs = 1000;
@@ -164,7 +164,7 @@ class Gate implements Idempotency {
     }
   }
 
-  /** Resolves with the answer of who was first, or with nothing when the id is this attempt's. */
+  /** Returns the first request's stored answer, or undefined once this attempt owns the id. */
   async #acquire(attempt: InFlightRequest, signal: AbortSignal): Promise<StoredAnswer | undefined> {
     const { store, clock } = this.#deps;
     const { claim } = attempt;
@@ -182,7 +182,7 @@ class Gate implements Idempotency {
       mayClaim = existing.state === "free";
       if (mayClaim) continue;
       if (answered) runningAtMs = clock.monotonicMs();
-      // Whoever is at work elsewhere does so for this fingerprint.
+      // Another process is running the same request (same fingerprint).
       attempt.confirm();
       await this.#sleep(pollMs, signal);
     }
@@ -243,7 +243,7 @@ class Gate implements Idempotency {
       await this.#keep(attempt, { status, headers }, bytes, trace, streamed);
     } catch (thrown) {
       // The caller has its answer all the same; who repeats the request gets another one.
-      this.#deps.log.error("an answer could not be kept for repeats", { reason: nameOf(thrown) });
+      this.#deps.log.error("idempotent answer not stored", { reason: nameOf(thrown) });
       this.#free(attempt);
     }
   }
@@ -297,7 +297,7 @@ class Gate implements Idempotency {
       if (finished.state === "duplicate") tell(finished.transactionId);
     } catch (thrown) {
       if (isAway(thrown)) return;
-      log.error("an answer could not be kept for repeats", { reason: messageOf(thrown) });
+      log.error("idempotent answer not stored", { reason: messageOf(thrown) });
       this.#memory.forget(remembered);
     } finally {
       remembered.isSaving = false;

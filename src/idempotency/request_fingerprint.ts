@@ -1,6 +1,6 @@
 import { sha256Hex } from "../base/hash.ts";
 
-/** What makes two requests the same, or another use of the same id (interface.md §5, Requests). */
+/** What makes two requests the same, or another use of the same id (docs/calling.md). */
 export interface RepeatableRequest {
   accountId: number;
   method: string;

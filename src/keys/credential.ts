@@ -55,7 +55,7 @@ export type Credential =
   | { kind: "key"; value: string; vendorKey?: Secret };
 
 /**
- * The credential of a request (spec.md, Authentication; interface.md §5). Each header may hold
+ * The credential of a request (docs/keys-and-credit.md). Each header may hold
  * `<key>` or `<key>;<vendor key>`. Client libraries send several headers at once, so the first
  * that holds a well-formed service key counts, in the order Authorization (scheme Bearer),
  * X-API-Key, x-goog-api-key (only where `googleAllowed`); the others are ignored. Whether the key

@@ -49,8 +49,8 @@ export interface Part {
 /**
  * Usage as disjoint parts, each ≥ 0, empty ones left out. The input parts sum to `usage.input` and
  * the output parts to `usage.output`; where a vendor reports parts that exceed their total, the
- * parts are taken as they are and the plain rest is 0 (pricing.md §3), except that reasoning is
- * cut to the output (translation.md §9).
+ * parts are taken as they are and the plain rest is 0, except that reasoning is
+ * cut to the output.
  */
 export function partsOf(usage: Usage): Part[] {
   const parts: Part[] = [...inputQuantities(usage), ...outputQuantities(usage)];

@@ -28,11 +28,11 @@ export interface LeaseOwner {
   leaseId: string;
   /** Units held at its last report. */
   held: number;
-  /** Units that it may have made since, while nobody heard of it. */
+  /** Upper bound of units it may have issued itself since its last report. */
   selfIssued: number;
-  /** Units per millisecond that it makes while nobody hears of it. */
+  /** Units per millisecond that it issues itself while it has no contact to the database. */
   share: number;
-  /** Units up to which it makes them. */
+  /** It stops issuing at this many units. */
   ceiling: number;
   /** Tokens spent under this lease by its last report. */
   spent: number;
@@ -40,7 +40,7 @@ export interface LeaseOwner {
   expiresAtMs: number;
 }
 
-/** When the database last heard of each process. */
+/** Last heartbeat per process id (database time, ms). */
 export type Heartbeat = Readonly<Record<string, number>>;
 
 /** A bucket that nobody has used yet. */
@@ -49,8 +49,8 @@ export function fullBucket(limits: RateLimits, nowMs: number): Bucket {
 }
 
 /**
- * One process reports and leases. Nobody gets a stock of more than a small part of what is left, so
- * near the end leases are single tokens and none lie idle elsewhere.
+ * One process reports and leases. A grant is a small fraction of what is left, so leases shrink to
+ * single tokens as the bucket empties and none sit idle in another process.
  */
 export function leaseFrom(
   before: Bucket,
@@ -176,7 +176,7 @@ function outstanding(one: LeaseOwner): number {
 /** What a holder has left when it has spent so many tokens. */
 function unspent(one: LeaseOwner, spent: number, has: number): number {
   const left = Math.max(0, one.held + one.selfIssued - (spent - one.spent) * unitsPerToken);
-  // What it could have made beyond its ceiling it has not made; only it knows how much that is.
+  // It can't have issued beyond its ceiling; only the owner knows the exact amount.
   return one.selfIssued > 0 ? Math.min(left, reserve(one), has) : left;
 }
 

@@ -56,7 +56,7 @@ export class RateLease {
     this.#units = Math.min(this.#units, tokens * unitsPerToken);
   }
 
-  /** Takes over what the database answered to a report of `spentBefore`, */
+  /** Applies the store's answer to the report `asked`: tokens granted, minus those spent since it was sent. */
   accept(
     answer: LeaseAnswer,
     asked: { atMs: number; spent: number; process: string },
@@ -74,12 +74,12 @@ export class RateLease {
     this.#expiresAtMs = asked.atMs + leaseMs * 0.9;
   }
 
-  /** The last report may have changed what this process may make: it makes nothing until it knows. */
+  /** The report's outcome is unknown and may have changed our share: stop self-issuing until the next answer. */
   resetShare(): void {
     this.#share = 0;
   }
 
-  /** The database heard of this process, or may have, at this time at the latest. */
+  /** A heartbeat reached the database, or may have, at this time (monotonic ms) at the latest. */
   onHeartbeat(nowMs: number): void {
     this.#mint(nowMs);
     this.#mintFromMs = nowMs + graceMs;

@@ -155,7 +155,7 @@ export async function readList(upstream: Upstream, vendor: Vendor): Promise<List
   return models;
 }
 
-/** The managed mode has no key for this vendor (interface.md §2). */
+/** The managed mode has no key for this vendor (docs/configuration.md). */
 export function notConfigured(vendor: Vendor): Fault {
   return new Fault("vendor_not_configured", {
     message:

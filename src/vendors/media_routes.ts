@@ -33,7 +33,7 @@ export const hostMedia: MediaRoutes = {
   speech: { wire: aggregatedSpeech, models: [] },
 };
 
-/** Of those among the seven vendors that draw or speak (protocols/images-and-speech.md). */
+/** Of those among the seven vendors that draw or speak (docs/images-and-speech.md). */
 export const mediaRouteTable = {
   "vendor-a": {
     hasNestedNames: true,

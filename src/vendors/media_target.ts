@@ -20,7 +20,7 @@ type MediaKind = "images" | "speech";
 type WireOf<Kind extends MediaKind> = NonNullable<Vendor[Kind]>["wire"];
 
 /**
- * The vendor and model of a request (images-and-speech.md §2). Throws `missing_required_field`
+ * The vendor and model of a request (docs/images-and-speech.md). Throws `missing_required_field`
  * when neither is given, `invalid_value` for a provider that isn't there or contradicts the
  * model's prefix, and `model_not_found` for a model that is none of the kind.
  */

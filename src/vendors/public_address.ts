@@ -1,6 +1,6 @@
 /**
  * Whether an IP address is one of the public internet, so that nothing of the operator's own is
- * behind it (translation.md §11). Text that is no address is not public. Sources: the IANA
+ * behind it. Text that is no address is not public. Sources: the IANA
  * registries of special-purpose addresses (RFC 6890 and its followers), RFC 6052 for NAT64.
  */
 export function isPublicAddress(text: string): boolean {

@@ -51,7 +51,7 @@ export interface PublicFetchDeps {
   readonly connector?: (lookup: Lookup) => Connector;
 }
 
-/** Of one address, whatever a caller of `fetch` asks for (translation.md §11). */
+/** Of one address, whatever a caller of `fetch` asks for. */
 export const maxPublicBytes = 20 * 1024 * 1024;
 
 const totalMs = 10_000;

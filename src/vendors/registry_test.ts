@@ -21,7 +21,7 @@ function get(registry: ReturnType<typeof createRegistry>, name: string): Vendor 
 
 const seven = createRegistry({}, []);
 
-/** interface.md §4, row by row. */
+/** docs/vendor-paths.md, row by row. */
 const table: [string, string, string, string, string][] = [
   ["vendor-a", "huggingface", "https://router.huggingface.co/v1", "chat, responses", "bearer"],
   ["vendor-b", "openai", "https://api.openai.com/v1", "chat, responses", "bearer"],

@@ -17,7 +17,7 @@ export type { BodyHandlers, UpstreamBody };
 /**
  * The only outbound HTTP client. It stands on undici, whose connections have a parser each: those of
  * node:http come from a pool that listeners share, so that a caller's bytes once were read as a
- * vendor's answer. Reading a fetch body chunk by chunk is several times slower (design.md §4). It
+ * vendor's answer. Reading a fetch body chunk by chunk is several times slower. It
  * follows no redirects and knows no proxies.
  */
 export interface Upstream {
@@ -166,7 +166,7 @@ async function prepare(client: Client, request: UpstreamRequest): Promise<Attemp
   for (const [name, value] of Object.entries(request.headers)) {
     if (!ownHeaders.has(name.toLowerCase())) headers[name.toLowerCase()] = value;
   }
-  // Compressed events would have to be decoded before they can be read (field.md 32).
+  // Compressed events would have to be decoded before they can be read.
   headers["accept-encoding"] = "identity";
   if (body) headers["content-length"] = String(body.reduce((sum, one) => sum + one.length, 0));
   const { method, signal } = request;

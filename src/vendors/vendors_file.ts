@@ -35,7 +35,7 @@ const reserved = [
 ];
 
 /**
- * Reads `VENDORS_FILE` (interface.md §2): a JSON array of vendor rows. Throws an Error of one line
+ * Reads `VENDORS_FILE` (docs/configuration.md): a JSON array of vendor rows. Throws an Error of one line
  * that names the field. `secretFrom` gives the value of the variable that a row names.
  */
 export function parseVendorsFile(

@@ -50,7 +50,7 @@ const refused: readonly Refused[] = [
   ...word("funds", "Authorization"),
   ...name("setAside", "authorize"),
   ...word("purse purses", "AccountLease"),
-  ...word("escrow", "reservations"),
+  ...word("escrow escrows", "reservations"),
   ...word("errand errands", "VendorCallContext"),
   ...name("chooseKey", "resolveVendorKey"),
   ...name("keyRing vendorKeyRing", "keyCache"),

@@ -18,7 +18,7 @@ export interface Writable {
 }
 
 /**
- * The rows without those that a deletion means, and without kept answers that repeat erased text.
+ * Filters out rows matched by a tombstone, and stored answers derived from erased text.
  * Part of the transaction that writes them, and before it writes any: no erasure happens between
  * this and its end. One round trip as long as nothing was erased of late.
  */

@@ -10,7 +10,7 @@ import {
 } from "../pricing.ts";
 
 /**
- * Prices of one model in the words of `PRICES_FILE` (interface.md §7): decimal strings, USD per
+ * Prices of one model in the words of `PRICES_FILE` (docs/configuration.md): decimal strings, USD per
  * million tokens unless the name says otherwise. The bundled table is written in them too.
  */
 export interface PriceFields extends RateFields {
