@@ -12,9 +12,10 @@ import {
 } from "../../bind.tsx";
 import { Badge, PostForm, Table, Time } from "../../components.tsx";
 import { Live, Progress } from "../../live.tsx";
-import { CallLink } from "../interactions/call_link.tsx";
 import { graderText } from "./eval_graders.tsx";
 import { isOpen, passRate, StateBadge } from "./evals.tsx";
+import type { Child } from "hono/jsx";
+import { entries } from "../../navigation.tsx";
 
 const address = "/dashboard/evals";
 const pageRows = 50;
@@ -207,4 +208,13 @@ function Verdict({ passed }: { passed: boolean | null }) {
 /** The end of an id, where ids of one moment differ. */
 function short(id: string): string {
   return id.length <= 12 ? id : `…${id.slice(-12)}`;
+}
+
+const interactionsAddress = "/dashboard/interactions";
+
+/** What stands for a stored call: the way to its page, where the dashboard has such pages. */
+function CallLink({ id, children }: { id: string; children?: Child }) {
+  const sections: readonly { href: string }[] = entries;
+  if (!sections.some(({ href }) => href === interactionsAddress)) return <>{children}</>;
+  return <a href={`${interactionsAddress}/${encodeURIComponent(id)}`}>{children}</a>;
 }
