@@ -6,7 +6,7 @@ import { errorSchemas } from "./common.ts";
 /** The dialect whose error body an endpoint answers with; `service`: the gateway's own endpoints. */
 export type ErrorDialect = DialectName | "service";
 
-/** Permission scopes of a key (interface.md §5); vendor families are named by their label. */
+/** Permission scopes of a key; vendor families are named by their label. */
 export type Scope = string;
 
 type ObjectSchema = z.ZodObject<z.ZodRawShape>;

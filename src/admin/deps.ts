@@ -82,7 +82,7 @@ export function scopesOf(registry: Registry): string[] {
   return [...serviceScopes, ...registry.all.map((vendor) => vendor.label)];
 }
 
-/** Scopes that are no vendor's (interface.md §5). */
+/** Scopes that are no vendor's. */
 const serviceScopes = [
   "chat",
   "images",

@@ -106,9 +106,9 @@ function timeOf(name: string, value: string | undefined, isEnd: boolean): string
 }
 
 /** `--filter column=value`; one that is given again adds a value. */
-function filtersOf(given: readonly string[]): Record<string, unknown[]> {
+function filtersOf(texts: readonly string[]): Record<string, unknown[]> {
   const filters: Record<string, unknown[]> = {};
-  for (const one of given) {
+  for (const one of texts) {
     const [, column, value] = /^(\w+)=(.*)$/s.exec(one) ?? [];
     if (column === undefined || value === undefined) {
       throw new UsageError(`--filter ${one}: expected COLUMN=VALUE`);

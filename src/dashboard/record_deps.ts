@@ -18,7 +18,7 @@ export interface RecordDeps {
   cohorts: Pick<CohortStore, "list" | "readLatest">;
   evals: Pick<EvalStore, "list" | "find" | "results" | "cancel">;
   /** Takes in an evaluation. Throws faults that name the field. */
-  orderEval: (
+  createEval: (
     caller: EvalCaller,
     body: EvalRequest,
     audit: AuditNote,
@@ -31,7 +31,7 @@ export interface RecordDeps {
   deletions: Pick<Deletions, "count" | "queue" | "find" | "list">;
   /** What the environment says of how long records stay; undefined: forever. */
   retention: { payloadDays: number | undefined; usageDays: number | undefined };
-  storedMonths: PartitionsInUse;
+  partitionsInUse: PartitionsInUse;
   /** The account of the operator, who alone sees what concerns all. */
   operatorAccountId: () => Promise<number | undefined>;
   /** Credit as it is now, calls under way included. */

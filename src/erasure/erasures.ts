@@ -57,7 +57,7 @@ export interface Erasures {
 
 export interface ErasureDeps {
   index: ErasureIndex;
-  store: Pick<DeletionStore, "newsReader">;
+  store: Pick<DeletionStore, "changeFeed">;
   /** Keeps tombstones where a restored store doesn't lose them. */
   keep: (tombstones: readonly Tombstone[]) => Promise<void>;
   /** Called with the calls that are gone: memories and stored replays forget them. */
@@ -68,7 +68,7 @@ export interface ErasureDeps {
 
 export function createErasures(deps: ErasureDeps): Erasures {
   const { index } = deps;
-  const reader = deps.store.newsReader();
+  const reader = deps.store.changeFeed();
   let refreshing: Promise<void> = Promise.resolve();
   let tidiesDue = 0;
 
@@ -78,7 +78,7 @@ export function createErasures(deps: ErasureDeps): Erasures {
     tidiesDue = 2;
   }
 
-  async function readNews(): Promise<void> {
+  async function pollFeed(): Promise<void> {
     for (;;) {
       const { tombstones, transactionIds } = await reader.next();
       if (tombstones.length === 0 && transactionIds.length === 0) break;
@@ -97,7 +97,7 @@ export function createErasures(deps: ErasureDeps): Erasures {
   return {
     refresh() {
       // One after the other: each has seen all that was there when it was asked.
-      refreshing = refreshing.catch(() => {}).then(readNews);
+      refreshing = refreshing.catch(() => {}).then(pollFeed);
       return refreshing;
     },
   };

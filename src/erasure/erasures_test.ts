@@ -13,7 +13,7 @@ function setUp() {
   const erasures = createErasures({
     index,
     store: {
-      newsReader: () => ({
+      changeFeed: () => ({
         next: () =>
           isAway
             ? Promise.reject(new Error("away"))

@@ -73,7 +73,7 @@ export function createErasureServices(options: ErasureOptions): ErasureServices 
     exports: options.exports,
     flushRecords,
     // The embedded database belongs to one process after the other.
-    holder: isEmbedded ? "embedded" : options.processId,
+    workerId: isEmbedded ? "embedded" : options.processId,
     clock,
     newId,
     log,

@@ -42,7 +42,7 @@ export function createEvalServices(
     waitingPerKey: gradersWaiting,
     refuse: manyGraders,
   });
-  const work = createEvalWork(database, { holder: deps.newId(), analytics });
+  const work = createEvalWork(database, { workerId: deps.newId(), analytics });
   return {
     evals: fairEvals(database, reads),
     async graderProblem(accountId, grader) {

@@ -31,7 +31,7 @@ const special = /[",\r\n]/;
 function csvCell(cell: Cell, kind: ColumnKind, rawCells: boolean): string {
   if (cell === null) return "";
   if (typeof cell !== "string") return String(cell);
-  const isForeign = kind === "text" || kind === "json";
-  const text = !rawCells && isForeign && formula.test(cell) ? `'${cell}` : cell;
+  const isCallerText = kind === "text" || kind === "json";
+  const text = !rawCells && isCallerText && formula.test(cell) ? `'${cell}` : cell;
   return text === "" || special.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

@@ -37,7 +37,7 @@ export function createExportService(
       reads ?? createFairReads(analytics),
       database === analytics ? undefined : database,
     ),
-    places: {
+    stores: {
       ...(isShared
         ? { chunks: createExportChunks(database) }
         : { files: createExportFiles(`${dataDir}/exports`) }),

@@ -40,7 +40,7 @@ export function createIdempotencyServices(options: IdempotencyOptions): Idempote
       store,
       clock,
       newId,
-      later: systemSetTimer,
+      setTimer: systemSetTimer,
       log,
       isErased,
       onDuplicate: (duplicate) => void refund(options, duplicate),

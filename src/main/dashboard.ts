@@ -113,7 +113,7 @@ function createRecordDeps(services: Services): RecordDeps {
     flushRecords,
     cohorts: services.cohorts,
     evals,
-    orderEval: (caller, body, audit) =>
+    createEval: (caller, body, audit) =>
       startEval(evalDeps, caller, body, JSON.stringify(body), audit),
     principal: (keyId) => stores.apiKeys.findById(keyId),
     knownModels: () =>
@@ -123,7 +123,7 @@ function createRecordDeps(services: Services): RecordDeps {
     exports: services.exports,
     deletions: services.erasure.deletions,
     retention: { payloadDays: config.retentionPayloadDays, usageDays: config.retentionUsageDays },
-    storedMonths: createPartitionsInUse(services.analytics),
+    partitionsInUse: createPartitionsInUse(services.analytics),
     operatorAccountId: async () => (await stores.accounts.first())?.id,
     credit: async (accountId) => {
       await flushRecords({ timeoutMs: Infinity });

@@ -13,7 +13,7 @@ export function greeting(
   claimLink?: string,
 ): string[] {
   const base = deps.config.baseUrl ?? address;
-  const lines = [`llm-gateway ${deps.version} listens on ${address}`];
+  const lines = [`demeter ${deps.version} listens on ${address}`];
   if (claimLink !== undefined) {
     lines.push(
       "",

@@ -2,7 +2,7 @@ import type { Log } from "../base/log.ts";
 import type { Database } from "../database/database.ts";
 import { openAnalytics, openDatabase } from "../database/open.ts";
 import { readProcessId } from "../database/process_id.ts";
-import { type MasterKeyHolder, openMasterKey } from "../keys/store/master_key.ts";
+import { type MasterKeySource, openMasterKey } from "../keys/store/master_key.ts";
 import { type Journal, openJournal } from "../records/journal/journal.ts";
 import type { Config } from "./config.ts";
 
@@ -15,7 +15,7 @@ export interface OpenedDatabases {
 
 /** What a server stands on. */
 export interface OpenedStores extends OpenedDatabases {
-  masterKey: MasterKeyHolder;
+  masterKey: MasterKeySource;
   journal: Journal;
   /** Names this process's leases over restarts. */
   processId: string;

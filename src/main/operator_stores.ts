@@ -8,7 +8,7 @@ import type { AccountStore } from "../keys/account.ts";
 import type { ApiKeyStore } from "../keys/api_key.ts";
 import { createAccounts } from "../keys/store/accounts.ts";
 import { createApiKeys } from "../keys/store/api_keys.ts";
-import type { MasterKeyHolder } from "../keys/store/master_key.ts";
+import type { MasterKeySource } from "../keys/store/master_key.ts";
 import { createVendorKeys } from "../keys/store/vendor_keys.ts";
 import type { VendorKeyStore } from "../keys/vendor_key.ts";
 import type { PeopleStore } from "../people/person.ts";
@@ -32,7 +32,7 @@ export function createOperatorStores(
   { database, masterKey, clock }: {
     database: Database;
     /** Found when a vendor key is first sealed or opened. */
-    masterKey: () => Promise<MasterKeyHolder>;
+    masterKey: () => Promise<MasterKeySource>;
     clock: Pick<Clock, "now">;
   },
 ): OperatorStores {

@@ -13,7 +13,7 @@ import { createLog } from "../base/log.ts";
 import { type Config, readConfig } from "./config.ts";
 import { messageOf } from "../shared/fault.ts";
 import { runHealth } from "./run_health.ts";
-import { scrubHere } from "../admin/scrub_here.ts";
+import { vacuumHere } from "../admin/vacuum_here.ts";
 import { createAccounts } from "../keys/store/accounts.ts";
 import type { Database } from "../database/database.ts";
 import { findMasterKey } from "../keys/store/master_key.ts";
@@ -147,7 +147,7 @@ function createAdminDeps(config: Config, database: Database): AdminDeps {
   const masterKey = () => findMasterKey({ configured: config.masterKey, dataDir, database });
   return adminDepsOf({
     ...createOperatorStores({ database, masterKey, clock }),
-    scrub: () => scrubHere(config, database),
+    scrub: () => vacuumHere(config, database),
     registry: createConfiguredRegistry(config),
     openPrices: () => openPrices(config, database),
     flushRecords: nothingToFlush,

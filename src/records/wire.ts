@@ -3,7 +3,7 @@ import { createGcHint } from "../base/gc_hint.ts";
 import type { Log } from "../base/log.ts";
 import type { Database } from "../database/database.ts";
 import { createFairReads, type FairReads } from "../database/fair_reads.ts";
-import type { MasterKeyHolder } from "../keys/store/master_key.ts";
+import type { MasterKeySource } from "../keys/store/master_key.ts";
 import type { RecordedForm } from "../relay/call_facts.ts";
 import { Tries } from "../relay/settling_steps.ts";
 import { payloadRulesOf, storePayloads } from "../relay/truncate_payloads.ts";
@@ -38,7 +38,7 @@ export interface RecordOptions {
   /** Where interactions stand; `database` unless it is configured. */
   analytics: Database;
   journal: Journal;
-  masterKey: MasterKeyHolder;
+  masterKey: MasterKeySource;
   /** Everything that records are written in. */
   recordedForms: readonly RecordedForm[];
   payloadMaxBytes: number;

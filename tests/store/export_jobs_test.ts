@@ -15,7 +15,7 @@ function order(accountId: number, more: Partial<NewExport["order"]> = {}): NewEx
   return {
     requestId: crypto.randomUUID(),
     accountId,
-    place: "chunks",
+    location: "chunks",
     order: {
       format: "json",
       tables: ["interactions"],
@@ -224,7 +224,7 @@ eachDatabase("both places keep files byte for byte, and read any part", async (d
   for (const [index, place] of places.entries()) {
     const { requestId } = await jobs.create({
       ...order(accountId),
-      place: index ? "files" : "chunks",
+      location: index ? "files" : "chunks",
     });
     const { job } = (await jobs.claim(requestId))!;
     assert.equal(await place.save(job, pieces(sizes)), whole.length);

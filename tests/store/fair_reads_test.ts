@@ -90,7 +90,7 @@ onBothDatabases("an account with many evaluations does not make others wait", as
   await world.store(3);
   const first = await world.create();
   await world.create({ evalRunId: crypto.randomUUID(), requestId: "second" });
-  const work = createEvalWork(database, { holder: "us" });
+  const work = createEvalWork(database, { workerId: "us" });
   const none = { runs: [], accounts: [], claimId: "c1" };
   assert.equal(await work.othersWait(none), true);
   assert.equal((await work.claim(none))?.evalRunId, first);

@@ -16,8 +16,8 @@ async function partitions(database: Database, table = "interactions"): Promise<s
 
 onBothDatabases("this month and the next two are there before a row comes", async (database) => {
   const retention = createRetention(database);
-  await retention.openMonths(new Date("2031-11-30T23:59:59.999Z"));
-  await retention.openMonths(new Date("2031-11-30T23:59:59.999Z"));
+  await retention.ensurePartitions(new Date("2031-11-30T23:59:59.999Z"));
+  await retention.ensurePartitions(new Date("2031-11-30T23:59:59.999Z"));
   for (const table of ["interactions", "interaction_payloads"]) {
     const found = (await partitions(database, table)).filter((name) => /_203/.test(name));
     assert.deepEqual(found, ["2031_11", "2031_12", "2032_01"].map((one) => `${table}_${one}`));

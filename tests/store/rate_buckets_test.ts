@@ -135,7 +135,7 @@ eachDatabase("a write is refused to who read before another wrote", async (datab
   const store = createRateBuckets(database, () => 1_000_000);
   const ask = (process: string) =>
     store.lease(account.id, {
-      ...{ process, leaseId: process, spent: 0, has: 0, kept: 0, needed: 7, wanted: 0 },
+      ...{ process, leaseId: process, spent: 0, has: 0, withheld: 0, needed: 7, wanted: 0 },
       ...{ leaseMs: 60_000, leave: false },
     });
   const answers = await Promise.all(["a", "b", "c", "d", "e"].map(ask));

@@ -151,7 +151,7 @@ eachDatabase(
       "vendor-b/gpt-x": { input: "0.005", valid_from: "2026-11-02", valid_to: "2026-11-02" },
     });
     const [sum] = await run(prices);
-    assert.deepEqual([sum!.calls, sum!.corrected, sum!.kept.no_price], [1203, 401, 802]);
+    assert.deepEqual([sum!.calls, sum!.corrected, sum!.unchanged.no_price], [1203, 401, 802]);
     const seen: string[] = [];
     for await (const batch of store.read({ accountId, since: new Date("2026-11-02T00:00:00Z") })) {
       assert.ok(batch.length <= 500);

@@ -117,7 +117,7 @@ export async function openEvalWorld(database: Database): Promise<EvalWorld> {
         apiKeys,
         dialects: { chat, responses, messages, generate },
         media: createMedia(database),
-        work: createEvalWork(database, { holder: crypto.randomUUID() }),
+        work: createEvalWork(database, { workerId: crypto.randomUUID() }),
         graders: createGradeThread(),
       });
       runners.push(runner);

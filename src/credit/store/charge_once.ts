@@ -17,8 +17,8 @@ export async function chargeOnce(
   if (repeatable.length === 0) return rows;
   const second = new Set<string>();
   // One after the other: two calls of one request may be among them.
-  for (const portion of withoutRepetition(repeatable)) {
-    for (const id of await chargedElsewhere(tx, portion)) second.add(id);
+  for (const chunk of withoutRepetition(repeatable)) {
+    for (const id of await chargedElsewhere(tx, chunk)) second.add(id);
   }
   if (second.size === 0) return rows;
   await lockAccounts(tx, [...new Set(rows.map(({ accountId }) => accountId))]);
@@ -61,12 +61,12 @@ async function chargedElsewhere(
 
 /** In portions of which none has two rows of one key. */
 function withoutRepetition(rows: readonly SettledCall[]): SettledCall[][] {
-  const portions: SettledCall[][] = [];
+  const chunks: SettledCall[][] = [];
   const seen = new Map<string, number>();
   for (const row of rows) {
     const at = seen.get(row.repeat!.key) ?? 0;
     seen.set(row.repeat!.key, at + 1);
-    (portions[at] ??= []).push(row);
+    (chunks[at] ??= []).push(row);
   }
-  return portions;
+  return chunks;
 }

@@ -32,13 +32,13 @@ export function createDeletions(
   return {
     count: (request) =>
       countMatched(databases, matchedBy(tombstoneOf(request, ""), request.selectors)),
-    async add(request, holder) {
+    async add(request, workerId) {
       const stored = { ...request, selectors: storedSelectors(request.selectors) };
       const tombstone = tombstoneOf(stored, newSalt());
-      if (holder === undefined) await requireRoom(main, request.accountId);
-      if (records !== main) await raise(records, tombstone);
+      if (workerId === undefined) await requireRoom(main, request.accountId);
+      if (records !== main) await insertAlone(records, tombstone);
       await main.transaction(async (tx) => {
-        await insertDeletion(tx, stored, tombstone, holder);
+        await insertDeletion(tx, stored, tombstone, workerId);
         await writeAudit(tx, request.audit);
         // Last, since writers wait for as long as the lock is held.
         await lockForErasure(tx);
@@ -47,7 +47,7 @@ export function createDeletions(
       return tombstone;
     },
     async restore(tombstone) {
-      if (records !== main) await raise(records, tombstone);
+      if (records !== main) await insertAlone(records, tombstone);
       return await main.transaction(async (tx) => {
         await lockForErasure(tx);
         if (!await insertTombstone(tx, tombstone)) return false;
@@ -64,11 +64,11 @@ export function createDeletions(
         [tombstone.deletionId, dataTables.reduce((sum, table) => sum + counts[table], 0)],
       );
     },
-    eraseBatch: ({ tombstone, selectors }, holder) =>
+    eraseBatch: ({ tombstone, selectors }, workerId) =>
       eraseBatch(
         databases,
         matchedBy(tombstone, selectors),
-        (tx, erased) => note(tx, tombstone.deletionId, holder, erased),
+        (tx, erased) => note(tx, tombstone.deletionId, workerId, erased),
       ),
     async erasedSpan(deletionId) {
       const [row] = await main.query("select * from deletions where deletion_id = $1", [
@@ -80,7 +80,7 @@ export function createDeletions(
     },
     finish: (deletionId) => main.transaction((tx) => finish(tx, deletionId)),
     ...receiptsOf(main),
-    newsReader: () => createErasureFeed(main),
+    changeFeed: () => createErasureFeed(main),
     sweep: () => sweep([main, records]),
   };
 }
@@ -123,8 +123,8 @@ async function sweep(databases: readonly Database[]): Promise<void> {
 
 function claimsOf(main: Database): Pick<DeletionStore, "claim" | "postpone" | "release"> {
   return {
-    async claim(holder, exceptOf = []) {
-      const [row] = await main.query(claimSql, [holder, holdSeconds, exceptOf]);
+    async claim(workerId, exceptOf = []) {
+      const [row] = await main.query(claimSql, [workerId, holdSeconds, exceptOf]);
       if (!row) return undefined;
       return { tombstone: readTombstone(row), selectors: readSelectors(row.selectors) };
     },
@@ -136,11 +136,11 @@ function claimsOf(main: Database): Pick<DeletionStore, "claim" | "postpone" | "r
         [deletionId],
       );
     },
-    async release(holder) {
+    async release(workerId) {
       await main.query(
         `update deletions set state = 'queued', holder = null, held_until = null
          where holder = $1 and completed_at is null`,
-        [holder],
+        [workerId],
       );
     },
   };
@@ -189,7 +189,8 @@ async function requireRoom(main: Database, accountId: number): Promise<void> {
   });
 }
 
-async function raise(database: RecordDatabases["records"], tombstone: Tombstone): Promise<void> {
+/** Where records have a database of their own, it gets the tombstone in its own transaction. */
+async function insertAlone(database: Database, tombstone: Tombstone): Promise<void> {
   await database.transaction(async (tx) => {
     await lockForErasure(tx);
     await insertTombstone(tx, tombstone);
@@ -200,7 +201,7 @@ async function insertDeletion(
   tx: Queryable,
   request: DeletionRequest,
   { selectorsHash }: Tombstone,
-  holder: string | undefined,
+  workerId: string | undefined,
 ): Promise<void> {
   await tx.query(
     `insert into deletions (deletion_id, account_id, state, selectors, selectors_hash, reason,
@@ -211,13 +212,13 @@ async function insertDeletion(
     [
       request.deletionId,
       request.accountId,
-      holder === undefined ? "queued" : "running",
+      workerId === undefined ? "queued" : "running",
       JSON.stringify(request.selectors),
       selectorsHash,
       sanitizeText(request.reason),
       request.requestedAt,
-      holder === undefined ? 0 : 1,
-      holder ?? null,
+      workerId === undefined ? 0 : 1,
+      workerId ?? null,
       holdSeconds,
     ],
   );
@@ -256,7 +257,7 @@ const claimSql = `with taken as (
 async function note(
   tx: Queryable,
   deletionId: string,
-  holder: string,
+  workerId: string,
   { counts, from, to, relations }: Erased,
 ): Promise<void> {
   await tx.query(
@@ -274,7 +275,7 @@ async function note(
       counts.eval_results,
       from,
       to,
-      holder,
+      workerId,
       holdSeconds,
     ],
   );

@@ -60,23 +60,23 @@ export interface Erased extends ErasedBatch {
  */
 export async function eraseBatch(
   databases: RecordDatabases,
-  meant: MatchedRows,
+  matched: MatchedRows,
   note: (main: Queryable, erased: Erased) => Promise<void>,
 ): Promise<Erased> {
   const { main, records } = databases;
   if (main === records) {
     return await main.transaction(async (tx) => {
       await lockForErasure(tx);
-      const calls = await pick({ main: tx, records: tx }, meant);
-      const all = joined(await eraseMain(tx, calls, meant), await eraseRecords(tx, calls));
+      const calls = await pick({ main: tx, records: tx }, matched);
+      const all = joined(await eraseMain(tx, calls, matched), await eraseRecords(tx, calls));
       await note(tx, all);
       return all;
     });
   }
-  const calls = await pick(databases, meant);
+  const calls = await pick(databases, matched);
   const hanging = await main.transaction(async (tx) => {
     await lockForErasure(tx);
-    const erased = await eraseMain(tx, calls, meant);
+    const erased = await eraseMain(tx, calls, matched);
     await note(tx, erased);
     return erased;
   });
@@ -92,17 +92,17 @@ export async function eraseBatch(
 /** Calls that are meant, with those that evaluations made of them. */
 async function pick(
   { main, records }: { main: Queryable; records: Queryable },
-  meant: MatchedRows,
+  matched: MatchedRows,
 ): Promise<SqlRow[]> {
   const bound = new Bound();
-  const where = condition(meant, "interactions", "i", bound);
+  const where = condition(matched, "interactions", "i", bound);
   if (where === "false") return [];
   const direct = await records.query(
     `select i.transaction_id, i.created_at from interactions i where ${where}
      order by i.created_at limit ${batchRows}`,
     bound.values,
   );
-  const { accountId } = meant.tombstone;
+  const { accountId } = matched.tombstone;
   const made = await madeOf(main, accountId, direct.map(idOf));
   if (made.length === 0) return direct;
   const more = await records.query(
@@ -116,15 +116,15 @@ async function pick(
 async function eraseMain(
   tx: Queryable,
   calls: readonly SqlRow[],
-  meant: MatchedRows,
+  matched: MatchedRows,
 ): Promise<Erased> {
   await noteErased(tx, calls.map(idOf));
   const hanging = await eraseHanging(tx, "main", calls);
-  await eraseUnrecorded(tx, meant);
+  await eraseUnrecorded(tx, matched);
   // Evaluations that are meant themselves come last; those of erased calls went with them.
   if (calls.length >= batchRows) return hanging;
-  const results = await eraseSome(tx, meant, "eval_results", resultsKey);
-  const runs = await eraseSome(tx, meant, "eval_runs", "(eval_run_id)");
+  const results = await eraseSome(tx, matched, "eval_results", resultsKey);
+  const runs = await eraseSome(tx, matched, "eval_runs", "(eval_run_id)");
   return joined(hanging, {
     ...erasedOf([...results, ...runs]),
     isLast: results.length < batchRows && runs.length < batchRows,
@@ -134,9 +134,9 @@ async function eraseMain(
 }
 
 /** Background calls that have no row yet: who works on one ends it when it is gone. */
-async function eraseUnrecorded(tx: Queryable, meant: MatchedRows): Promise<void> {
+async function eraseUnrecorded(tx: Queryable, matched: MatchedRows): Promise<void> {
   const bound = new Bound();
-  const where = condition(meant, "interactions", "b", bound);
+  const where = condition(matched, "interactions", "b", bound);
   if (where === "false") return;
   const rows = await tx.query(
     `delete from background_calls b where b.request is not null and ${where}
@@ -229,12 +229,12 @@ async function eraseFrom(
 
 async function eraseSome(
   tx: Queryable,
-  meant: MatchedRows,
+  matched: MatchedRows,
   table: DataTable,
   key: string,
 ): Promise<SqlRow[]> {
   const bound = new Bound();
-  const where = condition(meant, table, "e", bound);
+  const where = condition(matched, table, "e", bound);
   if (where === "false") return [];
   return await tx.query(
     `delete from ${table} where ${key} in (

@@ -8,20 +8,20 @@ const madeOfIt = ["answer_transaction_id", "judge_transaction_id"];
 /** Rows that a deletion means, without erasing any: what its steps come to. */
 export async function countMatched(
   { main, records }: { main: Queryable; records: Queryable },
-  meant: MatchedRows,
+  matched: MatchedRows,
 ): Promise<DeletionCounts> {
-  const { accountId } = meant.tombstone;
+  const { accountId } = matched.tombstone;
   const evaluated = await main.query(
     "select distinct transaction_id from eval_results where account_id = $1",
     [accountId],
   );
-  const ids = await meantOf(records, meant, evaluated.map(idOf));
+  const ids = await findMatched(records, matched, evaluated.map(idOf));
   const made = await madeOf(main, accountId, ids);
   return {
-    interactions: await count(records, meant, "interactions") +
-      await countOthers(records, meant, made),
-    eval_runs: await count(main, meant, "eval_runs"),
-    eval_results: await count(main, meant, "eval_results", [...ids, ...made]),
+    interactions: await count(records, matched, "interactions") +
+      await countOthers(records, matched, made),
+    eval_runs: await count(main, matched, "eval_runs"),
+    eval_results: await count(main, matched, "eval_results", [...ids, ...made]),
   };
 }
 
@@ -44,18 +44,18 @@ export async function madeOf(
      ) select transaction_id from calls`,
     [accountId, transactionIds],
   );
-  const given = new Set(transactionIds);
-  return rows.map(idOf).filter((id) => !given.has(id));
+  const transactions = new Set(transactionIds);
+  return rows.map(idOf).filter((id) => !transactions.has(id));
 }
 
-async function meantOf(
+async function findMatched(
   records: Queryable,
-  meant: MatchedRows,
+  matched: MatchedRows,
   transactionIds: readonly string[],
 ): Promise<string[]> {
   if (transactionIds.length === 0) return [];
   const bound = new Bound();
-  const where = condition(meant, "interactions", "i", bound);
+  const where = condition(matched, "interactions", "i", bound);
   const rows = await records.query(
     `select i.transaction_id from interactions i
      where i.transaction_id = any(${bound.bind(transactionIds)}::text[]) and ${where}`,
@@ -67,15 +67,15 @@ async function meantOf(
 /** Rows of a table that are meant themselves, or belong to one of the calls. */
 async function count(
   database: Queryable,
-  meant: MatchedRows,
+  matched: MatchedRows,
   table: DataTable,
   transactionIds: readonly string[] = [],
 ): Promise<number> {
   const bound = new Bound();
-  const where = condition(meant, table, "t", bound);
+  const where = condition(matched, table, "t", bound);
   const belongs = transactionIds.length === 0
     ? ""
-    : ` or t.account_id = ${bound.bind(meant.tombstone.accountId)} and t.transaction_id = any(${
+    : ` or t.account_id = ${bound.bind(matched.tombstone.accountId)} and t.transaction_id = any(${
       bound.bind(transactionIds)
     }::text[])`;
   const [row] = await database.query(
@@ -88,15 +88,15 @@ async function count(
 /** Those of the calls that are not meant themselves. */
 async function countOthers(
   records: Queryable,
-  meant: MatchedRows,
+  matched: MatchedRows,
   transactionIds: readonly string[],
 ): Promise<number> {
   if (transactionIds.length === 0) return 0;
   const bound = new Bound();
-  const where = condition(meant, "interactions", "i", bound);
+  const where = condition(matched, "interactions", "i", bound);
   const [row] = await records.query(
     `select count(*) as count from interactions i
-     where i.account_id = ${bound.bind(meant.tombstone.accountId)}
+     where i.account_id = ${bound.bind(matched.tombstone.accountId)}
        and i.transaction_id = any(${bound.bind(transactionIds)}::text[])
        and (${where}) is not true`,
     bound.values,

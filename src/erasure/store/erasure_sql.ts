@@ -37,12 +37,12 @@ const selectable: Readonly<Record<DataTable, readonly string[]>> = {
 
 /** The condition under which a row of `alias` is meant; `false` for a table without a match. */
 export function condition(
-  meant: MatchedRows,
+  matched: MatchedRows,
   table: DataTable,
   alias: string,
   bound: Bound,
 ): string {
-  const { tombstone } = meant;
+  const { tombstone } = matched;
   const { transactionIds, sessionHashes, userHashes, salt } = tombstone;
   const asked = Object.entries({
     transaction_id: transactionIds,
@@ -73,8 +73,8 @@ export function condition(
         }::text[])`,
       ]
       : []),
-    ...isOneOf("session_id", meant.sessionIds, sessionHashes),
-    ...isOneOf("user_id", meant.userIds, userHashes),
+    ...isOneOf("session_id", matched.sessionIds, sessionHashes),
+    ...isOneOf("user_id", matched.userIds, userHashes),
   ].join(" and ");
 }
 

@@ -15,9 +15,9 @@ export function createPartitionsInUse(analytics: Queryable): PartitionsInUse {
       for (const { parent, name, bytes } of rows) {
         const month = monthOf(String(name));
         if (!month) continue;
-        const known = months.get(month.getTime()) ?? { month, usageBytes: 0, payloadBytes: 0 };
-        known[parent === "interactions" ? "usageBytes" : "payloadBytes"] = Number(bytes);
-        months.set(month.getTime(), known);
+        const existing = months.get(month.getTime()) ?? { month, usageBytes: 0, payloadBytes: 0 };
+        existing[parent === "interactions" ? "usageBytes" : "payloadBytes"] = Number(bytes);
+        months.set(month.getTime(), existing);
       }
       return [...months.values()].sort((a, b) => b.month.getTime() - a.month.getTime());
     },

@@ -22,7 +22,7 @@ const retentionLock = 7_305_112_604_913;
 export function createRetention(main: Database, analytics = main): RetentionStore {
   const erasing = { main, analytics, alone };
   return {
-    async openMonths(now) {
+    async ensurePartitions(now) {
       for (const ahead of [0, 1, 2]) {
         const month = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + ahead));
         await analytics.query("select open_month($1)", [month]);
@@ -36,8 +36,8 @@ export function createRetention(main: Database, analytics = main): RetentionStor
           partitions: gone.partitions,
           payloads: gone.rows,
           mediaRefs: await deleteOld(analytics, "media_refs", limit),
-          keptResponses: await deleteOld(main, "kept_responses", limit),
-          keptReasoning: await deleteOld(main, "kept_reasoning", limit),
+          storedResponses: await deleteOld(main, "kept_responses", limit),
+          storedReasoning: await deleteOld(main, "kept_reasoning", limit),
           evalDetails: await eraseResults(erasing, limit, "details"),
         } satisfies ErasedPayloads;
       });

@@ -18,7 +18,7 @@ export interface Writable {
 }
 
 /**
- * The rows without those that a deletion means, and without kept answers that repeat erased text.
+ * Filters out rows matched by a tombstone, and stored answers derived from erased text.
  * Part of the transaction that writes them, and before it writes any: no erasure happens between
  * this and its end. One round trip as long as nothing was erased of late.
  */
@@ -29,26 +29,26 @@ export async function withoutErased(
   const oldest = rows.reduce((least, row) => row.createdAt < least ? row.createdAt : least, never);
   // Without values several statements go at once. The second one's snapshot is taken when the lock
   // is held; in one statement it would be older.
-  const [news] = await tx.query(
+  const [feed] = await tx.query(
     `${sharedErasureLock};
      select exists (select from tombstones where before >= '${oldest.toISOString()}') as meant,
        exists (select from erased_calls) as gone,
        clock_timestamp() - interval '${erasedDays} days' as forgotten`,
   );
   const erased = new Set<string>();
-  if (news!.meant === true) await findCovered(tx, rows, erased);
-  if (news!.gone === true || erased.size > 0) await findGone(tx, rows, erased);
+  if (feed!.meant === true) await findCovered(tx, rows, erased);
+  if (feed!.gone === true || erased.size > 0) await findGone(tx, rows, erased);
   const isLost = (row: SettledCall) =>
     erased.has(row.transactionId) || row.repeats?.some((id) => erased.has(id)) === true;
   const lost = rows.filter(isLost).map((row) => row.transactionId);
   const noted = new Set(lost.length === 0 ? [] : await noteErased(tx, lost));
-  const repeats = (row: SettledCall) =>
+  const quotesErased = (row: SettledCall) =>
     sourcesOf(row).some((id) => erased.has(id)) ||
     // From a journal that was away for so long nobody can tell any more.
-    sourcesOf(row).length > 0 && row.createdAt < (news!.forgotten as Date);
+    sourcesOf(row).length > 0 && row.createdAt < (feed!.forgotten as Date);
   return {
     rows: rows.filter((row) => !isLost(row)).map((row) =>
-      repeats(row) ? withoutResponse(row) : row
+      quotesErased(row) ? withoutResponse(row) : row
     ),
     erased: lost,
     newlyErased: rows.filter((row) => noted.has(row.transactionId)),

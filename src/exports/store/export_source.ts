@@ -38,6 +38,6 @@ function interactionQuery(query: ExportQuery): InteractionQuery {
 
 /** Two databases have a snapshot each. */
 function part({ snapshot }: ExportQuery, index: number): string {
-  const parts = snapshot.split("|");
-  return parts[index] ?? parts[0]!;
+  const deps = snapshot.split("|");
+  return deps[index] ?? deps[0]!;
 }

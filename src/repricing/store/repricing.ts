@@ -48,7 +48,7 @@ async function* read(
   if (query.basis !== undefined) conditions.push(`billing_basis = ${bind(query.basis)}`);
   let after: PricedCall | undefined;
   for (;;) {
-    const place: SqlValue[] = after ? [after.place, after.transactionId] : [];
+    const cursor: SqlValue[] = after ? [after.cursor, after.transactionId] : [];
     const [time, id] = [values.length + 1, values.length + 2];
     const from = after
       ? ` and (created_at, transaction_id) > ($${time}::text::timestamptz, $${id})`
@@ -59,7 +59,7 @@ async function* read(
          cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens
        from interactions where ${conditions.join(" and ")}${from}
        order by created_at, transaction_id limit ${batchRows}`,
-      [...values, ...place],
+      [...values, ...cursor],
     );
     const calls = rows.map(readCall);
     if (calls.length > 0) yield calls;
@@ -78,7 +78,7 @@ async function write(
     accountId,
     JSON.stringify(calls.map(({ call, costNanos, chargedNanos, priceVersion }) => ({
       transaction_id: call.transactionId,
-      place: call.place,
+      place: call.cursor,
       old_cost: call.costNanos === null ? null : String(call.costNanos),
       old_charged: String(call.chargedNanos),
       cost: String(costNanos),
@@ -113,7 +113,7 @@ function readCall(row: SqlRow): PricedCall {
   return {
     transactionId: String(row.transaction_id),
     createdAt: row.created_at as Date,
-    place: String(row.place),
+    cursor: String(row.place),
     accountId: Number(row.account_id),
     dialect: String(row.dialect),
     vendor: String(row.vendor),

@@ -8,7 +8,7 @@ export type LineEvent = Exclude<PlaygroundEvent, { kind: "end" }> | Figures;
 export interface Figures {
   kind: "end";
   id: string | null;
-  words: string;
+  summary: string;
 }
 
 export async function* figuresOf(
@@ -17,16 +17,16 @@ export async function* figuresOf(
   for await (const event of events) {
     if (event.kind !== "end") yield event;
     else if (event.record) {
-      yield { kind: "end", id: event.record.transactionId, words: wordsOf(event.record) };
-    } else yield { kind: "end", id: null, words: "" };
+      yield { kind: "end", id: event.record.transactionId, summary: summarize(event.record) };
+    } else yield { kind: "end", id: null, summary: "" };
   }
 }
 
 type Record = NonNullable<Extract<PlaygroundEvent, { kind: "end" }>["record"]>;
 
-function wordsOf(record: Record): string {
+function summarize(record: Record): string {
   const { inputTokens, cacheReadTokens, outputTokens, reasoningTokens, costNanos } = record;
-  const part = (value: number | null, words: string) => value ? [`${count(value)} ${words}`] : [];
+  const part = (value: number | null, unit: string) => value ? [`${count(value)} ${unit}`] : [];
   return [
     ...(inputTokens === null ? [] : [`${count(inputTokens)} tokens in`]),
     ...part(cacheReadTokens, "of them cached"),

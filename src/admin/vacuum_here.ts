@@ -5,7 +5,7 @@ import { openAnalytics } from "../database/open.ts";
 import { createVacuum } from "../erasure/store/vacuum.ts";
 
 /** The scrub of databases whose server isn't running here. */
-export async function scrubHere(
+export async function vacuumHere(
   config: {
     dataDir: string;
     databaseUrl: Secret | undefined;
